@@ -1,0 +1,128 @@
+"""The contract of aggregates: one definition each, whatever strategy runs it.
+
+An `Aggregate` is the definition: names, parameters, types. Its `accumulator(removal)` gives the state machine the planner
+asked for. `Removal` says how values will leave, so that each aggregate can pick the cheapest correct structure:
+
+    NEVER    values only come (tumbling panes, running totals): grow-only
+    FIFO     values leave in the order they came (length, time, sliding): running sums, monotonic queues
+    ANY      values leave in any order (sort, unique, deletion): ordered multisets, counted values
+
+An accumulator is driven by `add(value, event)` and `remove(value, event)`. `value` is the argument's value, a tuple where
+the aggregate takes several, and TRUE for `count(*)`; NULLs are passed in and the definition skips them by its own rule.
+`event` is the event the value was computed from. Removing an event passes the *same* value that was added for it.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sql.functions.registry import Parameter
+from sql.types import Type
+
+
+class Removal(enum.Enum):
+    """How values leave the relation an aggregate covers."""
+
+    NEVER = "never"
+    FIFO = "fifo"
+    ANY = "any"
+
+
+class Event(Protocol):
+    """What an accumulator may know about an event: its place in the stream, its instant, its columns."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def time_ms(self) -> int: ...
+    @property
+    def row(self) -> Any: ...
+
+
+class Accumulator(ABC):
+    """The running state of one aggregate over one group. State is plain data."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def add(self, value: Any, event: Event) -> None:
+        """A value enters. Raises DataError for a value of a wrong type, leaving the state as it was."""
+
+    def remove(self, value: Any, event: Event) -> None:
+        """A value leaves; it was added before."""
+        raise AssertionError(f"{type(self).__name__} was not built for removal")
+
+    @abstractmethod
+    def result(self) -> Any:
+        """The current value; None is NULL."""
+
+    def merge(self, other: Accumulator) -> None:
+        """Take in the state of another accumulator of the same kind over later events (panes, cloud partials)."""
+        raise AssertionError(f"{type(self).__name__} cannot merge")
+
+    @abstractmethod
+    def snapshot(self) -> Any:
+        """The state as plain JSON-able data (events as their `seq`)."""
+
+    @abstractmethod
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        """Put a snapshot back; `events` finds a retained event by its `seq`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """The definition of an aggregate function.
+
+    make        builds an accumulator for a way of leaving; constant parameters are passed after it.
+    ever        keeps what has left (firstever, countever …): `remove` is never called.
+    needs_event the accumulator keeps events (first, window, minby, sorted): their result is an event or events.
+    whole_row   the argument may be `*`, the whole event: `collect(*)`, `window(*)`, `last_value(*, true)`.
+    constants   how many trailing parameters are constants, given to `make` and not to `add`.
+    """
+
+    name: str
+    make: Callable[..., Accumulator]
+    doc: str
+    parameters: tuple[Parameter, ...]
+    returns: Type | Callable[[Sequence[Type]], Type]
+    aliases: tuple[str, ...] = ()
+    ever: bool = False
+    whole_row: bool = False
+    constants: int = 0
+    mergeable: bool = False
+    cost: str = "O(1)"
+    examples: tuple[tuple[str, Any], ...] = ()
+
+    def result_type(self, arguments: Sequence[Type]) -> Type:
+        """The type of a call with these argument types."""
+        return self.returns(arguments) if callable(self.returns) else self.returns
+
+
+_aggregates: dict[str, Aggregate] = {}
+
+
+def register(aggregate: Aggregate) -> Aggregate:
+    """Make an aggregate known under its name and aliases."""
+    for word in (aggregate.name, *aggregate.aliases):
+        assert word not in _aggregates, f"aggregate {word} is registered twice"
+        _aggregates[word] = aggregate
+    return aggregate
+
+
+def lookup(name: str) -> Aggregate | None:
+    """The aggregate called `name` (any case), or None."""
+    return _aggregates.get(name.lower())
+
+
+def names() -> tuple[str, ...]:
+    """All names and aliases, sorted."""
+    return tuple(sorted(_aggregates))
+
+
+def all_aggregates() -> tuple[Aggregate, ...]:
+    """Every aggregate once, by name."""
+    return tuple(sorted({item.name: item for item in _aggregates.values()}.values(), key=lambda item: item.name))

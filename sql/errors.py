@@ -1,0 +1,135 @@
+"""Positions and problems: how the engine says what is wrong, and where.
+
+The engine knows its text only as a string, so a `Span` is a pair of offsets into that string. Who holds the file
+(`rules.source`) turns offsets into file, line and column. Nothing here does I/O.
+
+Two families, never mixed:
+
+* `SqlError` — the text is wrong. Carries *all* problems found, each positioned. Raised before anything runs.
+* `DataError` — one event is wrong. Counted and handed to the rule's error action; the rule goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Literal
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A half-open range of character offsets into the source text."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """The smallest span that covers both."""
+        return Span(min(self.start, other.start), max(self.end, other.end))
+
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a text: a stable code, a sentence, where, and how to mend it."""
+
+    code: str
+    message: str
+    span: Span = NOWHERE
+    hint: str | None = None
+    severity: Severity = "error"
+
+
+class SqlError(Exception):
+    """A statement cannot be accepted. Holds every problem found, in order of position."""
+
+    def __init__(self, problems: Iterable[Problem], text: str = "") -> None:
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.span))
+        self.text = text
+        super().__init__("\n".join(render(problem, text) for problem in self.problems))
+
+
+class DataError(Exception):
+    """One event cannot be evaluated: a wrong type, an overflow, a value out of domain."""
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        super().__init__(message)
+        self.span = span
+
+
+class CorruptState(Exception):
+    """A snapshot does not fit the plan that tries to restore it."""
+
+
+@dataclass(slots=True)
+class Problems:
+    """Collects problems while a pass goes on, so that one run reports them all."""
+
+    found: list[Problem] = field(default_factory=list)
+
+    def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        self.found.append(Problem(code, message, span, hint))
+
+    def warn(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        self.found.append(Problem(code, message, span, hint, "warning"))
+
+    @property
+    def errors(self) -> list[Problem]:
+        return [problem for problem in self.found if problem.severity == "error"]
+
+    def raise_if_any(self, text: str) -> None:
+        """Raise `SqlError` when at least one problem is an error."""
+        if self.errors:
+            raise SqlError(self.found, text)
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Line and column, both from 1, of an offset into `text`.
+
+    >>> line_and_column("ab\\ncd", 4)
+    (2, 2)
+    """
+    offset = max(0, min(offset, len(text)))
+    return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
+
+
+def render(problem: Problem, text: str, path: str = "<sql>") -> str:
+    """The problem as a person reads it: `path:line:col: CODE message`, the source line, a caret, the hint."""
+    line, column = line_and_column(text, problem.span.start)
+    lines = text.split("\n")
+    source = lines[line - 1] if line <= len(lines) else ""
+    width = max(1, min(problem.span.end - problem.span.start, len(source) - column + 1))
+    parts = [f"{path}:{line}:{column}: {problem.code} {problem.message}"]
+    if source.strip():
+        caret = "".join("\t" if char == "\t" else " " for char in source[: column - 1]) + "^" * width
+        parts += [f"    {source}", f"    {caret}"]
+    if problem.hint:
+        parts.append(f"hint: {problem.hint}")
+    return "\n".join(parts)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint naming the nearest known word, or None when nothing is near.
+
+    >>> did_you_mean("tmp", ["temp", "dev"])
+    "did you mean 'temp'?"
+    """
+    names = {str(word).lower(): str(word) for word in known}
+    close = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    return f"did you mean '{names[close[0]]}'?" if close else None
+
+
+def positioned(error: BaseException, span: Span) -> DataError:
+    """A `DataError` for an exception raised while evaluating the expression at `span`."""
+    if isinstance(error, DataError):
+        return error if error.span else DataError(str(error), span)
+    return DataError(f"{type(error).__name__}: {error}", span)
+
+
+Json = Any
+"""A decoded JSON value: None, bool, int, float, str, list of Json, dict of str to Json."""

@@ -1,0 +1,124 @@
+"""The scalar functions: one definition each, from which arity, types, NULL rule, manual page and example test derive.
+
+To add a function write it in the file of its category:
+
+    @function("lpad", category="string", returns=Type.STRING,
+              parameters=(Parameter("text", Type.STRING), Parameter("n", Type.INTEGER)),
+              examples=(("lpad('ab', 2)", "  ab"),))
+    def lpad(text: str, n: int) -> str:
+        \"\"\"The text with n spaces put before it.\"\"\"
+
+Implementations get plain Python values (None, bool, int, float, str, bytes, list, dict, `datetime` never) and return
+such values. A wrong value raises `DataError`; TypeError, ValueError, OverflowError, ZeroDivisionError are taken for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sql.types import Type
+
+Implementation = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: its name, the type it takes, whether it may be left out, whether it takes all further arguments."""
+
+    name: str
+    type: Type = Type.ANY
+    optional: bool = False
+    variadic: bool = False
+    constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A scalar function.
+
+    nulls      'propagate': a NULL argument gives NULL and the implementation is not called; 'pass': it sees None.
+    context    the implementation takes a `Context` as first argument (clock, random numbers, time zone): such functions
+               repeat in tests and replays because the runtime gives them time and seed.
+    returns    the result type, or a function of the argument types.
+    inline     a Python expression with {0}, {1} … for the arguments (each used once, known not NULL) that may stand in
+               for the call in generated code; only where it equals the implementation for the declared types.
+    """
+
+    name: str
+    implementation: Implementation
+    category: str
+    doc: str
+    parameters: tuple[Parameter, ...] = ()
+    returns: Type | Callable[[Sequence[Type]], Type] = Type.ANY
+    nulls: Literal["propagate", "pass"] = "propagate"
+    context: bool = False
+    aliases: tuple[str, ...] = ()
+    examples: tuple[tuple[str, Any], ...] = ()
+    inline: str | None = None
+
+    @property
+    def arity(self) -> tuple[int, int | None]:
+        """Fewest and most arguments; None for no upper bound."""
+        least = sum(not parameter.optional and not parameter.variadic for parameter in self.parameters)
+        most = None if any(parameter.variadic for parameter in self.parameters) else len(self.parameters)
+        return least, most
+
+    def parameter(self, index: int) -> Parameter:
+        """The parameter that takes the argument at `index`; the last one when it is variadic."""
+        return self.parameters[min(index, len(self.parameters) - 1)]
+
+    def result_type(self, arguments: Sequence[Type]) -> Type:
+        """The type of a call with these argument types."""
+        return self.returns(arguments) if callable(self.returns) else self.returns
+
+
+class Context:
+    """What a function may know beside its arguments. The runtime owns it; time is the query's, never the wall's."""
+
+    __slots__ = ("now_ms", "properties", "random", "rule_id", "start_ms", "zone")
+
+    def __init__(self, *, now_ms: int = 0, zone: Any = None, random: Any = None, rule_id: str = "", start_ms: int = 0,
+                 properties: dict[str, Any] | None = None) -> None:  # fmt: skip
+        from random import Random
+        from zoneinfo import ZoneInfo
+
+        self.now_ms = now_ms
+        self.zone = zone or ZoneInfo("UTC")
+        self.random = random or Random(0)
+        self.rule_id = rule_id
+        self.start_ms = start_ms
+        self.properties = properties or {}
+
+
+_functions: dict[str, Function] = {}
+
+
+def function(name: str, **definition: Any) -> Callable[[Implementation], Implementation]:
+    """Register the decorated implementation as a scalar function. Keywords are the fields of `Function`."""
+
+    def register(implementation: Implementation) -> Implementation:
+        found = Function(name=name, implementation=implementation,
+                         doc=(implementation.__doc__ or "").strip(), **definition)  # fmt: skip
+        for word in (name, *found.aliases):
+            assert word not in _functions, f"function {word} is registered twice"
+            _functions[word] = found
+        return implementation
+
+    return register
+
+
+def lookup(name: str) -> Function | None:
+    """The function called `name` (any case) or by an alias; None for an unknown one."""
+    return _functions.get(name.lower())
+
+
+def names() -> tuple[str, ...]:
+    """All names and aliases, sorted."""
+    return tuple(sorted(_functions))
+
+
+def all_functions() -> tuple[Function, ...]:
+    """Every function once, by category and name."""
+    return tuple(sorted(set(_functions.values()), key=lambda item: (item.category, item.name)))

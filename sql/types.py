@@ -1,0 +1,189 @@
+"""Types and values: what a value may be, how two compare, what makes a group key.
+
+The rules are those of `docs/semantics.md`: three-valued logic, no silent coercion between strings and numbers, NULL is a
+group key, keys of different types never collide.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import Any
+
+from sql.errors import DataError
+from sql.syntax import ColumnType
+
+
+class Type(enum.Enum):
+    """The type of an expression as far as it is known before an event arrives. `ANY` is not known."""
+
+    ANY = "any"
+    NULL = "null"
+    BOOLEAN = "boolean"
+    INTEGER = "bigint"
+    FLOAT = "float"
+    NUMBER = "number"
+    STRING = "string"
+    DATETIME = "datetime"
+    BYTES = "bytea"
+    ARRAY = "array"
+    OBJECT = "struct"
+
+    @property
+    def is_numeric(self) -> bool:
+        return self in NUMERIC
+
+    def accepts(self, other: Type) -> bool:
+        """Whether a value of type `other` may stand where `self` is expected, without conversion."""
+        if self is other or Type.ANY in (self, other) or other is Type.NULL:
+            return True
+        if self.is_numeric and other.is_numeric:
+            return self is not Type.INTEGER or other is not Type.FLOAT
+        # A datetime compares with epoch milliseconds and with text in a valid format (eKuiper's rule).
+        return self is Type.DATETIME and other in (Type.INTEGER, Type.NUMBER, Type.STRING)
+
+
+NUMERIC = frozenset({Type.INTEGER, Type.FLOAT, Type.NUMBER})
+
+_NAMES = {
+    "bigint": Type.INTEGER, "int": Type.INTEGER, "integer": Type.INTEGER, "long": Type.INTEGER, "short": Type.INTEGER,
+    "byte": Type.INTEGER, "smallint": Type.INTEGER, "biginteger": Type.INTEGER,
+    "float": Type.FLOAT, "double": Type.FLOAT, "real": Type.FLOAT, "bigdecimal": Type.FLOAT, "decimal": Type.FLOAT,
+    "number": Type.NUMBER, "numeric": Type.NUMBER,
+    "string": Type.STRING, "text": Type.STRING, "varchar": Type.STRING, "char": Type.STRING,
+    "boolean": Type.BOOLEAN, "bool": Type.BOOLEAN,
+    "datetime": Type.DATETIME, "timestamp": Type.DATETIME,
+    "bytea": Type.BYTES, "bytes": Type.BYTES,
+    "array": Type.ARRAY, "struct": Type.OBJECT, "object": Type.OBJECT, "any": Type.ANY,
+}  # fmt: skip
+
+
+def type_named(name: str) -> Type | None:
+    """The type a declaration means by `name` (eKuiper's and EPL's names), or None for an unknown one."""
+    return _NAMES.get(name.lower())
+
+
+def type_names() -> tuple[str, ...]:
+    """All names a declaration may use."""
+    return tuple(_NAMES)
+
+
+def declared_type(column: ColumnType) -> Type:
+    """The type of a declared column; `ANY` for names we do not know (the binder reports those)."""
+    return type_named(column.name) or Type.ANY
+
+
+def type_of(value: Any) -> Type:
+    """The type of a value at run time."""
+    return _OF_CLASS.get(value.__class__, Type.ANY)
+
+
+_OF_CLASS = {
+    type(None): Type.NULL, bool: Type.BOOLEAN, int: Type.INTEGER, float: Type.FLOAT, str: Type.STRING,
+    bytes: Type.BYTES, list: Type.ARRAY, tuple: Type.ARRAY, dict: Type.OBJECT,
+}  # fmt: skip
+
+
+# --- equality and order -----------------------------------------------------------------------------------------------
+
+
+def equal(a: Any, b: Any) -> bool | None:
+    """SQL `=`: NULL if either is; numbers by value; different types are an error, not a quiet FALSE."""
+    if a is None or b is None:
+        return None
+    if a.__class__ is b.__class__ or (a.__class__ in _NUMBERS and b.__class__ in _NUMBERS):
+        return bool(a == b)
+    raise DataError(f"cannot compare {describe(a)} with {describe(b)}")
+
+
+def less(a: Any, b: Any) -> bool | None:
+    """SQL `<` under the same rules as `equal`."""
+    if a is None or b is None:
+        return None
+    if a.__class__ is b.__class__ or (a.__class__ in _NUMBERS and b.__class__ in _NUMBERS):
+        try:
+            return bool(a < b)
+        except TypeError:
+            pass
+    raise DataError(f"cannot order {describe(a)} and {describe(b)}")
+
+
+_NUMBERS = (int, float)
+
+
+def describe(value: Any) -> str:
+    """A value with its type, for messages; long values are cut."""
+    text = repr(value)
+    return f"{type_of(value).value} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+class _Marker:
+    """A hashable stand-in that equals only itself: keeps TRUE apart from 1 and gives NaN one key."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+_TRUE, _FALSE, _NAN = _Marker("TRUE"), _Marker("FALSE"), _Marker("NaN")
+
+
+def key_of(value: Any) -> Any:
+    """A hashable key for grouping by `value`: 1 and 1.0 are one key, 1 and '1' and TRUE are three, NaN equals NaN.
+
+    >>> key_of(True) == key_of(1), key_of(1) == key_of(1.0), key_of(float("nan")) == key_of(float("nan"))
+    (False, True, True)
+    """
+    kind = value.__class__
+    if kind is str or kind is int or value is None:
+        return value
+    if kind is bool:
+        return _TRUE if value else _FALSE
+    if kind is float:
+        return _NAN if math.isnan(value) else value
+    if kind is list or kind is tuple:
+        return ("array", *map(key_of, value))
+    if kind is dict:
+        return ("struct", frozenset((name, key_of(item)) for name, item in value.items()))
+    return value
+
+
+# --- order for ORDER BY, sort, rank, min and max ----------------------------------------------------------------------
+
+_RANK = {type(None): 0, bool: 1, int: 2, float: 2, str: 3, bytes: 4, list: 5, tuple: 5, dict: 6}
+
+
+def order_key(value: Any) -> tuple[int, Any]:
+    """A key that orders any two values: null, boolean, number (NaN last), text, the rest by their text."""
+    rank = _RANK.get(value.__class__, 7)
+    if rank == 2 and value != value:
+        return (2, math.inf, 1)  # type: ignore[return-value]
+    if rank == 2:
+        return (2, value, 0)  # type: ignore[return-value]
+    if rank in (1, 3, 4):
+        return (rank, value)
+    return (rank, "" if value is None else repr(value))
+
+
+class Descending:
+    """Wraps an order key so that it sorts the other way round."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __lt__(self, other: Descending) -> bool:
+        return bool(other.key < self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Descending) and bool(self.key == other.key)
+
+    __hash__ = None  # type: ignore[assignment]
