@@ -405,6 +405,7 @@ class Statement(Node):
 
     annotations: tuple[Annotation, ...] = field(default=(), kw_only=True)
     context: str | None = field(default=None, kw_only=True)
+    text: str = field(default="", kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

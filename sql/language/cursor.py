@@ -1,0 +1,179 @@
+"""Moving over tokens and saying what was expected: the base of all parsers of the language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from sqlglot.parser import Parser
+from sqlglot.tokens import Token, TokenType
+
+from sql.errors import Problem, Span, SqlError, did_you_mean
+from sql.language.lexical import unquote
+from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
+
+Item = TypeVar("Item")
+
+CLAUSE_WORDS = (
+    "select from where group having order limit offset output insert into every partition within retain "
+    "inner left right full cross join filter over when window stream with"
+).split()
+
+
+def span_of(token: Token) -> Span:
+    """The characters of one token."""
+    return Span(token.start, token.end + 1)
+
+
+class Cursor(Parser):
+    """sqlglot's parser, with errors that are ours and helpers for clauses that are not SQL's.
+
+    The parsing methods build nodes of `sql.syntax`, not sqlglot's: sqlglot contributes the tokens, the machinery of
+    tables from tokens to operators and the order of precedence.
+    """
+
+    def raise_error(self, message: str, token: Token | None = None) -> None:  # type: ignore[override]
+        """Refuse the current token. sqlglot calls this for what it did not expect itself."""
+        self._unexpected(None, token)
+
+    def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
+        """sqlglot's hook for every operator it builds: our nodes need neither validation nor comments."""
+        return instance
+
+    # --- errors -------------------------------------------------------------------------------------------------------
+
+    def _refuse(self, code: str, message: str, span: Span, hint: str | None = None) -> NoReturn:
+        raise SqlError([Problem(code, message, span, hint)], self.sql)
+
+    def _unexpected(self, expected: str | None, token: Token | None = None) -> NoReturn:
+        """Refuse `token` (by default the current one): P001, with the word that was probably meant."""
+        token = token or self._curr
+        wanted = f", expected {expected}" if expected else ""
+        if not token:
+            end = self._tokens[-1].end + 1 if self._tokens else 0
+            self._refuse("P001", f"the statement ends too early{wanted}", Span(end, end))
+        shown = self.sql[token.start : token.end + 1]
+        self._refuse("P001", f"unexpected {_shorten(shown)!r}{wanted}", span_of(token), self._guess(token))
+
+    def _unsupported(self, construct: str, token: Token, hint: str | None = None) -> NoReturn:
+        self._refuse("P090", f"{construct} is not supported yet", span_of(token), hint)
+
+    def _guess(self, token: Token) -> str | None:
+        """A keyword near to the refused word, or to the word before it, which may have been taken for a name."""
+        before = self._tokens[self._index - 1] if token is self._curr and self._index > 0 else None
+        for word in (before, token):
+            if word is not None and word.token_type is TokenType.VAR and word.text.lower() not in CLAUSE_WORDS:
+                hint = did_you_mean(word.text, CLAUSE_WORDS)
+                if hint:
+                    return hint
+        return None
+
+    # --- positions ----------------------------------------------------------------------------------------------------
+
+    def _since(self, start: Token) -> Span:
+        """From the first character of `start` to the last token consumed."""
+        return Span(start.start, max(self._prev.end, start.end) + 1)
+
+    def _text_since(self, start: Token) -> str:
+        return self.sql[start.start : self._prev.end + 1]
+
+    # --- matching -----------------------------------------------------------------------------------------------------
+
+    def _at_word(self, *words: str) -> bool:
+        """Whether the current token is one of `words` (lower case), not quoted."""
+        return self._curr.token_type in WORD_TOKENS and self._word() in words
+
+    def _word(self) -> str:
+        """The current word in lower case; empty for a quoted name, which is never a keyword."""
+        return "" if self._curr.token_type is TokenType.IDENTIFIER else self._curr.text.lower()
+
+    def _next_word(self) -> str:
+        return self._next.text.lower() if self._next.token_type in WORD_TOKENS else ""
+
+    def _match_word(self, *words: str) -> bool:
+        """Consume `words`, one after the other, if all of them follow."""
+        return self._match_text_seq(*(word.upper() for word in words))
+
+    def _expect_word(self, word: str) -> None:
+        if not self._match_word(word):
+            self._unexpected(word.upper())
+
+    def _expect(self, token_type: TokenType, shown: str) -> None:
+        if not self._match(token_type):
+            self._unexpected(shown)
+
+    def _name(self, expected: str) -> Token:
+        """Consume a name where keywords keep their meaning."""
+        if self._curr.token_type not in NAME_TOKENS:
+            self._unexpected(expected)
+        return self._take()
+
+    def _any_name(self, expected: str) -> Token:
+        """Consume a name where every word is one."""
+        if self._curr.token_type not in WORD_TOKENS:
+            self._unexpected(expected)
+        return self._take()
+
+    def _take(self) -> Token:
+        token = self._curr
+        self._advance()
+        return token
+
+    def _listed(self, parse: Callable[[], Item]) -> tuple[Item, ...]:
+        """One or more items separated by commas."""
+        items = [parse()]
+        while self._match(TokenType.COMMA):
+            items.append(parse())
+        return tuple(items)
+
+    def _wrapped(self, parse: Callable[[], Item]) -> tuple[Item, ...]:
+        """Items in parentheses, separated by commas; perhaps none."""
+        self._expect(TokenType.L_PAREN, "'('")
+        if self._match(TokenType.R_PAREN):
+            return ()
+        items = self._listed(parse)
+        self._expect(TokenType.R_PAREN, "',' or ')'")
+        return items
+
+    # --- constants ----------------------------------------------------------------------------------------------------
+
+    def _constant(self, token: Token) -> None | bool | int | float | str:
+        """The value of a literal token just consumed, with the suffix of a number."""
+        if token.token_type is TokenType.STRING:
+            return unquote(self.sql[token.start : token.end + 1])
+        if token.token_type is TokenType.NUMBER:
+            return self._number(token)
+        return {TokenType.NULL: None, TokenType.TRUE: True, TokenType.FALSE: False}[token.token_type]
+
+    def _number(self, token: Token) -> int | float:
+        suffix = ""
+        if self._curr.token_type in WORD_TOKENS and self._curr.start == token.end + 1:
+            suffix = self._take().text.lower()
+        text = token.text
+        whole = text.isdecimal() and suffix in ("", "l")
+        if suffix not in ("", "l", "d", "f") or (suffix == "l" and not whole):
+            shown = self._text_since(token)
+            self._refuse("P008", f"{_shorten(shown)!r} is not a number", self._since(token), "put a space between them")
+        try:
+            value = int(text) if whole else float(text)
+        except ValueError:  # an exponent without digits, or more digits than the interpreter converts
+            self._refuse("P008", f"{_shorten(text)!r} is not a number", self._since(token))
+        if value in (float("inf"), float("-inf")):
+            self._refuse("P008", f"{_shorten(text)!r} is too large for a float", self._since(token))
+        return value
+
+    def _literal(self, expected: str) -> None | bool | int | float | str:
+        """A constant that must be written out: a string, a number with a sign, TRUE, FALSE or NULL."""
+        negative = self._match(TokenType.DASH)
+        kinds = {TokenType.NUMBER} if negative else _LITERALS
+        if self._curr.token_type not in kinds:
+            self._unexpected(expected)
+        value = self._constant(self._take())
+        return -value if negative and isinstance(value, (int, float)) else value
+
+
+_LITERALS = {TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE}
+
+
+def _shorten(text: str, length: int = 40) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

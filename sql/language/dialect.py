@@ -1,0 +1,86 @@
+"""The dialect: which statement a text holds, and where sqlglot finds our tokenizer and parser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokens import TokenType
+
+from sql.errors import did_you_mean
+from sql.language.cursor import span_of
+from sql.language.definitions import DefinitionParser
+from sql.language.tokens import StreamTokenizer
+from sql.syntax import Annotation, Statement
+
+STATEMENT_WORDS = ("select", "insert", "from", "create", "on", "update")
+NOT_YET = {
+    "context": "context",
+    "into": "into table",
+    "delete": "delete",
+    "merge": "merge",
+    "expression": "expression",
+    "drop": "drop",
+    "describe": "describe",
+    "show": "show",
+    "explain": "explain",
+    "import": "import",
+    "module": "module",
+    "uses": "uses",
+}
+"""First words of statements that are recognised, and how an error names them."""
+
+
+class StreamParser(DefinitionParser):
+    """One statement of any of the three languages."""
+
+    def _parse_statement(self) -> Any:
+        start = self._curr
+        annotations = self._annotations()
+        statement = self._bare_statement()
+        if self._curr:
+            self._unexpected("the end of the statement")
+        return replace(statement, annotations=annotations, span=self._since(start))
+
+    def _bare_statement(self) -> Statement:
+        word = self._word()
+        if word == "select":
+            return self._select(None)
+        if word == "insert":
+            return self._select(self._insert_into())
+        if word == "from":
+            return self._lots()
+        if word == "create":
+            return self._create()
+        if word == "on":
+            return self._on()
+        if word == "update":
+            return self._update()
+        if word in NOT_YET:
+            self._unsupported(NOT_YET[word], self._curr)
+        if not self._curr:
+            self._unexpected("a statement")
+        hint = did_you_mean(word, STATEMENT_WORDS) if word else None
+        known = ", ".join(name.upper() for name in STATEMENT_WORDS)
+        self._refuse("P010", f"a statement begins with {known}", span_of(self._curr), hint)
+
+    def _annotations(self) -> tuple[Annotation, ...]:
+        """`@name('s0') @public …`."""
+        found: list[Annotation] = []
+        while self._curr.token_type is TokenType.PARAMETER:
+            start = self._take()
+            name = self._any_name("the name of an annotation").text.lower()
+            value = None
+            if self._match(TokenType.L_PAREN):
+                value = self._literal("a constant")
+                self._expect(TokenType.R_PAREN, "')'")
+            found.append(Annotation(name, value, span=self._since(start)))
+        return tuple(found)
+
+
+class StreamDialect(Dialect):
+    """eKuiper SQL, EPL and stream queries in one."""
+
+    Tokenizer = StreamTokenizer
+    Parser = StreamParser

@@ -1,0 +1,114 @@
+"""From text to statements: tokens, statements between semicolons, all problems together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+from sql.errors import Problem, Span, SqlError
+from sql.language.cursor import span_of
+from sql.language.dialect import StreamDialect, StreamParser
+from sql.language.lexical import lexical_problems
+from sql.syntax import Expr, Node, Statement
+
+DEPTH_MAX: Final = 200
+"""How many levels the tree of one statement may have, so that whoever walks it stays within Python's stack."""
+
+Tree = TypeVar("Tree", bound=Node)
+
+_DIALECT = StreamDialect()
+_BRACKETS = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
+
+
+def parse(text: str) -> list[Statement]:
+    """The statements of `text`, in order; a semicolon stands between two.
+
+    Raises `SqlError` with the problems of all statements: at most one of each, as what follows a syntax error can only
+    be guessed. Problem codes begin with P; spans are offsets into `text`.
+    """
+    tokens = _tokens(text)
+    statements: list[Statement] = []
+    problems: list[Problem] = []
+    for group in _between_semicolons(tokens):
+        try:
+            statement = _tree(group, text, StreamParser._parse_statement)
+        except SqlError as error:
+            problems += error.problems
+        else:
+            statements.append(replace(statement, text=text[statement.span.start : statement.span.end]))
+    if problems:
+        raise SqlError(problems, text)
+    if not statements:
+        raise SqlError([Problem("P011", "there is no statement here", Span(0, len(text)))], text)
+    return statements
+
+
+def parse_expression(text: str) -> Expr:
+    """The one expression that is all of `text`. Raises `SqlError`."""
+    return _tree(_tokens(text), text, StreamParser._expression)
+
+
+def _tokens(text: str) -> list[Token]:
+    problems = lexical_problems(text)
+    if problems:
+        raise SqlError(problems, text)
+    try:
+        return _DIALECT.tokenize(text)
+    except SqlglotError as error:
+        raise SqlError([Problem("P002", "this text cannot be cut into words", Span(0, len(text)))], text) from error
+
+
+def _between_semicolons(tokens: list[Token]) -> Iterator[list[Token]]:
+    group: list[Token] = []
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            if group:
+                yield group
+            group = []
+        else:
+            group.append(token)
+    if group:
+        yield group
+
+
+def _tree(tokens: list[Token], text: str, rule: Callable[[StreamParser], Tree]) -> Tree:
+    _check_brackets(tokens, text)
+    parser = StreamParser(dialect=_DIALECT)
+    try:
+        trees = parser._parse(rule, tokens, text)  # type: ignore[arg-type]
+    except RecursionError:
+        span = Span(tokens[0].start, tokens[-1].end + 1)
+        raise SqlError([Problem("P006", "nested too deeply for the stack", span)], text) from None
+    tree: Tree = trees[0]  # type: ignore[assignment]
+    if len(tokens) > DEPTH_MAX:  # a tree cannot be deeper than it has tokens
+        _check_depth(tree, text)
+    return tree
+
+
+def _check_brackets(tokens: list[Token], text: str) -> None:
+    """Refuse (P007) a bracket that is never closed, or closes nothing."""
+    opened: list[Token] = []
+    for token in tokens:
+        if token.token_type in _BRACKETS:
+            opened.append(token)
+        elif token.token_type in _BRACKETS.values():
+            if not opened or _BRACKETS[opened.pop().token_type] is not token.token_type:
+                raise SqlError([Problem("P007", f"{token.text!r} closes nothing", span_of(token))], text)
+    if opened:
+        last = opened[-1]
+        message = f"{last.text!r} is never closed"
+        raise SqlError([Problem("P007", message, span_of(last), "add the closing bracket")], text)
+
+
+def _check_depth(tree: Node, text: str) -> None:
+    level: list[Node] = [tree]
+    for _ in range(DEPTH_MAX):
+        level = [child for node in level for child in node.children()]
+        if not level:
+            return
+    message = f"an expression with more than {DEPTH_MAX} levels"
+    raise SqlError([Problem("P006", message, level[0].span, "use IN for a list of values, or split the rule")], text)

@@ -1,0 +1,186 @@
+"""FROM: streams with filters and windows, joins, and the sources of stream queries."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Literal
+
+from sqlglot.tokens import Token, TokenType
+
+from sql.language.calls import CallParser
+from sql.language.cursor import span_of
+from sql.language.tokens import NAME_TOKENS
+from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, WindowCall
+
+NOT_ALIASES = frozenset(
+    "cross delete full group having inner insert into invisible join left limit match_recognize merge offset on order outer output "
+    "partition retain right set unidirectional update using within".split()
+)
+"""Words that go on with the statement where an alias without AS might stand."""
+
+_JOINS: dict[str, Literal["inner", "left", "right", "full", "cross"]] = {
+    "inner": "inner", "left": "left", "right": "right", "full": "full", "cross": "cross",
+}  # fmt: skip
+
+
+class SourceParser(CallParser):
+    """The FROM clause of the three languages."""
+
+    def _alias(self) -> str | None:
+        """`AS name`, or a bare name that is no word of a clause."""
+        if self._match(TokenType.ALIAS):
+            return self._name("a name after AS").text
+        if self._curr.token_type is TokenType.IDENTIFIER:
+            return self._take().text
+        if self._curr.token_type in NAME_TOKENS and self._word() not in NOT_ALIASES:
+            return self._take().text
+        return None
+
+    # --- streams ------------------------------------------------------------------------------------------------------
+
+    def _sources(self) -> tuple[Source, tuple[Join, ...]]:
+        """All of FROM, after the word itself."""
+        first = self._stream_source()
+        joins: list[Join] = []
+        while True:
+            start = self._curr
+            if self._match(TokenType.COMMA):
+                source = self._stream_source()
+                joins.append(Join("cross", source, span=source.span))
+                continue
+            kind = self._join_kind()
+            if kind is None:
+                break
+            joins.append(self._join(kind, start))
+        if self._at_word("match_recognize"):
+            self._unsupported("match_recognize", self._curr)
+        return first, tuple(joins)
+
+    def _join_kind(self) -> Literal["inner", "left", "right", "full", "cross"] | None:
+        """Consume `[kind] [OUTER] JOIN`; plain JOIN is inner."""
+        if self._match_word("join"):
+            return "inner"
+        kind = _JOINS.get(self._word())
+        if kind is None:
+            return None
+        self._advance()
+        if kind in ("left", "right", "full"):
+            self._match_word("outer")
+        self._expect_word("join")
+        return kind
+
+    def _join(self, kind: Literal["inner", "left", "right", "full", "cross"], start: Token) -> Join:
+        source = self._stream_source()
+        condition = self._expression() if self._match_word("on") else None
+        span = self._since(start)
+        if kind == "cross" and condition is not None:
+            self._refuse("P012", "CROSS JOIN takes no ON", condition.span, "use INNER JOIN")
+        if kind != "cross" and condition is None:
+            message = f"{kind.upper()} JOIN needs ON"
+            self._refuse("P012", message, span, "add ON with a condition, or use CROSS JOIN for all pairs")
+        return Join(kind, source, condition, span=span)
+
+    def _stream_source(self) -> StreamSource:
+        start = self._curr
+        if self._next.token_type is TokenType.L_BRACKET and self._at_word("pattern"):
+            self._unsupported("pattern", start)
+        if self._next.token_type is TokenType.PARAMETER and self._at_word("pattern"):
+            self._unsupported("pattern", start)
+        if self._next.token_type is TokenType.COLON:
+            self._unsupported(f"{start.text}:", start)
+        if start.token_type is TokenType.L_PAREN:
+            self._unsupported("a subquery in FROM", start)
+        name = self._name("a stream").text
+        condition = self._stream_filter() if self._match(TokenType.L_PAREN) else None
+        windows: list[WindowCall] = []
+        while self._curr.token_type in (TokenType.HASH, TokenType.DOT):
+            windows.append(self._window_call())
+        retain = self._retain()
+        alias = self._alias()
+        unidirectional = self._match_word("unidirectional")
+        retain = retain or self._retain()
+        unidirectional = unidirectional or self._match_word("unidirectional")
+        return StreamSource(
+            name, alias or name, condition, tuple(windows), retain, unidirectional, span=self._since(start)
+        )
+
+    def _stream_filter(self) -> Expr | None:
+        """`E(a, b)`: commas stand for AND."""
+        if self._match(TokenType.R_PAREN):
+            return None
+        with self._nested():
+            parts = self._listed(self._expression)
+        self._expect(TokenType.R_PAREN, "',' or ')'")
+        return reduce(lambda left, right: Binary("and", left, right, span=left.span.to(right.span)), parts)
+
+    def _window_call(self) -> WindowCall:
+        """`#name(…)`, `#ns:name(…)`, `.ns:name(…)`; the parentheses may be left out."""
+        start = self._take()
+        name = self._any_name("the name of a window")
+        namespace = None
+        if start.token_type is TokenType.DOT and self._curr.token_type is not TokenType.COLON:
+            hint = f"write #{name.text} or .win:{name.text}"
+            self._refuse("P001", "a window after '.' needs its namespace", span_of(name), hint)
+        if self._match(TokenType.COLON):
+            namespace, name = name.text.lower(), self._any_name("the name of a window")
+        with self._nested():
+            args = self._wrapped(self._argument) if self._curr.token_type is TokenType.L_PAREN else ()
+        return WindowCall(name.text.lower(), args, namespace, span=self._since(start))
+
+    def _retain(self) -> Literal["union", "intersection"] | None:
+        if not (self._next.token_type is TokenType.DASH and self._match_word("retain")):
+            return None
+        self._advance()
+        if self._match_word("union"):
+            return "union"
+        self._expect_word("intersection")
+        return "intersection"
+
+    # --- stream queries -----------------------------------------------------------------------------------------------
+
+    def _lot_sources(self) -> tuple[LotSource, tuple[Join, ...]]:
+        """`item in stream …`, and further sources by `from` or `join … on a equals b`."""
+        first = self._lot_source()
+        joins: list[Join] = []
+        while True:
+            start = self._curr
+            if self._match(TokenType.FROM):
+                source = self._lot_source()
+                joins.append(Join("cross", source, span=self._since(start)))
+            elif self._match_word("join"):
+                source = self._lot_source()
+                self._expect_word("on")
+                left = self._expression()
+                self._expect_word("equals")
+                right = self._expression()
+                condition = Binary("=", left, right, span=left.span.to(right.span))
+                joins.append(Join("inner", source, condition, span=self._since(start)))
+            else:
+                return first, tuple(joins)
+
+    def _lot_source(self) -> LotSource:
+        start = self._curr
+        item = self._name("the name of the item").text
+        self._expect(TokenType.IN, "IN")
+        stream = self._name("a stream").text
+        partition_by = self._listed(self._expression) if self._match_word("partition", "by") else ()
+        within = self._expression_or_period() if self._match_word("within") else None
+        every = self._every() if within is not None else None
+        retain, retain_all = None, False
+        if self._match_word("retain"):
+            retain_all = self._match_word("all")
+            retain = None if retain_all else self._expression()
+            if within is None:
+                every = self._every()
+        if self._at_word("every"):
+            self._refuse(
+                "P009",
+                "EVERY stands in the wrong place",
+                span_of(self._curr),
+                "after WITHIN it is a period: within d every p retain n",
+            )
+        unique = self._listed(self._expression) if self._match_word("with", "unique") else ()
+        return LotSource(stream, item, partition_by, within, every, retain, retain_all, unique, span=self._since(start))
+
+    def _every(self) -> Expr | None:
+        return self._expression_or_period() if self._match_word("every") else None
