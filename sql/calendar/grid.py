@@ -1,0 +1,127 @@
+"""The grid that windows are aligned to: it depends on length and zone alone, never on when a rule was started."""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta, tzinfo
+
+from sql.calendar.zones import EPOCH, instant, is_utc, offset_ms, wall_clock
+
+DAY_MS = 86_400_000
+_EPOCH_DAY = EPOCH.date().toordinal()
+
+
+class Grid:
+    """Window boundaries of one length.
+
+    * Whole days (24 hours are one): local midnights, every n-th counted from the epoch's. A midnight that is skipped
+      means the day's first real instant, one that occurs twice means the earlier.
+    * A length that divides a day: the local wall-clock times that are multiples of it from local midnight.
+    * Any other length: its multiples since the epoch, UTC.
+
+    Where the clock jumps forward over boundaries, the jump itself stands for all of them. Where it is set back, times
+    are passed twice: lengths up to the repeated span (5 minutes, an hour) have their boundaries in both passes, so that
+    no window grows; longer ones only in the first, so that none is cut off. Boundaries strictly increase in any case.
+    """
+
+    __slots__ = ("_days", "_divides_day", "_end", "_from", "_jump", "_offset", "_start", "length_ms", "zone")
+
+    def __init__(self, length_ms: int, zone: tzinfo = UTC) -> None:
+        if length_ms <= 0:
+            raise ValueError(f"a window's length is at least 1 ms, not {length_ms}")
+        self.length_ms = length_ms
+        self.zone = zone
+        plain = is_utc(zone)
+        self._days = 0 if plain or length_ms % DAY_MS else length_ms // DAY_MS
+        self._divides_day = not plain and not self._days and DAY_MS % length_ms == 0
+        # The stretch [start, end) around the last question: whole days between two boundaries; for parts of a day, one
+        # offset from UTC. `jump` is by how much the clock was moved at its start; it answers questions >= `from`.
+        self._from = self._start = self._end = self._offset = self._jump = 0
+
+    def floor(self, t_ms: int) -> int:
+        """The largest boundary <= `t_ms`."""
+        if self._days:
+            return self._days_around(t_ms)[0]
+        if not self._divides_day:
+            return t_ms - t_ms % self.length_ms
+        while True:
+            self._stretch_around(t_ms)
+            boundary = t_ms - (t_ms + self._offset) % self.length_ms
+            if boundary >= self._first_boundary():
+                return boundary
+            if self._starts_with_boundary():
+                return self._start
+            t_ms = self._start - 1
+
+    def next(self, t_ms: int) -> int:
+        """The smallest boundary > `t_ms`."""
+        if self._days:
+            return self._days_around(t_ms)[1]
+        length_ms = self.length_ms
+        if not self._divides_day:
+            return t_ms - t_ms % length_ms + length_ms
+        t_ms += 1
+        while True:
+            self._stretch_around(t_ms)
+            if t_ms == self._start and self._starts_with_boundary():
+                return t_ms
+            boundary = max(t_ms, self._first_boundary())
+            boundary += -(boundary + self._offset) % length_ms
+            if boundary < self._end:
+                return boundary
+            t_ms = self._end
+
+    # --- parts of a day ---
+
+    def _first_boundary(self) -> int:
+        """From where in the stretch wall-clock multiples count: not in the second pass of a span shorter than them."""
+        return self._start - self._jump if -self.length_ms < self._jump < 0 else self._start
+
+    def _starts_with_boundary(self) -> bool:
+        """Whether the stretch begins with a jump forward over a multiple of the length."""
+        return self._jump > 0 and (self._start + self._offset) % self.length_ms <= self._jump
+
+    def _stretch_around(self, t_ms: int) -> None:
+        """Make the current stretch the one of a single offset that holds `t_ms`.
+
+        It reaches back at least a day or to the last change, which no boundary of `t_ms` and no repeated span exceeds.
+        """
+        if self._from <= t_ms < self._end:
+            return
+        day = t_ms - t_ms % DAY_MS
+        start, end = day - DAY_MS, day + DAY_MS
+        offset = offset_ms(t_ms, self.zone)
+        self._from = day
+        if offset_ms(start, self.zone) != offset:
+            start = self._change(start, t_ms)
+            self._from = max(day, start)
+        if offset_ms(end - 1, self.zone) != offset:
+            end = self._change(t_ms, end - 1)
+        self._start, self._end, self._offset = start, end, offset
+        self._jump = offset - offset_ms(start - 1, self.zone)
+
+    def _change(self, low: int, high: int) -> int:
+        """The instant in (low, high] at which the offset changes; changes lie two days apart at least."""
+        offset = offset_ms(low, self.zone)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if offset_ms(middle, self.zone) == offset:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    # --- whole days ---
+
+    def _days_around(self, t_ms: int) -> tuple[int, int]:
+        if not self._start <= t_ms < self._end:
+            day = wall_clock(t_ms, self.zone).toordinal() - _EPOCH_DAY
+            # In a zone that sets its clock back past midnight the next day has begun while the date is still the old.
+            while self._midnight(day + 1) <= t_ms:
+                day += 1
+            day -= day % self._days
+            self._start, self._end = self._midnight(day), self._midnight(day + self._days)
+        return self._start, self._end
+
+    def _midnight(self, day: int) -> int:
+        """The first instant of a local day, counted from the epoch's: `fold=0` gives it in gaps and overlaps alike."""
+        return instant(EPOCH + timedelta(days=day), self.zone)
