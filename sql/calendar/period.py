@@ -77,6 +77,19 @@ class Period:
         """k periods as one, so that the k-th is counted from the reference: 31 Jan + 2 months is 31 Mar."""
         return Period(self.months * k, self.millis * k)
 
+    def next_after(self, t_ms: int, reference_ms: int, zone: tzinfo) -> int:
+        """The first instant after `t_ms` on the grid reference + k periods (k any whole number)."""
+        if not self.is_calendar:
+            return reference_ms + ((t_ms - reference_ms) // self.millis + 1) * self.millis
+        # A period is at least its shortest months long, so this k is never too large; a few steps make up the rest.
+        k = (t_ms - reference_ms) // (self.months * _LONGEST_MONTH_MS + self.millis) - 1
+        while (boundary := self.times(k).add(reference_ms, zone)) <= t_ms:
+            k += 1
+        return boundary
+
+
+_LONGEST_MONTH_MS = 31 * 86_400_000
+
 
 def _exact(unit: str, amount: float | Decimal) -> Fraction:
     if unit not in _MONTHS and unit not in _MILLIS:

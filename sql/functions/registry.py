@@ -8,16 +8,18 @@ To add a function write it in the file of its category:
     def lpad(text: str, n: int) -> str:
         \"\"\"The text with n spaces put before it.\"\"\"
 
-Implementations get plain Python values (None, bool, int, float, str, bytes, list, dict, `datetime` never) and return
-such values. A wrong value raises `DataError`; TypeError, ValueError, OverflowError, ZeroDivisionError are taken for one.
+Implementations get plain Python values (None, bool, int, float, str, bytes, list, dict, `datetime` never) of the
+declared parameter types (`checks` sees to it) and return such values. A wrong value raises `DataError`; TypeError,
+ValueError, OverflowError, ZeroDivisionError are taken for one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from sql.functions.checks import checked
 from sql.types import Type
 
 Implementation = Callable[..., Any]
@@ -101,6 +103,7 @@ def function(name: str, **definition: Any) -> Callable[[Implementation], Impleme
     def register(implementation: Implementation) -> Implementation:
         found = Function(name=name, implementation=implementation,
                          doc=(implementation.__doc__ or "").strip(), **definition)  # fmt: skip
+        found = replace(found, implementation=checked(found))
         for word in (name, *found.aliases):
             assert word not in _functions, f"function {word} is registered twice"
             _functions[word] = found
@@ -121,4 +124,5 @@ def names() -> tuple[str, ...]:
 
 def all_functions() -> tuple[Function, ...]:
     """Every function once, by category and name."""
-    return tuple(sorted(set(_functions.values()), key=lambda item: (item.category, item.name)))
+    unique = {item.name: item for item in _functions.values()}
+    return tuple(sorted(unique.values(), key=lambda item: (item.category, item.name)))

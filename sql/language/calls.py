@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
 from sql.language.expressions import ExpressionParser
@@ -76,7 +76,7 @@ class CallParser(ExpressionParser):
         return (self._expression(),)
 
     def _argument(self) -> Expr:
-        """`*`, `s.*`, a lambda, a period, or an expression with an ordering: what may stand in a call or an EPL window."""
+        """What may stand in a call or an EPL window: `*`, `s.*`, a lambda, a period, an expression, an ordering."""
         start = self._curr
         if self._match(TokenType.STAR):
             return Star(span=span_of(start))
@@ -93,12 +93,10 @@ class CallParser(ExpressionParser):
         return node
 
     def _at_qualified_star(self) -> bool:
-        after = self._index + 2
         return (
             self._next.token_type is TokenType.DOT
             and self._curr.token_type in NAME_TOKENS
-            and after < self._tokens_size
-            and self._tokens[after].token_type is TokenType.STAR
+            and self._after_next() is TokenType.STAR
         )
 
     def _lambda_parameters(self) -> tuple[str, ...] | None:
@@ -109,7 +107,8 @@ class CallParser(ExpressionParser):
             return (name,)
         if self._curr.token_type is not TokenType.L_PAREN or self._next.token_type not in NAME_TOKENS:
             return None
-        index, names = self._index, []
+        index = self._index
+        names: list[str] = []
         while self._match(TokenType.L_PAREN if not names else TokenType.COMMA) and self._curr.token_type in NAME_TOKENS:
             names.append(self._take().text)
         if self._match_pair(TokenType.R_PAREN, TokenType.FARROW):
@@ -118,7 +117,7 @@ class CallParser(ExpressionParser):
         return None
 
     def _method(self, base: Expr, name: Token) -> Expr:
-        self._advance()
+        """`.name(args)` after `base`, with the opening parenthesis consumed."""
         with self._nested():
             args: tuple[Expr, ...] = ()
             if self._curr.token_type is not TokenType.R_PAREN:

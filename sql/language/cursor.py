@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
+from sqlglot import Token, TokenType
 from sqlglot.parser import Parser
-from sqlglot.tokens import Token, TokenType
 
 from sql.errors import Problem, Span, SqlError, did_you_mean
 from sql.language.lexical import unquote
@@ -14,10 +14,26 @@ from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
 
 Item = TypeVar("Item")
 
-CLAUSE_WORDS = (
-    "select from where group having order limit offset output insert into every partition within retain "
-    "inner left right full cross join filter over when window stream with"
-).split()
+CLAUSE_WORDS = frozenset(
+    {
+        *(
+            "select",
+            "from",
+            "where",
+            "group",
+            "having",
+            "order",
+            "limit",
+            "offset",
+            "output",
+            "insert",
+            "into",
+            "every",
+        ),
+        *("inner", "left", "right", "full", "cross", "join", "filter", "over", "when", "partition", "within", "retain"),
+    }
+)
+"""Words an unexpected one may be a misspelling of."""
 
 
 def span_of(token: Token) -> Span:
@@ -32,7 +48,7 @@ class Cursor(Parser):
     tables from tokens to operators and the order of precedence.
     """
 
-    def raise_error(self, message: str, token: Token | None = None) -> None:  # type: ignore[override]
+    def raise_error(self, message: str, token: Token | None = None) -> None:
         """Refuse the current token. sqlglot calls this for what it did not expect itself."""
         self._unexpected(None, token)
 
@@ -81,14 +97,19 @@ class Cursor(Parser):
 
     def _at_word(self, *words: str) -> bool:
         """Whether the current token is one of `words` (lower case), not quoted."""
-        return self._curr.token_type in WORD_TOKENS and self._word() in words
+        return self._word() in words
 
     def _word(self) -> str:
-        """The current word in lower case; empty for a quoted name, which is never a keyword."""
-        return "" if self._curr.token_type is TokenType.IDENTIFIER else self._curr.text.lower()
+        """The current word in lower case; empty for a quoted name, which is never a keyword, and for anything else."""
+        return _word_of(self._curr)
 
     def _next_word(self) -> str:
-        return self._next.text.lower() if self._next.token_type in WORD_TOKENS else ""
+        return _word_of(self._next)
+
+    def _after_next(self) -> TokenType | None:
+        """The kind of the token after the next one."""
+        index = self._index + 2
+        return self._tokens[index].token_type if index < self._tokens_size else None
 
     def _match_word(self, *words: str) -> bool:
         """Consume `words`, one after the other, if all of them follow."""
@@ -173,6 +194,11 @@ class Cursor(Parser):
 
 
 _LITERALS = {TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE}
+
+
+def _word_of(token: Token) -> str:
+    is_word = token.token_type in WORD_TOKENS and token.token_type is not TokenType.IDENTIFIER
+    return token.text.lower() if is_word else ""
 
 
 def _shorten(text: str, length: int = 40) -> str:

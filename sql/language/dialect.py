@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from sqlglot import TokenType
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.tokens import TokenType
 
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
@@ -14,7 +15,6 @@ from sql.language.definitions import DefinitionParser
 from sql.language.tokens import StreamTokenizer
 from sql.syntax import Annotation, Statement
 
-STATEMENT_WORDS = ("select", "insert", "from", "create", "on", "update")
 NOT_YET = {
     "context": "context",
     "into": "into table",
@@ -45,25 +45,15 @@ class StreamParser(DefinitionParser):
 
     def _bare_statement(self) -> Statement:
         word = self._word()
-        if word == "select":
-            return self._select(None)
-        if word == "insert":
-            return self._select(self._insert_into())
-        if word == "from":
-            return self._lots()
-        if word == "create":
-            return self._create()
-        if word == "on":
-            return self._on()
-        if word == "update":
-            return self._update()
+        if word in STATEMENTS:
+            return STATEMENTS[word](self)
         if word in NOT_YET:
             self._unsupported(NOT_YET[word], self._curr)
         if not self._curr:
             self._unexpected("a statement")
-        hint = did_you_mean(word, STATEMENT_WORDS) if word else None
-        known = ", ".join(name.upper() for name in STATEMENT_WORDS)
-        self._refuse("P010", f"a statement begins with {known}", span_of(self._curr), hint)
+        hint = did_you_mean(word, STATEMENTS) if word else None
+        known = ", ".join(name.upper() for name in STATEMENTS)
+        return self._refuse("P010", f"a statement begins with {known}", span_of(self._curr), hint)
 
     def _annotations(self) -> tuple[Annotation, ...]:
         """`@name('s0') @public …`."""
@@ -77,6 +67,17 @@ class StreamParser(DefinitionParser):
                 self._expect(TokenType.R_PAREN, "')'")
             found.append(Annotation(name, value, span=self._since(start)))
         return tuple(found)
+
+
+STATEMENTS: dict[str, Callable[[StreamParser], Statement]] = {
+    "select": lambda parser: parser._select(None),
+    "insert": lambda parser: parser._select(parser._insert_into()),
+    "from": lambda parser: parser._lots(),
+    "create": lambda parser: parser._create(),
+    "on": lambda parser: parser._on(),
+    "update": lambda parser: parser._update(),
+}
+"""Statements by their first word."""
 
 
 class StreamDialect(Dialect):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from sql.errors import Span
 from sql.language.cursor import Cursor, span_of
@@ -26,7 +26,6 @@ from sql.syntax import (
     Like,
     Period,
     PeriodPart,
-    Select,
     Slice,
     Subquery,
     Unary,
@@ -204,7 +203,7 @@ class ExpressionParser(Cursor):
     # --- operands -----------------------------------------------------------------------------------------------------
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
-        """One operand with what is attached to it. (sqlglot looks for types and intervals here, which we do not have.)"""
+        """One operand with what is attached to it; sqlglot would look for types and intervals here, which we lack."""
         token = self._curr
         if token.token_type in self.PRIMARY_PARSERS:
             self._advance()
@@ -217,12 +216,10 @@ class ExpressionParser(Cursor):
 
     def _parse_column(self) -> Any:
         token = self._name("a name")
-        if self._curr.token_type is TokenType.DOT and self._next.token_type in WORD_TOKENS:
-            dot, name = self._index, self._next
+        dotted = self._curr.token_type is TokenType.DOT and self._next.token_type in WORD_TOKENS
+        if dotted and self._after_next() is not TokenType.L_PAREN:
             self._advance(2)
-            if self._curr.token_type is not TokenType.L_PAREN:
-                return Column(name.text, token.text, span=self._since(token))
-            self._retreat(dot)
+            return Column(self._prev.text, token.text, span=self._since(token))
         return self._plain_name(token)
 
     def _plain_name(self, token: Token) -> Expr:
@@ -235,10 +232,8 @@ class ExpressionParser(Cursor):
             if kind is TokenType.DOT or kind is TokenType.ARROW:
                 self._advance()
                 name = self._any_name("a field name")
-                if kind is TokenType.DOT and self._curr.token_type is TokenType.L_PAREN:
-                    this = self._method(this, name)
-                else:
-                    this = Field(this, name.text, span=this.span.to(span_of(name)))
+                called = kind is TokenType.DOT and self._match(TokenType.L_PAREN)
+                this = self._method(this, name) if called else Field(this, name.text, span=this.span.to(span_of(name)))
             elif kind is TokenType.L_BRACKET:
                 this = self._parse_bracket(this)
             else:
@@ -261,14 +256,11 @@ class ExpressionParser(Cursor):
 
     def _fraction(self, dot: Token) -> Constant:
         """`.5`, which the tokenizer cuts in two."""
-        if (
-            self._curr.token_type is not TokenType.NUMBER
-            or self._curr.start != dot.end + 1
-            or not self._curr.text.isdecimal()
-        ):
+        number = self._curr
+        if number.token_type is not TokenType.NUMBER or number.start != dot.end + 1 or not number.text.isdecimal():
             self._unexpected("an expression", dot)
-        self._take()
-        return Constant(float(self._text_since(dot)), span=self._since(dot))
+        self._advance()
+        return Constant(float(f".{number.text}"), span=self._since(dot))
 
     def _parenthesised(self, opening: Token) -> Expr:
         with self._nested():

@@ -35,7 +35,7 @@ _MESSAGES = {
     "string": (
         "P003",
         "this string never ends",
-        "a backslash before a quote keeps the string open; write \\\\ for one",
+        "a backslash keeps the quote after it inside; write \\\\ for one",
     ),
     "name": ("P003", "this quoted name never ends", "close it with a backtick"),
     "bang": ("P002", "unexpected '!'", "write NOT, != or <>"),
@@ -43,7 +43,7 @@ _MESSAGES = {
 
 
 def lexical_problems(text: str) -> list[Problem]:
-    """Problems of the characters: too many (P005), unknown ones (P002), strings (P003) and comments (P004) left open."""
+    """Problems of characters: too many (P005), unknown ones (P002), strings (P003) and comments (P004) left open."""
     if len(text) > TEXT_CHARS_MAX:
         message = f"the text has {len(text)} characters, more than the {TEXT_CHARS_MAX} allowed"
         return [Problem("P005", message, Span(TEXT_CHARS_MAX, len(text)), "split it into several rules")]

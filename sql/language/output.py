@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType
 
 from sql.language.cursor import span_of
 from sql.language.lexical import unquote

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
 
 from sql.errors import Problem, Span, SqlError
 from sql.language.cursor import span_of
@@ -95,9 +95,11 @@ def _check_brackets(tokens: list[Token], text: str) -> None:
     for token in tokens:
         if token.token_type in _BRACKETS:
             opened.append(token)
-        elif token.token_type in _BRACKETS.values():
-            if not opened or _BRACKETS[opened.pop().token_type] is not token.token_type:
-                raise SqlError([Problem("P007", f"{token.text!r} closes nothing", span_of(token))], text)
+            continue
+        if token.token_type not in _BRACKETS.values():
+            continue
+        if not opened or _BRACKETS[opened.pop().token_type] is not token.token_type:
+            raise SqlError([Problem("P007", f"{token.text!r} closes nothing", span_of(token))], text)
     if opened:
         last = opened[-1]
         message = f"{last.text!r} is never closed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
 from sql.language.output import OutputParser
@@ -76,10 +76,8 @@ class SelectParser(OutputParser):
         selector = SELECTORS.get(self._word())
         if selector is None or self._next.token_type in _NOT_AFTER_SELECTOR:
             return None
-        after = self._index + 2
-        if self._next.token_type is TokenType.L_PAREN and after < self._tokens_size:
-            if self._tokens[after].token_type is TokenType.R_PAREN:
-                return None
+        if self._next.token_type is TokenType.L_PAREN and self._after_next() is TokenType.R_PAREN:
+            return None
         self._advance()
         return selector
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Literal
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from sql.language.calls import CallParser
 from sql.language.cursor import span_of
@@ -13,8 +13,36 @@ from sql.language.tokens import NAME_TOKENS
 from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, WindowCall
 
 NOT_ALIASES = frozenset(
-    "cross delete full group having inner insert into invisible join left limit match_recognize merge offset on order outer output "
-    "partition retain right set unidirectional update using within".split()
+    {
+        *(
+            "cross",
+            "delete",
+            "full",
+            "group",
+            "having",
+            "inner",
+            "insert",
+            "into",
+            "invisible",
+            "join",
+            "left",
+            "limit",
+        ),
+        *(
+            "match_recognize",
+            "merge",
+            "offset",
+            "on",
+            "order",
+            "outer",
+            "output",
+            "partition",
+            "retain",
+            "right",
+            "set",
+        ),
+        *("unidirectional", "update", "using", "within"),
+    }
 )
 """Words that go on with the statement where an alias without AS might stand."""
 

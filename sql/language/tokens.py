@@ -6,7 +6,9 @@ Only words that carry expression grammar are tokens of their own. Words of claus
 
 from __future__ import annotations
 
-from sqlglot.tokens import Tokenizer, TokenType
+from typing import ClassVar
+
+from sqlglot import Tokenizer, TokenType
 
 KEYWORDS = {
     "AND": TokenType.AND,
@@ -63,10 +65,10 @@ UNITS = {
 class StreamTokenizer(Tokenizer):
     """Both quotes make strings, backticks quote names; `--`, `//` and `/* */` are comments."""
 
-    QUOTES = ["'", '"']
-    STRING_ESCAPES = ["'", '"', "\\"]
-    IDENTIFIERS = ["`"]
-    COMMENTS = ["--", "//", ("/*", "*/")]
+    QUOTES: ClassVar = ["'", '"']
+    STRING_ESCAPES: ClassVar = ["'", '"', "\\"]
+    IDENTIFIERS: ClassVar = ["`"]
+    COMMENTS: ClassVar = ["--", "//", ("/*", "*/")]
     NESTED_COMMENTS = False
-    COMMANDS: set[TokenType] = set()
-    KEYWORDS = KEYWORDS | SYMBOLS
+    COMMANDS: ClassVar[set[TokenType]] = set()
+    KEYWORDS: ClassVar = KEYWORDS | SYMBOLS

@@ -1,0 +1,153 @@
+"""What generated code calls: the operations that are more than one Python expression.
+
+Each is the definition of its SQL operation; the code generator writes an operation inline only where that is the same for
+the values at hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
+from math import fmod
+from typing import Any
+
+from sql.errors import DataError
+from sql.rows import attribute_name
+from sql.types import describe, equal
+
+
+class Warnings:
+    """Counts of data that was odd but not wrong; the query shows them among its counters."""
+
+    __slots__ = ("division_by_zero",)
+
+    def __init__(self) -> None:
+        self.division_by_zero = 0
+
+    def zero(self) -> None:
+        """Division by zero: NULL, counted."""
+        self.division_by_zero += 1
+
+    def mod(self, a: Any, b: Any) -> Any:
+        """`a % b` with the sign of a, as in SQL; an integer for two integers."""
+        if a.__class__ is int and b.__class__ is int:
+            if b == 0:
+                return self.zero()
+            return abs(a) % abs(b) * (1 if a >= 0 else -1)
+        if isinstance(a, str) or isinstance(b, str):
+            raise DataError(f"cannot take {describe(a)} % {describe(b)}")
+        return fmod(a, b) if b else self.zero()
+
+
+def concat(a: Any, b: Any) -> str:
+    """`a || b` for two texts."""
+    if a.__class__ is not str or b.__class__ is not str:
+        raise DataError(f"|| joins two texts, not {describe(a)} and {describe(b)}")
+    return str(a + b)
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """`a IS b`: equality in which NULL equals NULL."""
+    return a is b if a is None or b is None else equal(a, b) is True
+
+
+def contains(value: Any, items: Collection[Any]) -> bool | None:
+    """`value IN items` in three-valued logic."""
+    if value is None:
+        return None
+    unknown = False
+    for item in items:
+        same = equal(value, item)
+        if same:
+            return True
+        unknown = unknown or same is None
+    return None if unknown else False
+
+
+def in_array(value: Any, array: Any) -> bool | None:
+    """`value IN arr`, arr an array."""
+    if array is None:
+        return None
+    if not isinstance(array, list | tuple):
+        raise DataError(f"IN needs a list or an array, not {describe(array)}")
+    return contains(value, array)
+
+
+def boolean(value: Any) -> bool | None:
+    """A value used as a condition."""
+    if value is None or value.__class__ is bool:
+        return value  # type: ignore[no-any-return]
+    raise DataError(f"a condition must be a boolean, not {describe(value)}")
+
+
+def field(base: Any, name: str) -> Any:
+    """`base->name`: NULL where base is NULL or has no such key."""
+    if base is None:
+        return None
+    if base.__class__ is dict:
+        return base.get(name)
+    if isinstance(base, list | tuple | str | int | float | bytes):
+        raise DataError(f"'{name}' is read from {describe(base)}, which is not a struct")
+    return getattr(base, attribute_name(name), None)
+
+
+def index(base: Any, position: Any) -> Any:
+    """`base[i]`: negative from the end, NULL out of range; a text index reads a key."""
+    if base is None or position is None:
+        return None
+    if isinstance(base, list | tuple):
+        if position.__class__ is not int:
+            raise DataError(f"an array index must be a whole number, not {describe(position)}")
+        return base[position] if -len(base) <= position < len(base) else None
+    if base.__class__ is dict and position.__class__ is str:
+        return base.get(position)
+    raise DataError(f"cannot index {describe(base)} with {describe(position)}")
+
+
+def cut(base: Any, low: Any, high: Any) -> Any:
+    """`base[low:high]`, the end excluded."""
+    if base is None:
+        return None
+    if not isinstance(base, list | tuple):
+        raise DataError(f"cannot slice {describe(base)}")
+    return list(base[low:high])
+
+
+def like(value: Any, pattern: Any, escape: str | None = None) -> bool | None:
+    """`value LIKE pattern`: % any text, line ends included; _ one character."""
+    if value is None or pattern is None:
+        return None
+    if value.__class__ is not str or pattern.__class__ is not str:
+        raise DataError(f"LIKE compares texts, not {describe(value)} with {describe(pattern)}")
+    return like_matcher(pattern, escape)(value) is not None
+
+
+@lru_cache(maxsize=1024)
+def like_matcher(pattern: str, escape: str | None) -> Callable[[str], Any]:
+    """The compiled form of a LIKE pattern; everything but % and _ stands for itself."""
+    parts = []
+    characters = iter(pattern)
+    for char in characters:
+        if char == escape or (escape is None and char == "\\"):
+            parts.append(re.escape(next(characters, char)))
+        else:
+            parts.append(".*" if char == "%" else "." if char == "_" else re.escape(char))
+    return re.compile("".join(parts), re.DOTALL).fullmatch
+
+
+def both(a: bool | None, b: bool | None) -> bool | None:
+    """AND in three-valued logic, both sides known."""
+    if a is False or b is False:
+        return False
+    return None if a is None or b is None else True
+
+
+def invert(value: Any) -> bool | None:
+    """NOT in three-valued logic."""
+    return None if boolean(value) is None else not value
+
+
+def selected(items: Sequence[Any] | None, function: Callable[[Any], Any]) -> list[Any] | None:
+    """`list.selectFrom(x => …)`."""
+    return None if items is None else [function(item) for item in items]

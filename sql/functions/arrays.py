@@ -1,0 +1,259 @@
+"""Arrays: positions count from 0, from the end when negative. Arguments are never changed, results are new arrays.
+
+Elements are the same when they would be the same group key: 1 and 1.0 are, 1 and '1' and TRUE are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sql.errors import DataError
+from sql.functions.limits import ELEMENTS_MAX, within
+from sql.functions.registry import Context, Parameter, function, lookup
+from sql.functions.text import as_text
+from sql.types import Type, describe, key_of, less, order_key
+
+Array = Sequence[Any]
+
+ARRAY = Parameter("array", Type.ARRAY)
+OTHER = Parameter("other", Type.ARRAY)
+VALUE = Parameter("value")
+
+
+@function("array_create", category="array", returns=Type.ARRAY, nulls="pass",
+          parameters=(Parameter("value", variadic=True),),
+          examples=(("array_create(1, NULL, 'a')", [1, "a"]), ("array_create(NULL)", None), ("array_create()", [])))  # fmt: skip
+def array_create(*values: Any) -> list[Any] | None:
+    """An array of the arguments without the NULLs; NULL if all are NULL."""
+    kept = [value for value in values if value is not None]
+    return kept if kept or not values else None
+
+
+@function("cardinality", category="array", returns=Type.INTEGER, parameters=(VALUE,),
+          examples=(("cardinality(array_create(1, 2))", 2), ("cardinality('abc')", 0)))  # fmt: skip
+def cardinality(value: Any) -> int:
+    """The number of elements; 0 for what is not an array."""
+    return len(value) if isinstance(value, (list, tuple)) else 0
+
+
+@function("array_cardinality", category="array", returns=Type.INTEGER, parameters=(ARRAY,),
+          examples=(("array_cardinality(parse_json('[1, null]'))", 1),))  # fmt: skip
+def array_cardinality(array: Array) -> int:
+    """The number of elements that are not NULL."""
+    return sum(item is not None for item in array)
+
+
+@function("element_at", category="array", parameters=(Parameter("collection"), Parameter("index_or_key")),
+          examples=(("element_at(array_create(10, 20), -1)", 20), ("element_at(array_create(10, 20), 2)", None),
+                    ("element_at(object_construct('a', 1), 'a')", 1)))  # fmt: skip
+def element_at(collection: Any, index: Any) -> Any:
+    """The element of an array at an index, or of an object at a key; NULL where there is none."""
+    if isinstance(collection, dict) and isinstance(index, str):
+        return collection.get(index)
+    if isinstance(collection, (list, tuple)) and index.__class__ is int:
+        return collection[index] if -len(collection) <= index < len(collection) else None
+    raise DataError(
+        f"element_at() takes an array and an integer, or an object and text, not {describe(collection)} "
+        f"and {describe(index)}"
+    )
+
+
+@function("array_position", category="array", returns=Type.INTEGER, parameters=(ARRAY, VALUE),
+          examples=(("array_position(array_create('a', 'b', 'a'), 'a')", 0), ("array_position(array_create(1), '1')", -1)))  # fmt: skip
+def array_position(array: Array, value: Any) -> int:
+    """Where the value first is in the array, -1 if nowhere."""
+    key = key_of(value)
+    return next((index for index, item in enumerate(array) if key_of(item) == key), -1)
+
+
+@function("array_last_position", category="array", returns=Type.INTEGER, parameters=(ARRAY, VALUE),
+          examples=(("array_last_position(array_create('a', 'b', 'a'), 'a')", 2),))  # fmt: skip
+def array_last_position(array: Array, value: Any) -> int:
+    """Where the value last is in the array, -1 if nowhere."""
+    key = key_of(value)
+    return next((index for index in range(len(array) - 1, -1, -1) if key_of(array[index]) == key), -1)
+
+
+@function("array_contains", category="array", returns=Type.BOOLEAN, nulls="pass", parameters=(ARRAY, VALUE),
+          examples=(("array_contains(array_create(1, 2), 2)", True), ("array_contains(NULL, 2)", False)))  # fmt: skip
+def array_contains(array: Array | None, value: Any) -> bool:
+    """Whether the value is an element; false for a NULL array."""
+    key = key_of(value)
+    return array is not None and any(key_of(item) == key for item in array)
+
+
+@function("array_contains_any", category="array", returns=Type.BOOLEAN, nulls="pass", parameters=(ARRAY, OTHER),
+          examples=(("array_contains_any(array_create(1, 2), array_create(2, 3))", True),))  # fmt: skip
+def array_contains_any(array: Array | None, other: Array | None) -> bool:
+    """Whether the arrays have an element in common; false if either is NULL."""
+    return array is not None and other is not None and not _keys(array).isdisjoint(map(key_of, other))
+
+
+@function("array_remove", category="array", returns=Type.ARRAY, parameters=(ARRAY, VALUE),
+          examples=(("array_remove(array_create(1, 2, 1), 1)", [2]),))  # fmt: skip
+def array_remove(array: Array, value: Any) -> list[Any]:
+    """The array without any element equal to the value."""
+    key = key_of(value)
+    return [item for item in array if key_of(item) != key]
+
+
+@function("array_union", category="array", returns=Type.ARRAY, parameters=(ARRAY, OTHER),
+          examples=(("array_union(array_create(1, 2, 2), array_create(2, 3))", [1, 2, 3]),))  # fmt: skip
+def array_union(array: Array, other: Array) -> list[Any]:
+    """The elements of both arrays, each once, in order of first appearance."""
+    return _distinct((*array, *other))
+
+
+@function("array_intersect", category="array", returns=Type.ARRAY, parameters=(ARRAY, OTHER),
+          examples=(("array_intersect(array_create(3, 2, 2), array_create(2, 3, 4))", [3, 2]),))  # fmt: skip
+def array_intersect(array: Array, other: Array) -> list[Any]:
+    """The elements of the first array that are also in the second, each once."""
+    wanted = _keys(other)
+    return _distinct(item for item in array if key_of(item) in wanted)
+
+
+@function("array_except", category="array", returns=Type.ARRAY, parameters=(ARRAY, OTHER),
+          examples=(("array_except(array_create(1, 2, 1), array_create(2))", [1]),))  # fmt: skip
+def array_except(array: Array, other: Array) -> list[Any]:
+    """The elements of the first array that are not in the second, each once."""
+    unwanted = _keys(other)
+    return _distinct(item for item in array if key_of(item) not in unwanted)
+
+
+@function("array_distinct", category="array", returns=Type.ARRAY, parameters=(ARRAY,),
+          examples=(("array_distinct(array_create(1, 2, 1.0))", [1, 2]),))  # fmt: skip
+def array_distinct(array: Array) -> list[Any]:
+    """The first of each group of equal elements; arrays and objects inside are compared by content."""
+    return _distinct(array)
+
+
+def _keys(array: Array) -> set[Any]:
+    return set(map(key_of, array))
+
+
+def _distinct(items: Iterable[Any]) -> list[Any]:
+    first: dict[Any, Any] = {}
+    for item in items:
+        first.setdefault(key_of(item), item)
+    return list(first.values())
+
+
+@function("array_max", category="array", parameters=(ARRAY,),
+          examples=(("array_max(parse_json('[1, null, 3]'))", 3), ("array_max(parse_json('[]'))", None)))  # fmt: skip
+def array_max(array: Array) -> Any:
+    """The largest element, NULLs skipped; NULL if there is none. Elements of different types are an error."""
+    largest = None
+    for item in array:
+        if item is not None and (largest is None or less(largest, item)):
+            largest = item
+    return largest
+
+
+@function("array_min", category="array", parameters=(ARRAY,),
+          examples=(("array_min(parse_json('[2, null, 1]'))", 1),))  # fmt: skip
+def array_min(array: Array) -> Any:
+    """The smallest element, NULLs skipped; NULL if there is none. Elements of different types are an error."""
+    smallest = None
+    for item in array:
+        if item is not None and (smallest is None or less(item, smallest)):
+            smallest = item
+    return smallest
+
+
+@function("array_sort", category="array", returns=Type.ARRAY, parameters=(ARRAY,),
+          examples=(("array_sort(array_create(10, 9, 'a', true))", [True, 9, 10, "a"]),))  # fmt: skip
+def array_sort(array: Array) -> list[Any]:
+    """The elements in ascending order of value; mixed types in the order null, boolean, number, text."""
+    return sorted(array, key=order_key)
+
+
+@function("array_shuffle", category="array", returns=Type.ARRAY, context=True, parameters=(ARRAY,),
+          examples=(("cardinality(array_shuffle(array_create(1, 2, 3)))", 3),))  # fmt: skip
+def array_shuffle(context: Context, array: Array) -> list[Any]:
+    """The elements in random order. A replay of the same events gives the same order."""
+    shuffled = list(array)
+    context.random.shuffle(shuffled)
+    return shuffled
+
+
+@function("array_concat", category="array", returns=Type.ARRAY, nulls="pass",
+          parameters=(ARRAY, Parameter("other", Type.ARRAY, variadic=True)),
+          examples=(("array_concat(array_create(1), NULL, array_create(1, 2))", [1, 1, 2]),))  # fmt: skip
+def array_concat(*arrays: Array | None) -> list[Any]:
+    """The arrays one after the other; NULL counts as an empty array."""
+    return [item for array in arrays if array is not None for item in array]
+
+
+@function("array_flatten", category="array", returns=Type.ARRAY, parameters=(ARRAY,),
+          examples=(("array_flatten(parse_json('[1, [2, [3]]]'))", [1, 2, [3]]),))  # fmt: skip
+def array_flatten(array: Array) -> list[Any]:
+    """The array with the elements of arrays inside in their place, one level deep."""
+    flat: list[Any] = []
+    for item in array:
+        if isinstance(item, (list, tuple)):
+            flat.extend(item)
+        else:
+            flat.append(item)
+    return flat
+
+
+@function("array_join", category="array", returns=Type.STRING,
+          parameters=(ARRAY, Parameter("separator", Type.STRING), Parameter("null_text", Type.STRING, optional=True)),
+          examples=(("array_join(array_create('a', 1), '-')", "a-1"),
+                    ("array_join(parse_json('[1, null]'), ',', '?')", "1,?")))  # fmt: skip
+def array_join(array: Array, separator: str, null_text: str | None = None) -> str:
+    """The elements as one text with the separator between; NULLs are left out unless a text is given for them."""
+    texts = (null_text if item is None else as_text(item) for item in array)
+    return separator.join(text for text in texts if text is not None)
+
+
+@function("array_map", category="array", returns=Type.ARRAY, context=True,
+          parameters=(Parameter("function", Type.STRING, constant=True), ARRAY),
+          examples=(("array_map('upper', array_create('a', 'b'))", ["A", "B"]),
+                    ("array_map('abs', parse_json('[-1, null]'))", [1, None])))  # fmt: skip
+def array_map(context: Context, name: str, array: Array) -> list[Any]:
+    """The results of a built-in function of one argument, given by name, for each element."""
+    found = lookup(name)
+    least, most = found.arity if found else (0, 0)
+    if found is None or least > 1 or most == 0:
+        raise DataError(f"array_map() takes the name of a scalar function of one argument, not '{name}'")
+    leading = (context,) if found.context else ()
+    skips = found.nulls == "propagate"
+    return [None if skips and item is None else found.implementation(*leading, item) for item in array]
+
+
+@function("repeat", category="array", returns=Type.ARRAY, parameters=(VALUE, Parameter("n", Type.INTEGER)),
+          examples=(("repeat('a', 3)", ["a", "a", "a"]),))  # fmt: skip
+def repeat(value: Any, n: int) -> list[Any]:
+    """An array of n copies of the value, at most ELEMENTS_MAX; n below 1 gives an empty array."""
+    return [value] * within(max(n, 0), ELEMENTS_MAX, "ELEMENTS_MAX")
+
+
+@function("sequence", category="array", returns=Type.ARRAY,
+          parameters=(Parameter("first", Type.INTEGER), Parameter("last", Type.INTEGER),
+                      Parameter("step", Type.INTEGER, optional=True)),
+          examples=(("sequence(1, 4)", [1, 2, 3, 4]), ("sequence(3, 1)", [3, 2, 1]), ("sequence(1, 6, 2)", [1, 3, 5])))  # fmt: skip
+def sequence(first: int, last: int, step: int | None = None) -> list[int]:
+    """The integers from first to last, both included, at most ELEMENTS_MAX; the step is -1 when first > last."""
+    if step is None:
+        step = 1 if first <= last else -1
+    if step == 0 or (last - first) * step < 0:
+        raise DataError(f"sequence() never reaches {last} from {first} by steps of {step}")
+    within(abs(last - first) // abs(step) + 1, ELEMENTS_MAX, "ELEMENTS_MAX")
+    return list(range(first, last + (1 if step > 0 else -1), step))
+
+
+KVPAIRS = Parameter("pairs", Type.ARRAY)
+
+
+@function("kvpair_array_to_obj", category="array", returns=Type.OBJECT, parameters=(KVPAIRS,),
+          examples=(("kvpair_array_to_obj(parse_json('[{\"key\": \"a\", \"value\": 1}]'))", {"a": 1}),))  # fmt: skip
+def kvpair_array_to_obj(pairs: Array) -> dict[str, Any]:
+    """An object from an array of `{key, value}` objects; a later pair wins."""
+    built: dict[str, Any] = {}
+    for pair in pairs:
+        if not (isinstance(pair, dict) and isinstance(pair.get("key"), str) and "value" in pair):
+            raise DataError(f"kvpair_array_to_obj() takes objects with a text 'key' and a 'value', not {describe(pair)}")
+        built[pair["key"]] = pair["value"]
+    return built

@@ -1,0 +1,121 @@
+"""Arguments at run time: the declared parameter types, checked in one place for every function.
+
+The binder refuses a wrong type it can see; on a stream without declared columns it sees none, so the same declaration is
+checked again against each value. Implementations may rely on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+
+from sql.errors import DataError
+from sql.types import Type, describe
+
+if TYPE_CHECKING:
+    from sql.functions.registry import Function
+
+Classes = frozenset[type] | None
+"""The Python classes a parameter takes; None for any."""
+
+_CLASSES: dict[Type, frozenset[type]] = {
+    Type.BOOLEAN: frozenset({bool}),
+    Type.INTEGER: frozenset({int}),
+    Type.FLOAT: frozenset({int, float}),
+    Type.NUMBER: frozenset({int, float}),
+    Type.STRING: frozenset({str}),
+    Type.DATETIME: frozenset({int, float, str}),
+    Type.BYTES: frozenset({bytes}),
+    Type.ARRAY: frozenset({list, tuple}),
+    Type.OBJECT: frozenset({dict}),
+}
+
+
+def checked(function: Function) -> Callable[..., Any]:
+    """The function's implementation behind a check of its arguments; the bare one where every parameter takes anything."""
+    implementation = function.implementation
+    also = {type(None)} if function.nulls == "pass" else set()
+    classes = [_CLASSES[p.type] | also if p.type in _CLASSES else None for p in function.parameters]
+    if not any(classes):
+        return implementation
+    if len(classes) == 1 and not function.context and not function.parameters[0].variadic:
+        return _unary(function, implementation, classes[0] or frozenset())
+    return _general(function, implementation, classes)
+
+
+def _unary(function: Function, implementation: Callable[..., Any], allowed: frozenset[type]) -> Callable[..., Any]:
+    """The common case of one argument, without a loop."""
+
+    def call(*arguments: Any) -> Any:
+        if arguments and arguments[0].__class__ not in allowed:
+            raise mismatch(function, 0, arguments[0])
+        return implementation(*arguments)
+
+    return call
+
+
+def _general(function: Function, implementation: Callable[..., Any], classes: Sequence[Classes]) -> Callable[..., Any]:
+    first = 1 if function.context else 0
+    variadic = bool(function.parameters) and function.parameters[-1].variadic
+    leading = (None,) * first
+
+    def call(*arguments: Any) -> Any:
+        expected = chain(leading, classes, repeat(classes[-1])) if variadic else chain(leading, classes)
+        for index, (value, allowed) in enumerate(zip(arguments, expected, strict=False)):
+            if allowed is not None and value.__class__ not in allowed:
+                raise mismatch(function, index - first, value)
+        return implementation(*arguments)
+
+    return call
+
+
+def mismatch(function: Function, index: int, value: Any) -> DataError:
+    """The error for `value` as the argument at `index` (from 0)."""
+    parameter = function.parameter(index)
+    wanted = _WORDS.get(parameter.type, parameter.type.value)
+    remedy = _REMEDIES.get(parameter.type)
+    hint = f"; convert it with {remedy}" if remedy else ""
+    return DataError(f"{function.name}() takes {wanted} as '{parameter.name}', not {describe(value)}{hint}")
+
+
+_WORDS = {
+    Type.BOOLEAN: "a boolean", Type.INTEGER: "an integer", Type.FLOAT: "a number", Type.NUMBER: "a number",
+    Type.STRING: "text", Type.DATETIME: "epoch milliseconds or a date as text", Type.BYTES: "bytes",
+    Type.ARRAY: "an array", Type.OBJECT: "an object",
+}  # fmt: skip
+
+_REMEDIES = {
+    Type.BOOLEAN: "cast(x, 'boolean')", Type.INTEGER: "cast(x, 'bigint')", Type.FLOAT: "cast(x, 'float')",
+    Type.NUMBER: "cast(x, 'float')", Type.STRING: "cast(x, 'string')", Type.BYTES: "cast(x, 'bytea')",
+    Type.ARRAY: "parse_json(x)", Type.OBJECT: "parse_json(x)",
+}  # fmt: skip
+
+
+# --- result types -----------------------------------------------------------------------------------------------------
+
+
+def number_like_first(arguments: Sequence[Type]) -> Type:
+    """The numeric type of the first argument, NUMBER when it is not known."""
+    return arguments[0] if arguments and arguments[0].is_numeric else Type.NUMBER
+
+
+def number_of_all(arguments: Sequence[Type]) -> Type:
+    """INTEGER when all arguments are integers, FLOAT when one is a float, else NUMBER."""
+    if all(argument is Type.INTEGER for argument in arguments):
+        return Type.INTEGER
+    return Type.FLOAT if Type.FLOAT in arguments else Type.NUMBER
+
+
+def unified(arguments: Sequence[Type]) -> Type:
+    """The one type that holds a value of any argument.
+
+    >>> unified([Type.NULL, Type.INTEGER, Type.FLOAT]), unified([Type.STRING, Type.INTEGER])
+    (<Type.NUMBER: 'number'>, <Type.ANY: 'any'>)
+    """
+    known = {argument for argument in arguments if argument is not Type.NULL}
+    if len(known) == 1:
+        return known.pop()
+    if known and all(argument.is_numeric for argument in known):
+        return Type.NUMBER
+    return Type.ANY if known else Type.NULL

@@ -1,0 +1,106 @@
+"""JSON text, and paths into arrays and objects. Nesting is bounded by JSON_DEPTH_MAX."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from sql.errors import DataError
+from sql.functions.json_path import Path, compile_path
+from sql.functions.limits import CACHED_PATTERNS, JSON_DEPTH_MAX, within
+from sql.functions.registry import Parameter, function
+from sql.types import Type
+
+VALUE = Parameter("value")
+PATH = Parameter("path", Type.STRING)
+
+_compiled = lru_cache(CACHED_PATTERNS)(compile_path)
+
+
+@function("to_json", category="json", returns=Type.STRING, nulls="pass", parameters=(VALUE,),
+          examples=(("to_json(object_construct('a', array_create(1, 'b')))", '{"a":[1,"b"]}'), ("to_json(NULL)", "null")))  # fmt: skip
+def to_json(value: Any) -> str:
+    """The value as compact JSON text; bytes become base64 text. NaN and infinities have no JSON form: an error."""
+    import json
+
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_base64)
+    except RecursionError:
+        raise DataError(f"to_json() takes at most {JSON_DEPTH_MAX} levels, which is JSON_DEPTH_MAX") from None
+    _check_depth(value)
+    return text
+
+
+@function("parse_json", category="json", parameters=(Parameter("text", Type.STRING),),
+          examples=(("parse_json('{\"a\": [1, 2.5]}')", {"a": [1, 2.5]}), ("parse_json('null')", None)))  # fmt: skip
+def parse_json(text: str) -> Any:
+    """The value of a JSON text. Text that is not JSON is an error; of a key given twice the last one counts."""
+    import json
+
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise DataError(f"parse_json() takes at most {JSON_DEPTH_MAX} levels, which is JSON_DEPTH_MAX") from None
+    except ValueError as error:
+        raise DataError(f"parse_json(): not JSON: {error}") from None
+    _check_depth(value)
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"'{name}' is not a JSON value")
+
+
+def _base64(value: Any) -> str:
+    from base64 import b64encode
+
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    raise DataError(f"to_json() has no form for {type(value).__name__}")
+
+
+def _check_depth(value: Any) -> None:
+    """Refuse values nested deeper than JSON_DEPTH_MAX; level by level, so that the check itself needs no deep stack."""
+    level, depth = [value], 0
+    while level := [inner for item in level for inner in _children(item)]:
+        depth = within(depth + 1, JSON_DEPTH_MAX, "JSON_DEPTH_MAX")
+
+
+def _children(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+@function("json_path_exists", category="json", returns=Type.BOOLEAN, parameters=(VALUE, PATH),
+          examples=(("json_path_exists(parse_json('{\"a\": 1}'), '$.a')", True),
+                    ("json_path_exists(parse_json('{\"a\": 1}'), '$.b')", False)))  # fmt: skip
+def json_path_exists(value: Any, path: str) -> bool:
+    """Whether the path leads to something, be it null."""
+    return any(True for _ in _find(value, path))
+
+
+@function("json_path_query", category="json", returns=Type.ARRAY, parameters=(VALUE, PATH),
+          examples=(("json_path_query(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[*].x')", [1, 3]),
+                    ("json_path_query(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[? @.x > 1]')", [{"x": 3}])))  # fmt: skip
+def json_path_query(value: Any, path: str) -> list[Any]:
+    """An array of everything the path leads to, in order; empty if it leads nowhere.
+
+    `$` is the value itself, `.key` or `["key"]` a member, `[i]` an element (from the end when negative), `[a:b]` a
+    slice, `[*]` or `.*` all members or elements, `..key` at any depth, `[? @.x > 1 && @.y == "a"]` those that fit.
+    """
+    return list(_find(value, path))
+
+
+@function("json_path_query_first", category="json", parameters=(VALUE, PATH),
+          examples=(("json_path_query_first(parse_json('{\"a\": [5, 6]}'), '$.a[-1]')", 6),))  # fmt: skip
+def json_path_query_first(value: Any, path: str) -> Any:
+    """The first value the path leads to; NULL if it leads nowhere."""
+    return next(iter(_find(value, path)), None)
+
+
+def _find(value: Any, path: str) -> Any:
+    if isinstance(value, str):
+        raise DataError("json_path functions take an array or an object, not text; use parse_json(x)")
+    compiled: Path = _compiled(path)
+    return compiled.find(value)

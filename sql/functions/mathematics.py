@@ -1,0 +1,282 @@
+"""Numbers: arithmetic, rounding, trigonometry, bits, bases. What lies outside a function's domain is NULL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from sql.errors import DataError
+from sql.functions.checks import number_like_first, number_of_all
+from sql.functions.limits import DECIMALS_MAX, INTEGER_BITS_MAX, within
+from sql.functions.registry import Context, Parameter, function
+from sql.types import Type, describe
+
+X = Parameter("x", Type.NUMBER)
+Y = Parameter("y", Type.NUMBER)
+DECIMALS = Parameter("decimals", Type.INTEGER, optional=True)
+
+
+# --- one real argument ------------------------------------------------------------------------------------------------
+
+
+def _real(name: str, compute: Callable[[float], float], doc: str, example: tuple[str, float]) -> None:
+    """Register a real function of one argument; Python's domain error becomes NULL, its overflow stays an error."""
+
+    def evaluate(x: float) -> float | None:
+        try:
+            return compute(x)
+        except ValueError:
+            return None
+
+    evaluate.__doc__ = doc
+    function(name, category="math", returns=Type.FLOAT, parameters=(X,), examples=(example,))(evaluate)
+
+
+_real("sin", math.sin, "The sine of an angle in radians.", ("sin(0)", 0.0))
+_real("cos", math.cos, "The cosine of an angle in radians.", ("cos(0)", 1.0))
+_real("tan", math.tan, "The tangent of an angle in radians.", ("tan(0)", 0.0))
+_real("asin", math.asin, "The angle in radians whose sine is x; NULL unless -1 <= x <= 1.", ("asin(0)", 0.0))
+_real("acos", math.acos, "The angle in radians whose cosine is x; NULL unless -1 <= x <= 1.", ("acos(1)", 0.0))
+_real("atan", math.atan, "The angle in radians whose tangent is x.", ("atan(0)", 0.0))
+_real("sinh", math.sinh, "The hyperbolic sine.", ("sinh(0)", 0.0))
+_real("cosh", math.cosh, "The hyperbolic cosine.", ("cosh(0)", 1.0))
+_real("tanh", math.tanh, "The hyperbolic tangent.", ("tanh(0)", 0.0))
+_real("radians", math.radians, "An angle in degrees as radians.", ("radians(180)", math.pi))
+_real("degrees", math.degrees, "An angle in radians as degrees.", ("degrees(pi())", 180.0))
+_real("exp", math.exp, "e to the power of x.", ("exp(0)", 1.0))
+_real("ln", math.log, "The natural logarithm; NULL unless x > 0.", ("ln(1)", 0.0))
+_real("sqrt", math.sqrt, "The square root; NULL for a negative number.", ("sqrt(9)", 3.0))
+
+
+@function("cot", category="math", returns=Type.FLOAT, parameters=(X,), examples=(("round(cot(radians(45)), 6)", 1.0),))
+def cot(x: float) -> float:
+    """The cotangent of an angle in radians. An error where it is infinite."""
+    tangent = math.tan(x)
+    if tangent == 0:
+        raise DataError(f"cot() is infinite at {describe(x)}")
+    return 1 / tangent
+
+
+@function("atan2", category="math", returns=Type.FLOAT, parameters=(Y, X), examples=(("atan2(0, 1)", 0.0),))
+def atan2(y: float, x: float) -> float:
+    """The angle in radians of the point (x, y), between -pi and pi."""
+    return math.atan2(y, x)
+
+
+@function("pi", category="math", returns=Type.FLOAT, examples=(("pi()", math.pi),))
+def pi() -> float:
+    """The ratio of a circle's circumference to its diameter."""
+    return math.pi
+
+
+@function("log", category="math", returns=Type.FLOAT, parameters=(X, Parameter("of", Type.NUMBER, optional=True)),
+          examples=(("log(100)", 2.0), ("log(2, 8)", 3.0), ("log(0)", None)))  # fmt: skip
+def log(x: float, of: float | None = None) -> float | None:
+    """`log(x)`: the logarithm to base 10. `log(x, of)`: the logarithm of `of` to base x. NULL out of domain."""
+    try:
+        if of is None:
+            return math.log10(x)
+        return math.log2(of) if x == 2 else math.log(of, x)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+# --- arithmetic -------------------------------------------------------------------------------------------------------
+
+
+@function("abs", category="math", returns=number_like_first, parameters=(X,), inline="abs({0})",
+          examples=(("abs(-3)", 3), ("abs(-1.5)", 1.5)))  # fmt: skip
+def absolute(x: float) -> float:
+    """The number without its sign; an integer stays an integer."""
+    return abs(x)
+
+
+@function("sign", category="math", returns=Type.INTEGER, parameters=(X,),
+          examples=(("sign(-0.5)", -1), ("sign(0)", 0)))  # fmt: skip
+def sign(x: float) -> int:
+    """-1, 0 or 1."""
+    return (x > 0) - (x < 0)
+
+
+@function("mod", category="math", returns=number_of_all, parameters=(X, Y),
+          examples=(("mod(7, 3)", 1), ("mod(-7, 3)", -1), ("mod(7.5, 2)", 1.5), ("mod(1, 0)", None)))  # fmt: skip
+def mod(x: float, y: float) -> float | None:
+    """The remainder of x / y with the sign of x; an integer for two integers, NULL when y is 0."""
+    if y == 0:
+        return None
+    if isinstance(x, int) and isinstance(y, int):
+        rest = abs(x) % abs(y)
+        return -rest if x < 0 else rest
+    return math.fmod(x, y)
+
+
+@function("power", category="math", returns=Type.NUMBER, parameters=(X, Y), aliases=("pow",),
+          examples=(("power(2, 10)", 1024), ("power(2, -1)", 0.5), ("power(-8, 0.5)", None)))  # fmt: skip
+def power(x: float, y: float) -> float | None:
+    """x to the power of y: an integer for an integer and a whole exponent from 0, NULL out of domain.
+
+    An integer result is at most INTEGER_BITS_MAX bits long; a longer one, and a float out of range, is an error.
+    """
+    if isinstance(x, int) and isinstance(y, int) and y >= 0:
+        if abs(x) > 1:
+            within((x.bit_length() - 1) * y, INTEGER_BITS_MAX, "INTEGER_BITS_MAX")
+        return int(x**y)
+    try:
+        return math.pow(x, y)
+    except ValueError:
+        return None
+
+
+@function("rand", category="math", returns=Type.FLOAT, context=True, aliases=("random",),
+          examples=(("floor(rand())", 0.0),))  # fmt: skip
+def rand(context: Context) -> float:
+    """A random number r with 0 <= r < 1. A replay of the same events gives the same numbers."""
+    return float(context.random.random())
+
+
+# --- rounding ---------------------------------------------------------------------------------------------------------
+
+
+@function("ceil", category="math", returns=Type.FLOAT, parameters=(X,), aliases=("ceiling",),
+          examples=(("ceil(1.2)", 2.0), ("ceil(-1.2)", -1.0)))  # fmt: skip
+def ceil(x: float) -> float:
+    """The smallest whole number not below x, as a float."""
+    return float(math.ceil(x))
+
+
+@function("floor", category="math", returns=Type.FLOAT, parameters=(X,),
+          examples=(("floor(1.8)", 1.0), ("floor(-1.2)", -2.0)))  # fmt: skip
+def floor(x: float) -> float:
+    """The largest whole number not above x, as a float."""
+    return float(math.floor(x))
+
+
+@function("round", category="math", returns=Type.FLOAT, parameters=(X, DECIMALS),
+          examples=(("round(2.5)", 3.0), ("round(-2.5)", -3.0), ("round(1.005, 2)", 1.01), ("round(1234, -2)", 1200.0)))  # fmt: skip
+def round_half_away(x: float, decimals: int = 0) -> float:
+    """x to so many decimals, half away from zero, as a float. Decimals are those of the number as it is written."""
+    if decimals:
+        return _to_decimals(x, decimals, "ROUND_HALF_UP")
+    size = abs(x)
+    whole = math.floor(size)
+    return math.copysign(whole + (size - whole >= 0.5), x)
+
+
+@function("trunc", category="math", returns=Type.FLOAT, parameters=(X, DECIMALS),
+          examples=(("trunc(1.99)", 1.0), ("trunc(-1.28, 1)", -1.2), ("trunc(0.29, 2)", 0.29)))  # fmt: skip
+def trunc(x: float, decimals: int = 0) -> float:
+    """x cut, not rounded, to so many decimals, as a float."""
+    return _to_decimals(x, decimals, "ROUND_DOWN") if decimals else float(math.trunc(x))
+
+
+def _to_decimals(x: float, decimals: int, rounding: str) -> float:
+    """x at `decimals` places. Works on the shortest decimal text of x, so that 1.005 is a tie as a reader expects."""
+    from decimal import Context as Arithmetic
+    from decimal import Decimal
+
+    within(abs(decimals), DECIMALS_MAX, "DECIMALS_MAX")
+    if isinstance(x, float) and not math.isfinite(x):
+        return x
+    arithmetic = Arithmetic(prec=400 + DECIMALS_MAX)
+    return float(Decimal(repr(x)).quantize(Decimal(1).scaleb(-decimals), rounding=rounding, context=arithmetic))
+
+
+@function("format", category="string", returns=Type.STRING,
+          parameters=(X, Parameter("decimals", Type.INTEGER), Parameter("locale", Type.STRING, optional=True)),
+          examples=(("format(12332.2, 2)", "12332.20"), ("format(12332.2, 2, 'de_DE')", "12.332,20")))  # fmt: skip
+def format_number(x: float, decimals: int, locale: str | None = None) -> str:
+    """The number as text with so many decimals; with a locale such as `de_DE` its separators of thousands and decimals."""
+    if decimals < 0:
+        raise DataError(f"format() takes decimals from 0, not {decimals}")
+    within(decimals, DECIMALS_MAX, "DECIMALS_MAX")
+    from decimal import ROUND_HALF_UP, Decimal
+    from decimal import Context as Arithmetic
+
+    exact = Decimal(repr(x))
+    if not exact.is_finite():
+        raise DataError(f"format() takes a finite number, not {describe(x)}")
+    exact = exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP, Arithmetic(prec=400 + DECIMALS_MAX))
+    if locale is None:
+        return f"{exact:f}"
+    thousands, point = _separators(locale)
+    return f"{exact:,f}".translate({ord(","): thousands, ord("."): point})
+
+
+def _separators(locale: str) -> tuple[str, str]:
+    found = _SEPARATORS.get(locale.replace("-", "_").split("_")[0].lower())
+    if found is None:
+        raise DataError(f"format() knows no locale '{locale}'; it knows {', '.join(_SEPARATORS)}")
+    return found
+
+
+_SEPARATORS = {
+    "en": (",", "."), "zh": (",", "."), "ja": (",", "."), "ko": (",", "."), "th": (",", "."), "he": (",", "."),
+    "de": (".", ","), "es": (".", ","), "it": (".", ","), "nl": (".", ","), "pt": (".", ","), "da": (".", ","),
+    "id": (".", ","), "tr": (".", ","), "el": (".", ","), "vi": (".", ","), "ro": (".", ","),
+    "fr": ("\u202f", ","), "ru": ("\u00a0", ","), "pl": ("\u00a0", ","), "cs": ("\u00a0", ","),
+    "sv": ("\u00a0", ","), "nb": ("\u00a0", ","), "fi": ("\u00a0", ","), "uk": ("\u00a0", ","), "hu": ("\u00a0", ","),
+}  # fmt: skip
+"""Separator of thousands and of decimals, by language."""
+
+
+# --- bits and bases ---------------------------------------------------------------------------------------------------
+
+A_BITS, B_BITS = Parameter("a", Type.INTEGER), Parameter("b", Type.INTEGER)
+
+
+@function("bitand", category="math", returns=Type.INTEGER, parameters=(A_BITS, B_BITS), examples=(("bitand(6, 3)", 2),))
+def bitand(a: int, b: int) -> int:
+    """The bits set in both integers."""
+    return a & b
+
+
+@function("bitor", category="math", returns=Type.INTEGER, parameters=(A_BITS, B_BITS), examples=(("bitor(6, 3)", 7),))
+def bitor(a: int, b: int) -> int:
+    """The bits set in either integer."""
+    return a | b
+
+
+@function("bitxor", category="math", returns=Type.INTEGER, parameters=(A_BITS, B_BITS), examples=(("bitxor(6, 3)", 5),))
+def bitxor(a: int, b: int) -> int:
+    """The bits set in exactly one of the integers."""
+    return a ^ b
+
+
+@function("bitnot", category="math", returns=Type.INTEGER, parameters=(A_BITS,), examples=(("bitnot(6)", -7),))
+def bitnot(a: int) -> int:
+    """All bits turned over (two's complement): -a - 1."""
+    return ~a
+
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@function("conv", category="math", returns=Type.STRING,
+          parameters=(Parameter("x"), Parameter("from_base", Type.INTEGER), Parameter("to_base", Type.INTEGER)),
+          examples=(("conv('a', 16, 2)", "1010"), ("conv(-17, 10, -18)", "-h"), ("conv('1', 37, 2)", None)))  # fmt: skip
+def conv(x: Any, from_base: int, to_base: int) -> str | None:
+    """A whole number, as text or number, written in another base; NULL for a base outside 2 to 36.
+
+    With a negative `to_base` the result carries a sign; without, a negative number is shown as its 64-bit pattern.
+    """
+    if not (2 <= abs(from_base) <= 36 and 2 <= abs(to_base) <= 36):
+        return None
+    if x.__class__ not in (str, int):
+        raise DataError(f"conv() takes text or an integer as 'x', not {describe(x)}")
+    try:
+        value = int(str(x).replace("_", "?"), abs(from_base))
+    except ValueError:
+        raise DataError(f"{describe(x)} is not a whole number in base {abs(from_base)}") from None
+    within(value.bit_length(), INTEGER_BITS_MAX, "INTEGER_BITS_MAX")
+    if to_base > 0 and value < 0:
+        value &= 0xFFFF_FFFF_FFFF_FFFF
+    return ("-" if value < 0 else "") + _digits(abs(value), abs(to_base))
+
+
+def _digits(value: int, base: int) -> str:
+    digits = ""
+    while value >= base:
+        value, rest = divmod(value, base)
+        digits = _DIGITS[rest] + digits
+    return _DIGITS[value] + digits

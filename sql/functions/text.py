@@ -1,0 +1,189 @@
+"""Text: joining, cutting, searching, padding. Positions count characters from 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sql.errors import DataError
+from sql.functions.limits import TEXT_CHARACTERS_MAX, within
+from sql.functions.registry import Parameter, function
+from sql.types import Type, describe
+
+TEXT = Parameter("text", Type.STRING)
+PART = Parameter("part", Type.STRING)
+
+
+def as_text(value: Any) -> str:
+    """A scalar as text, as `cast(x, 'string')` gives it: `true`, `1`, `1.5`. Bytes must be UTF-8.
+
+    >>> as_text(True), as_text(20), as_text(1.5)
+    ('true', '20', '1.5')
+    """
+    kind = value.__class__
+    if kind is str:
+        return str(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int or kind is float:
+        return repr(value)
+    if kind is bytes:
+        return str(value, "utf-8")
+    raise DataError(f"{describe(value)} has no text form; use to_json(x)")
+
+
+@function("concat", category="string", returns=Type.STRING, nulls="pass", parameters=(Parameter("x", variadic=True),),
+          examples=(("concat('a', NULL, 'b')", "ab"), ("concat('t', 20)", "t20")))  # fmt: skip
+def concat(*values: Any) -> str:
+    """The arguments as text, one after the other; NULL counts as empty text. Arrays and objects are errors."""
+    return "".join([value if value.__class__ is str else as_text(value) for value in values if value is not None])
+
+
+@function("length", category="string", returns=Type.INTEGER, nulls="pass", parameters=(Parameter("x"),),
+          inline="len({0})", examples=(("length('Grüße')", 5), ("length(NULL)", 0), ("length(array_create(1, 2))", 2)))  # fmt: skip
+def length(value: Any) -> int:
+    """The number of characters of a text, elements of an array, keys of an object; 0 for NULL."""
+    try:
+        return len(value) if value is not None else 0
+    except TypeError:
+        raise DataError(f"length() takes text, an array or an object, not {describe(value)}") from None
+
+
+@function("numbytes", category="string", returns=Type.INTEGER, nulls="pass", parameters=(TEXT,),
+          examples=(("numbytes('ü')", 2), ("numbytes(NULL)", 0)))  # fmt: skip
+def numbytes(text: str | None) -> int:
+    """The length of the text in UTF-8 bytes; 0 for NULL."""
+    return len(text.encode()) if text else 0
+
+
+@function("lower", category="string", returns=Type.STRING, parameters=(TEXT,), inline="str.lower({0})",
+          examples=(("lower('Abc')", "abc"),))  # fmt: skip
+def lower(text: str) -> str:
+    """The text in lower case."""
+    return text.lower()
+
+
+@function("upper", category="string", returns=Type.STRING, parameters=(TEXT,), inline="str.upper({0})",
+          examples=(("upper('Abc')", "ABC"),))  # fmt: skip
+def upper(text: str) -> str:
+    """The text in upper case."""
+    return text.upper()
+
+
+@function("reverse", category="string", returns=Type.STRING, parameters=(TEXT,), examples=(("reverse('abc')", "cba"),))
+def reverse(text: str) -> str:
+    """The characters in reverse order."""
+    return text[::-1]
+
+
+@function("trim", category="string", returns=Type.STRING, parameters=(TEXT,), inline="str.strip({0})",
+          examples=(("trim('  a ')", "a"),))  # fmt: skip
+def trim(text: str) -> str:
+    """The text without white space at both ends."""
+    return text.strip()
+
+
+@function("ltrim", category="string", returns=Type.STRING, parameters=(TEXT,), inline="str.lstrip({0})",
+          examples=(("ltrim('  a ')", "a "),))  # fmt: skip
+def ltrim(text: str) -> str:
+    """The text without white space at its beginning."""
+    return text.lstrip()
+
+
+@function("rtrim", category="string", returns=Type.STRING, parameters=(TEXT,), inline="str.rstrip({0})",
+          examples=(("rtrim('  a ')", "  a"),))  # fmt: skip
+def rtrim(text: str) -> str:
+    """The text without white space at its end."""
+    return text.rstrip()
+
+
+N = Parameter("n", Type.INTEGER)
+FILL = Parameter("fill", Type.STRING, optional=True)
+
+
+@function("lpad", category="string", returns=Type.STRING, parameters=(TEXT, N, FILL),
+          examples=(("lpad('ab', 2)", "  ab"), ("lpad('7', 3, '0')", "007"), ("lpad('abcd', 3, '0')", "abc")))  # fmt: skip
+def lpad(text: str, n: int, fill: str | None = None) -> str:
+    """`lpad(text, n)` puts n spaces before the text. `lpad(text, n, fill)` fills or cuts it to a width of n characters."""
+    padding = _padding(text, n, fill)
+    return padding + text if fill is None else padding + text[:n]
+
+
+@function("rpad", category="string", returns=Type.STRING, parameters=(TEXT, N, FILL),
+          examples=(("rpad('ab', 2)", "ab  "), ("rpad('7', 3, 'ab')", "7ab"), ("rpad('abcd', 3, '0')", "abc")))  # fmt: skip
+def rpad(text: str, n: int, fill: str | None = None) -> str:
+    """`rpad(text, n)` puts n spaces behind the text. `rpad(text, n, fill)` fills or cuts it to a width of n characters."""
+    padding = _padding(text, n, fill)
+    return text + padding if fill is None else text[:n] + padding
+
+
+def _padding(text: str, n: int, fill: str | None) -> str:
+    if n < 0:
+        raise DataError(f"padding takes a number of characters from 0, not {n}")
+    within(n if fill is not None else n + len(text), TEXT_CHARACTERS_MAX, "TEXT_CHARACTERS_MAX")
+    if fill is None:
+        return " " * n
+    missing = max(0, n - len(text))
+    if missing and not fill:
+        raise DataError("padding to a width takes a fill text that is not empty")
+    return (fill * (missing // len(fill) + 1))[:missing] if missing else ""
+
+
+@function("startswith", category="string", returns=Type.BOOLEAN, nulls="pass", parameters=(TEXT, PART),
+          inline="str.startswith({0}, {1})",
+          examples=(("startswith('pump-1', 'pump')", True), ("startswith(NULL, 'a')", False)))  # fmt: skip
+def startswith(text: str | None, part: str | None) -> bool:
+    """Whether the text begins with the part; false if either is NULL."""
+    return text is not None and part is not None and text.startswith(part)
+
+
+@function("endswith", category="string", returns=Type.BOOLEAN, nulls="pass", parameters=(TEXT, PART),
+          inline="str.endswith({0}, {1})",
+          examples=(("endswith('pump-1', '-1')", True), ("endswith('a', NULL)", False)))  # fmt: skip
+def endswith(text: str | None, part: str | None) -> bool:
+    """Whether the text ends with the part; false if either is NULL."""
+    return text is not None and part is not None and text.endswith(part)
+
+
+@function("indexof", category="string", returns=Type.INTEGER, nulls="pass", parameters=(TEXT, PART),
+          inline="str.find({0}, {1})", examples=(("indexof('abc', 'c')", 2), ("indexof('abc', 'x')", -1)))  # fmt: skip
+def indexof(text: str | None, part: str | None) -> int:
+    """Where the part is first found in the text, from 0; -1 if it is not there or either is NULL."""
+    return -1 if text is None or part is None else text.find(part)
+
+
+@function("substring", category="string", returns=Type.STRING,
+          parameters=(TEXT, Parameter("start", Type.INTEGER), Parameter("length", Type.INTEGER, optional=True)),
+          examples=(("substring('abcdef', 2)", "cdef"), ("substring('abcdef', 2, 3)", "cde")))  # fmt: skip
+def substring(text: str, start: int, length: int | None = None) -> str:
+    """The characters from `start` (from 0), at most `length` of them. What lies past the end is left out."""
+    if start < 0:
+        raise DataError(f"substring() takes a start from 0, not {start}")
+    if length is None:
+        return text[start:]
+    if length < 0:
+        raise DataError(f"substring() takes a length from 0, not {length}")
+    return text[start : start + length]
+
+
+@function("split_value", category="string", returns=Type.STRING,
+          parameters=(TEXT, Parameter("separator", Type.STRING), Parameter("index", Type.INTEGER)),
+          examples=(("split_value('a/b/c', '/', 1)", "b"),))  # fmt: skip
+def split_value(text: str, separator: str, index: int) -> str:
+    """The piece at `index` (from 0) of the text cut at the separator. An index out of range is an error."""
+    if not separator:
+        raise DataError("split_value() takes a separator that is not empty")
+    pieces = text.split(separator)
+    if not 0 <= index < len(pieces):
+        raise DataError(f"split_value() has pieces 0 to {len(pieces) - 1}, not {index}")
+    return pieces[index]
+
+
+@function("replace", category="string", returns=Type.STRING,
+          parameters=(TEXT, Parameter("from", Type.STRING), Parameter("to", Type.STRING)),
+          examples=(("replace('a-b-c', '-', '+')", "a+b+c"), ("replace('abc', '', 'x')", "abc")))  # fmt: skip
+def replace(text: str, part: str, by: str) -> str:
+    """The text with every occurrence of a part replaced; an empty part is found nowhere."""
+    if not part:
+        return text
+    within(len(text) + text.count(part) * (len(by) - len(part)), TEXT_CHARACTERS_MAX, "TEXT_CHARACTERS_MAX")
+    return text.replace(part, by)

@@ -1,0 +1,147 @@
+"""Bound expressions: the syntax tree after names and types are known.
+
+The binder makes them; code generation, the filter index, rewrites and the reference evaluator read them. A bound
+expression says *what* is read, never *how*: a `Read` names a source and a column, a `Slot` something that an operator
+keeps (an aggregate's value, a variable, the window's start).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sql.aggregates.base import Aggregate
+from sql.errors import NOWHERE, Span
+from sql.functions.registry import Function
+from sql.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Base of all bound expressions."""
+
+    type: Type = field(default=Type.ANY, kw_only=True)
+    span: Span = field(default=NOWHERE, kw_only=True, compare=False)
+
+    def parts(self) -> tuple[Bound, ...]:
+        """Direct operands."""
+        return ()
+
+    def walk(self) -> Iterator[Bound]:
+        """This expression and all below it, depth first."""
+        yield self
+        for part in self.parts():
+            yield from part.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Bound):
+    """A constant value."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Bound):
+    """A column of the source at `source` in FROM; `column` None is the whole event."""
+
+    source: int
+    column: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Slot(Bound):
+    """A value some operator keeps. `kind` says which, `key` which of them.
+
+    aggregate, analytic, prev, subquery   key: index into the plan's list of that kind
+    window                                key: 'start', 'end' or 'trigger'
+    variable                              key: its name
+    builtin                               key: current_count … of expression windows
+    event_time, meta, istream             the event's time; a metadata path; TRUE on insert rows
+    """
+
+    kind: str
+    key: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Op(Bound):
+    """A built-in operation. `name` is an operator (`+`, `and`, `=`, …) or one of `not neg isnull in between like regexp
+    case field index slice array cast`; `extra` holds what is not an expression (a field name, an escape character)."""
+
+    name: str
+    args: tuple[Bound, ...]
+    extra: Any = None
+
+    def parts(self) -> tuple[Bound, ...]:
+        return self.args
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(Bound):
+    """A call of a scalar function."""
+
+    function: Function
+    args: tuple[Bound, ...]
+
+    def parts(self) -> tuple[Bound, ...]:
+        return self.args
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerate(Bound):
+    """An enumeration method on a list: `selectFrom`, `where`, … with a lambda over each element."""
+
+    base: Bound
+    name: str
+    body: Bound | None
+
+    def parts(self) -> tuple[Bound, ...]:
+        return (self.base,) if self.body is None else (self.base, self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaRead(Bound):
+    """The parameter of the lambda around it, or a property of it."""
+
+    property: str | None = None
+
+
+# --- what operators keep ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate of a query. Equal calls share one accumulator."""
+
+    definition: Aggregate
+    args: tuple[Bound, ...]
+    constants: tuple[Any, ...] = ()
+    distinct: bool = False
+    filter: Bound | None = None
+    group_by: tuple[Bound, ...] | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyticCall:
+    """One analytic function: `lag(x, 1) OVER (PARTITION BY k WHEN c)`."""
+
+    name: str
+    args: tuple[Bound, ...]
+    constants: tuple[Any, ...] = ()
+    partition_by: tuple[Bound, ...] = ()
+    when: Bound | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PrevCall:
+    """`prev`, `prevtail`, `prevcount`, `prevwindow` (the window's order) or `prior` (arrival order)."""
+
+    name: str
+    source: int
+    index: Bound
+    value: Bound | None
+    span: Span = field(default=NOWHERE, compare=False)

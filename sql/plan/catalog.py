@@ -1,0 +1,110 @@
+"""The catalog: which streams exist, which columns they have, which variables there are.
+
+A stream without declared columns is schemaless: every name is legal and reads NULL where the message lacks it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sql.errors import Problem, SqlError
+from sql.syntax import CreateStream, CreateVariable, Span
+from sql.types import Type, declared_type, type_named
+
+STREAM_OPTIONS = (
+    "DATASOURCE", "TYPE", "FORMAT", "SCHEMAID", "DELIMITER", "CONF_KEY", "EXTRA", "STRICT_VALIDATION", "TIMESTAMP",
+    "TIMESTAMP_FORMAT", "SHARED", "KIND", "RETAIN_SIZE", "KEY", "VERSION", "TEMP",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream as declared. `columns` None: schemaless. `timestamp`: the event-time column."""
+
+    name: str
+    columns: dict[str, Type] | None = None
+    timestamp: str | None = None
+    timestamp_format: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    defaults: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Variable:
+    """A variable with its current value."""
+
+    name: str
+    type: Type
+    value: Any = None
+    constant: bool = False
+
+
+class Catalog:
+    """Streams and variables by name. Names are case-sensitive, as in eKuiper and Esper."""
+
+    def __init__(self) -> None:
+        self.streams: dict[str, Stream] = {}
+        self.variables: dict[str, Variable] = {}
+
+    def add(self, stream: Stream) -> None:
+        """Declare a stream, replacing one of the same name."""
+        self.streams[stream.name] = stream
+
+    def define(self, statement: CreateStream) -> Stream:
+        """Declare the stream of a CREATE STREAM or create schema statement; SqlError for unknown types and options."""
+        problems = _check(statement)
+        if problems:
+            raise SqlError(problems)
+        options = {option.key.upper(): option.value for option in statement.options}
+        columns = {column.name: declared_type(column.type) for column in statement.columns} or None
+        stream = Stream(
+            statement.name,
+            columns,
+            timestamp=options.get("TIMESTAMP"),
+            timestamp_format=options.get("TIMESTAMP_FORMAT"),
+            options=options,
+            defaults={column.name: column.default for column in statement.columns if column.default is not None},
+        )
+        self.add(stream)
+        return stream
+
+    def derive(self, name: str, columns: dict[str, Type] | None) -> None:
+        """Declare what `insert into name` produces, unless the stream is known already; unite the columns otherwise."""
+        known = self.streams.get(name)
+        if known is None:
+            self.add(Stream(name, columns))
+        elif known.columns is not None and columns is not None and not known.options:
+            self.add(replace(known, columns={**columns, **known.columns}))
+
+    def define_variable(self, statement: CreateVariable, value: Any) -> Variable:
+        """Declare a variable with its first value."""
+        variable = Variable(statement.name, type_named(statement.type_name) or Type.ANY, value, statement.constant)
+        self.variables[statement.name] = variable
+        return variable
+
+
+def _check(statement: CreateStream) -> list[Problem]:
+    from sql.errors import did_you_mean
+    from sql.types import type_names
+
+    found: list[Problem] = []
+    seen: dict[str, Span] = {}
+    for column in statement.columns:
+        if type_named(column.type.name) is None:
+            found.append(Problem("B101", f"unknown type '{column.type.name}'", column.type.span,
+                                 did_you_mean(column.type.name, type_names())))  # fmt: skip
+        if column.name in seen:
+            found.append(Problem("B102", f"column '{column.name}' is declared twice", column.span))
+        seen[column.name] = column.span
+    if statement.kind == "schema":
+        return found
+    for option in statement.options:
+        if option.key.upper() not in STREAM_OPTIONS:
+            found.append(Problem("B103", f"unknown stream option '{option.key}'", option.span,
+                                 did_you_mean(option.key, STREAM_OPTIONS)))  # fmt: skip
+    timestamp = next((option for option in statement.options if option.key.upper() == "TIMESTAMP"), None)
+    if timestamp and statement.columns and timestamp.value not in seen:
+        found.append(Problem("B104", f"the timestamp column '{timestamp.value}' is not among the stream's columns",
+                             timestamp.span, did_you_mean(str(timestamp.value), seen)))  # fmt: skip
+    return found

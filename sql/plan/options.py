@@ -1,0 +1,47 @@
+"""The options of a rule, as far as they change what it computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+CatchUp = Literal["step", "once", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOptions:
+    """How a rule treats time, order and bounds.
+
+    event_time         None: event time if the stream declares a timestamp column
+    late_tolerance_ms  the watermark stays this far behind the highest time stamp
+    idle_timeout_ms    a stream silent for this long (processing time) stops holding the watermark back; None: never
+    max_future_ms      time stamps further ahead of the clock are refused and counted; None: no bound
+    zone               time zone of window alignment, calendar periods and crontabs
+    emit_empty         sampled windows emit a row when they are empty
+    catch_up           overdue timers: each due instant in turn, once at the present instant, or not at all
+    align              where the update points of `within … every` count from
+    max_groups         groups a rule may keep; a further one is an error event
+    max_window_events  events a rule may retain; a further one is an error event
+    max_empty_windows  empty windows emitted in a row by one step; the rest is counted
+    """
+
+    event_time: bool | None = None
+    late_tolerance_ms: int = 0
+    idle_timeout_ms: int | None = None
+    max_future_ms: int | None = None
+    zone: str = "UTC"
+    emit_empty: bool = False
+    catch_up: CatchUp = "step"
+    align: Literal["creation", "epoch", "first_event", "local"] = "creation"
+    max_groups: int = 1_000_000
+    max_window_events: int = 10_000_000
+    max_empty_windows: int = 10_000
+    rule_id: str = ""
+
+    def zone_info(self) -> ZoneInfo:
+        """The zone; ValueError for an unknown name."""
+        try:
+            return ZoneInfo(self.zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(f"unknown time zone '{self.zone}'") from error

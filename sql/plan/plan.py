@@ -1,0 +1,219 @@
+"""The plan of a query: what the binder found out, before any operator exists.
+
+Plain data. `sql.runtime` builds operators from it, `explain` draws it, the reference evaluator reads it as the definition of
+what is to be computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from sql.errors import NOWHERE, Problem, Span
+from sql.plan.bound import AggregateCall, AnalyticCall, Bound, PrevCall
+from sql.plan.options import RuleOptions
+from sql.syntax import CronField, InsertInto
+from sql.types import Type
+
+Mode = Literal["delta", "sample", "lots"]
+"""What leaves the windows: changes (EPL), looks at the content (eKuiper), or one net lot per activation (stream queries)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One sort criterion."""
+
+    value: Bound
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodArgument:
+    """A length of time not yet evaluated: (amount, unit) parts; a single part without unit is seconds."""
+
+    parts: tuple[tuple[Bound, str], ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlan:
+    """One EPL window: its name in the window catalog and its bound arguments, by parameter name."""
+
+    name: str
+    arguments: dict[str, Any]
+    span: Span = field(default=NOWHERE, compare=False)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class PredicatePlan:
+    """The predicate of expr and expr_batch with the aggregates inside it."""
+
+    test: Bound
+    aggregates: tuple[AggregateCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWindowPlan:
+    """An eKuiper window. Lengths in ms, `size` and `interval` in rows."""
+
+    kind: Literal["tumbling", "hopping", "sliding", "session", "count", "state"]
+    length_ms: int = 0
+    hop_ms: int = 0
+    delay_ms: int = 0
+    timeout_ms: int = 0
+    size: int = 0
+    interval: int = 0
+    begin: Bound | None = None
+    emit: Bound | None = None
+    filter: Bound | None = None
+    when: Bound | None = None
+    partition_by: tuple[Bound, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LotPlan:
+    """The window of a stream query. `within` and the period form of `every` are lengths of time."""
+
+    partition_by: tuple[Bound, ...] = ()
+    within: PeriodArgument | None = None
+    every_period: PeriodArgument | None = None
+    every_count: Bound | None = None
+    retain: Bound | None = None
+    retain_all: bool = False
+    unique: tuple[Bound, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlan:
+    """One source of FROM."""
+
+    stream: str
+    alias: str
+    filter: Bound | None = None
+    windows: tuple[WindowPlan, ...] = ()
+    union: bool = False
+    lot: LotPlan | None = None
+    unidirectional: bool = False
+    reclaim_ms: tuple[int, int] | None = None
+    columns: dict[str, Type] | None = field(default=None, compare=False)
+    """The columns a row of this source has after its windows (derived windows change them)."""
+
+    def __hash__(self) -> int:
+        return hash((self.stream, self.alias))
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """How the source at the same position + 1 is joined to those before it."""
+
+    kind: Literal["inner", "left", "right", "full", "cross"]
+    on: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPlan:
+    """One item of SELECT. `name` None spreads a struct or a whole event into columns, less `excluded`."""
+
+    name: str | None
+    value: Bound
+    invisible: bool = False
+    excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPlan:
+    """An output limit, bound."""
+
+    mode: Literal["default", "first", "last", "all", "snapshot"] = "default"
+    after: PeriodArgument | None = None
+    after_events: Bound | None = None
+    every: PeriodArgument | None = None
+    every_events: Bound | None = None
+    at: tuple[CronField, ...] = ()
+    when: Bound | None = None
+    then_set: tuple[tuple[str, Bound], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SubqueryPlan:
+    """A scalar subquery: its own plan, evaluated over its window's present content."""
+
+    plan: Plan
+    exists: bool = False
+
+
+RowKind = Literal["plain", "aggregate", "event", "group", "group_event"]
+"""The kinds of statements of epl.md 5.2: one row per event; only aggregates, one row per update; columns and aggregates, one
+row per event; only keys and aggregates, one row per changed group; other columns and groups, one row per event."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole query. Fields follow the order of work."""
+
+    text: str
+    mode: Mode
+    sources: tuple[SourcePlan, ...]
+    items: tuple[ItemPlan, ...]
+    options: RuleOptions
+    name: str | None = None
+    joins: tuple[JoinPlan, ...] = ()
+    analytics: tuple[AnalyticCall, ...] = ()
+    window: GroupWindowPlan | None = None
+    where: Bound | None = None
+    group_by: tuple[Bound, ...] = ()
+    aggregates: tuple[AggregateCall, ...] = ()
+    prevs: tuple[PrevCall, ...] = ()
+    subqueries: tuple[SubqueryPlan, ...] = ()
+    row_kind: RowKind = "plain"
+    having: Bound | None = None
+    order_by: tuple[Criterion, ...] = ()
+    limit: Bound | None = None
+    offset: Bound | None = None
+    output: OutputPlan | None = None
+    distinct: bool = False
+    selector: Literal["istream", "rstream", "irstream"] = "istream"
+    insert: InsertInto | None = None
+    timestamp: str | None = None
+    """The event-time column, None in processing time."""
+    timestamp_format: str | None = None
+    output_columns: dict[str, Type] | None = None
+    reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    warnings: tuple[Problem, ...] = ()
+    uses_meta: bool = False
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The names of the streams read, each once."""
+        return tuple(self.reads)
+
+    def columns(self, stream: str) -> frozenset[str] | None:
+        """The columns of `stream` the query reads; None when it needs the whole message."""
+        return self.reads.get(stream, frozenset())
+
+    @property
+    def insert_into(self) -> str | None:
+        """The stream the results go to, if any."""
+        return self.insert.stream if self.insert else None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal for plans that compute the same from the same state: state is carried over between them."""
+        parts = (
+            self.mode, self.sources, [source.windows for source in self.sources], self.joins, self.analytics,
+            self.window, self.where, self.group_by, self.aggregates, self.prevs, self.row_kind, self.output,
+            self.timestamp, self.options.zone, self.options.late_tolerance_ms,
+        )  # fmt: skip
+        return hashlib.sha256(_SPANS.sub("", repr(parts)).encode()).hexdigest()[:16]
+
+
+
+_SPANS = re.compile(r",? ?(name_)?span=Span\(start=\d+, end=\d+\)|<function [^>]*>| at 0x[0-9a-f]+")

@@ -1,0 +1,33 @@
+"""Row shapes: how generated code reads a column of an event.
+
+A row is a dict (column -> value) or a struct with one attribute per column. Queries are compiled for one shape; what is
+absent reads as NULL in both.
+"""
+
+from __future__ import annotations
+
+from keyword import iskeyword
+from typing import Any, Literal
+
+Shape = Literal["dict", "struct"]
+
+
+def attribute_name(column: str) -> str:
+    """The struct attribute that holds a column: the column's own name where Python allows it.
+
+    >>> attribute_name("temp"), attribute_name("my col"), attribute_name("class"), attribute_name("_x")
+    ('temp', 'c_6d7920636f6c', 'c_636c617373', 'c_5f78')
+    """
+    if column.isidentifier() and column.isascii() and not iskeyword(column) and not column.startswith(("_", "c_")):
+        return column
+    return "c_" + column.encode().hex()
+
+
+def as_dict(row: Any) -> dict[str, Any]:
+    """Any row as a dict, for output and snapshots; a joined row as the list of its sides is left to the caller."""
+    if isinstance(row, dict):
+        return row
+    columns = getattr(row, "__columns__", None)
+    if columns is None:
+        return {name: getattr(row, name) for name in row.__slots__}
+    return {column: getattr(row, attribute) for column, attribute in columns.items()}
