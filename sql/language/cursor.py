@@ -62,27 +62,33 @@ class Cursor(Parser):
         raise SqlError([Problem(code, message, span, hint)], self.sql)
 
     def _unexpected(self, expected: str | None, token: Token | None = None) -> NoReturn:
-        """Refuse `token` (by default the current one): P001, with the word that was probably meant."""
+        """Refuse `token` (by default the current one) with P001."""
         token = token or self._curr
         wanted = f", expected {expected}" if expected else ""
         if not token:
             end = self._tokens[-1].end + 1 if self._tokens else 0
             self._refuse("P001", f"the statement ends too early{wanted}", Span(end, end))
         shown = self.sql[token.start : token.end + 1]
-        self._refuse("P001", f"unexpected {_shorten(shown)!r}{wanted}", span_of(token), self._guess(token))
+        hint = "write = for equality" if shown == "=" and self._prev.text == "=" else None
+        self._refuse("P001", f"unexpected {_shorten(shown)!r}{wanted}", span_of(token), hint)
+
+    def _unexpected_rest(self) -> NoReturn:
+        """Refuse what follows a whole statement, with the keyword that was probably meant.
+
+        The word before it may be that keyword too, misspelt and taken for a name.
+        """
+        token = self._curr
+        for word in (self._prev, token):
+            hint = None
+            if word.token_type is TokenType.VAR and word.text.lower() not in CLAUSE_WORDS:
+                hint = did_you_mean(word.text, CLAUSE_WORDS)
+            if hint:
+                break
+        shown = _shorten(self.sql[token.start : token.end + 1])
+        self._refuse("P001", f"unexpected {shown!r} after the end of the statement", span_of(token), hint)
 
     def _unsupported(self, construct: str, token: Token, hint: str | None = None) -> NoReturn:
         self._refuse("P090", f"{construct} is not supported yet", span_of(token), hint)
-
-    def _guess(self, token: Token) -> str | None:
-        """A keyword near to the refused word, or to the word before it, which may have been taken for a name."""
-        before = self._tokens[self._index - 1] if token is self._curr and self._index > 0 else None
-        for word in (before, token):
-            if word is not None and word.token_type is TokenType.VAR and word.text.lower() not in CLAUSE_WORDS:
-                hint = did_you_mean(word.text, CLAUSE_WORDS)
-                if hint:
-                    return hint
-        return None
 
     # --- positions ----------------------------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ class DefinitionParser(SelectParser):
         name = self._name("a column")
         column_type = self._column_type(kind)
         if self._at_word("primary"):
-            self._unsupported("primary key", self._curr)
+            self._unsupported("a table with a primary key", self._curr)
         default = self._literal("a constant after DEFAULT") if self._match_word("default") else None
         return ColumnDefinition(name.text, column_type, default, span=self._since(name))
 

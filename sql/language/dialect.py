@@ -40,7 +40,7 @@ class StreamParser(DefinitionParser):
         annotations = self._annotations()
         statement = self._bare_statement()
         if self._curr:
-            self._unexpected("the end of the statement")
+            self._unexpected_rest()
         return replace(statement, annotations=annotations, span=self._since(start))
 
     def _bare_statement(self) -> Statement:

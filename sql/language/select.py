@@ -20,7 +20,15 @@ GROUP_WINDOWS = {name + "window": name for name in ("tumbling", "hopping", "slid
 _NOT_AFTER_SELECTOR = frozenset(
     {TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.DOT, TokenType.ARROW, TokenType.EQ, TokenType.SENTINEL}
 )
-_CLAUSES = ("where", "group", "having", "output", "order", "limit")
+_CLAUSES = {
+    "where": "WHERE",
+    "group": "GROUP BY",
+    "having": "HAVING",
+    "output": "OUTPUT",
+    "order": "ORDER BY",
+    "limit": "LIMIT",
+}
+"""Clauses after FROM by their first word, in the order they must stand in."""
 
 
 class SelectParser(OutputParser):
@@ -150,11 +158,10 @@ class SelectParser(OutputParser):
 
     def _refuse_misplaced_clause(self) -> None:
         word = self._word()
-        if word in _CLAUSES and (self._next_word() == "by" or word not in ("group", "order")):
-            rank = _CLAUSES.index(word)
-            later = " or ".join(name.upper() for name in _CLAUSES[rank + 1 :]) or "anything else"
-            message = f"{word.upper()} stands twice or too late"
-            self._refuse("P009", message, span_of(self._curr), f"write it once, before {later}")
+        if word in _CLAUSES and (word not in ("group", "order") or self._next_word() == "by"):
+            later = [_CLAUSES[name] for name in list(_CLAUSES)[list(_CLAUSES).index(word) + 1 :]]
+            hint = f"write it once, before {', '.join(later)}" if later else "write it once"
+            self._refuse("P009", f"{_CLAUSES[word]} stands twice or too late", span_of(self._curr), hint)
 
     def _insert_into(self) -> InsertInto:
         """`insert [istream|rstream|irstream] into stream [(columns)]`."""
