@@ -254,6 +254,8 @@ def kvpair_array_to_obj(pairs: Array) -> dict[str, Any]:
     built: dict[str, Any] = {}
     for pair in pairs:
         if not (isinstance(pair, dict) and isinstance(pair.get("key"), str) and "value" in pair):
-            raise DataError(f"kvpair_array_to_obj() takes objects with a text 'key' and a 'value', not {describe(pair)}")
+            raise DataError(
+                f"kvpair_array_to_obj() takes objects with a text 'key' and a 'value', not {describe(pair)}"
+            )
         built[pair["key"]] = pair["value"]
     return built

@@ -41,7 +41,9 @@ _hash("sha384", 384, ("substring(sha384('abc'), 0, 16)", "cb00753f45a35e8b"))
 _hash("sha512", 512, ("substring(sha512('abc'), 0, 16)", "ddaf35a193617aba"))
 
 
-@function("crc32", category="hash", returns=Type.STRING, parameters=(DATA,), examples=(("crc32('123456789')", "cbf43926"),))
+@function(
+    "crc32", category="hash", returns=Type.STRING, parameters=(DATA,), examples=(("crc32('123456789')", "cbf43926"),)
+)
 def crc32(value: Any) -> str:
     """The CRC-32 checksum (IEEE polynomial) as 8 hexadecimal digits."""
     from binascii import crc32 as checksum

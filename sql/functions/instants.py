@@ -2,7 +2,7 @@
 
 A moment is an aware `datetime`, used only between reading an argument and writing a result. A text that says its offset
 keeps it, so that `format_time(convert_tz(t, 'Asia/Tokyo'), 'HH')` is an hour in Tokyo; numbers and other texts are
-read in the rule's zone. A local time that a clock change skips or repeats means its first real instant.
+read in the rule's zone. A local time that a clock change repeats means the first of the two instants.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ def zone_named(name: str, local: tzinfo) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise DataError(f"unknown time zone '{name}'; use an IANA name such as 'Europe/Berlin', 'UTC' or 'Local'") from None
+        raise DataError(
+            f"unknown time zone '{name}'; use an IANA name such as 'Europe/Berlin', 'UTC' or 'Local'"
+        ) from None
 
 
 def as_text(found: datetime, digits: int | None = None) -> str:

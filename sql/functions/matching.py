@@ -1,0 +1,34 @@
+"""The regular expression functions. Patterns are compiled once; see `regex` for their syntax and their bounds."""
+
+from __future__ import annotations
+
+from sql.functions.regex import compile_regex
+from sql.functions.registry import Parameter, function
+from sql.types import Type
+
+TEXT = Parameter("text", Type.STRING)
+PATTERN = Parameter("pattern", Type.STRING)
+
+
+@function("regexp_matches", category="string", returns=Type.BOOLEAN, parameters=(TEXT, PATTERN),
+          examples=(("regexp_matches('pump-17', '[0-9]+$')", True), ("regexp_matches('pump', '^[0-9]')", False)))  # fmt: skip
+def regexp_matches(text: str, pattern: str) -> bool:
+    """Whether the pattern matches somewhere in the text."""
+    return compile_regex(pattern).first(text) is not None
+
+
+@function("regexp_replace", category="string", returns=Type.STRING,
+          parameters=(TEXT, PATTERN, Parameter("by", Type.STRING)),
+          examples=(("regexp_replace('a1b22', '[0-9]+', '#')", "a#b#"),
+                    ("regexp_replace('key=value', '(\\\\w+)=(\\\\w+)', '$2=$1')", "value=key")))  # fmt: skip
+def regexp_replace(text: str, pattern: str, by: str) -> str:
+    """The text with every match replaced; in the replacement `$1` or `${name}` is a group, `$$` a dollar sign."""
+    return compile_regex(pattern).replace(text, by)
+
+
+@function("regexp_substr", category="string", returns=Type.STRING, parameters=(TEXT, PATTERN),
+          aliases=("regexp_substring",),
+          examples=(("regexp_substr('pump-17 on', '[0-9]+')", "17"), ("regexp_substr('pump', '[0-9]+')", None)))  # fmt: skip
+def regexp_substr(text: str, pattern: str) -> str | None:
+    """The first match in the text; NULL without one."""
+    return compile_regex(pattern).first(text)

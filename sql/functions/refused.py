@@ -1,0 +1,20 @@
+"""Functions a rule from elsewhere may use and penstock does not offer, each with the reason and what to write instead."""
+
+from __future__ import annotations
+
+REFUSED: dict[str, str] = {
+    "delay": "it would stop the gateway while it waits; use a sliding window with a delay, SLIDINGWINDOW(ss, 0, 5)",
+    "bypass": "it is internal to eKuiper; use the column itself",
+    "inc_avg": "it is internal to eKuiper; use avg(x), which is always incremental",
+    "inc_count": "it is internal to eKuiper; use count(x), which is always incremental",
+    "inc_max": "it is internal to eKuiper; use max(x), which is always incremental",
+    "inc_min": "it is internal to eKuiper; use min(x), which is always incremental",
+    "inc_sum": "it is internal to eKuiper; use sum(x), which is always incremental",
+    "inc_merge_agg": "it is internal to eKuiper; use merge_agg(x), which is always incremental",
+    "inc_collect": "it is internal to eKuiper; use collect(x), which is always incremental",
+    "inc_last_value": "it is internal to eKuiper; use last_value(x, true), which is always incremental",
+    "instanceof": "events have no classes; compare typeof(x) with a type name, typeof(x) = 'bigint'",
+    "exists": "a missing column is NULL; use x IS NOT NULL",
+    "transpose": "an event's type cannot be changed in place; name the columns, or use extract(x)",
+}
+"""Name in lower case to reason and remedy, which complete the sentence "<name>() is not offered: …"."""

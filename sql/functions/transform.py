@@ -1,0 +1,133 @@
+"""Other forms of a value: encodings, compression, number notations. `cast` is in `casting`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sql.errors import DataError
+from sql.functions.casting import from_base64
+from sql.functions.hashing import octets
+from sql.functions.limits import DECOMPRESSED_BYTES_MAX, INTEGER_BITS_MAX, within
+from sql.functions.registry import Parameter, function
+from sql.types import Type, describe
+
+DATA = Parameter("text_or_bytes")
+METHOD = Parameter("method", Type.STRING)
+
+
+@function("encode", category="transform", returns=Type.STRING, parameters=(DATA, METHOD),
+          examples=(("encode('abc', 'base64')", "YWJj"),))  # fmt: skip
+def encode(value: Any, method: str) -> str:
+    """Text (in UTF-8) or bytes as base64 text; the method is 'base64'."""
+    from base64 import b64encode
+
+    _only_base64(method, "encode")
+    return b64encode(octets(value, "encode")).decode()
+
+
+@function("decode", category="transform", returns=Type.BYTES, parameters=(Parameter("text", Type.STRING), METHOD),
+          examples=(("decode('YWJj', 'base64')", b"abc"),))  # fmt: skip
+def decode(text: str, method: str) -> bytes:
+    """The bytes of a base64 text; the method is 'base64'. cast(x, 'string') makes text of them."""
+    _only_base64(method, "decode")
+    return from_base64(text)
+
+
+def _only_base64(method: str, caller: str) -> None:
+    if method.lower() != "base64":
+        raise DataError(f"{caller}() takes the method 'base64', not '{method}'")
+
+
+# --- compression ------------------------------------------------------------------------------------------------------
+
+_WINDOW_BITS = {"zlib": 15, "gzip": 31, "flate": -15}
+"""zlib's own code for the container: zlib and gzip headers, or none."""
+
+
+@function("compress", category="transform", returns=Type.BYTES, parameters=(DATA, METHOD),
+          examples=(("cast(decompress(compress('abc', 'gzip'), 'gzip'), 'string')", "abc"),))  # fmt: skip
+def compress(value: Any, method: str) -> bytes:
+    """Text (in UTF-8) or bytes compressed by zlib, gzip, flate or zstd (which needs the package `zstandard`)."""
+    data = octets(value, "compress")
+    if method.lower() == "zstd":
+        return bytes(_zstandard().ZstdCompressor().compress(data))
+    import zlib
+
+    squeeze = zlib.compressobj(wbits=_window_bits(method, "compress"))
+    return squeeze.compress(data) + squeeze.flush()
+
+
+@function("decompress", category="transform", returns=Type.BYTES,
+          parameters=(Parameter("bytes", Type.BYTES), METHOD),
+          examples=(("cast(decompress(decode('S0xKBgA=', 'base64'), 'flate'), 'string')", "abc"),))  # fmt: skip
+def decompress(data: bytes, method: str) -> bytes:
+    """The bytes that `compress` was given, at most DECOMPRESSED_BYTES_MAX. Damaged or cut data is an error."""
+    if method.lower() == "zstd":
+        return _decompress_zstd(data)
+    import zlib
+
+    unsqueeze = zlib.decompressobj(wbits=_window_bits(method, "decompress"))
+    try:
+        result = unsqueeze.decompress(data, DECOMPRESSED_BYTES_MAX + 1)
+    except zlib.error as error:
+        raise DataError(f"decompress(): not {method} data: {error}") from None
+    within(len(result), DECOMPRESSED_BYTES_MAX, "DECOMPRESSED_BYTES_MAX")
+    if not unsqueeze.eof:
+        raise DataError(f"decompress(): the {method} data ends too early")
+    return result
+
+
+def _decompress_zstd(data: bytes) -> bytes:
+    zstandard = _zstandard()
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(data) as reader:
+            result = bytes(reader.read(DECOMPRESSED_BYTES_MAX + 1))
+    except zstandard.ZstdError as error:
+        raise DataError(f"decompress(): not zstd data: {error}") from None
+    within(len(result), DECOMPRESSED_BYTES_MAX, "DECOMPRESSED_BYTES_MAX")
+    return result
+
+
+def _window_bits(method: str, caller: str) -> int:
+    bits = _WINDOW_BITS.get(method.lower())
+    if bits is None:
+        raise DataError(f"{caller}() takes the method zlib, gzip, flate or zstd, not '{method}'")
+    return bits
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise DataError("the method zstd needs the package 'zstandard'; install it, or use zlib or gzip") from None
+    return zstandard
+
+
+# --- notations --------------------------------------------------------------------------------------------------------
+
+
+@function("hex2dec", category="transform", returns=Type.INTEGER, parameters=(Parameter("text", Type.STRING),),
+          examples=(("hex2dec('0x10')", 16), ("hex2dec('ff')", 255)))  # fmt: skip
+def hex2dec(text: str) -> int:
+    """The integer of a hexadecimal text, with or without `0x`."""
+    within(len(text) * 4, INTEGER_BITS_MAX, "INTEGER_BITS_MAX")
+    try:
+        return int(text.replace("_", "?"), 16)
+    except ValueError:
+        raise DataError(f"{describe(text)} is not a hexadecimal number") from None
+
+
+@function("dec2hex", category="transform", returns=Type.STRING, parameters=(Parameter("n", Type.INTEGER),),
+          examples=(("dec2hex(16)", "0x10"), ("dec2hex(-255)", "-0xff")))  # fmt: skip
+def dec2hex(n: int) -> str:
+    """The integer as hexadecimal text with `0x`."""
+    return hex(n)
+
+
+@function("chr", category="transform", returns=Type.STRING, parameters=(Parameter("code_point", Type.INTEGER),),
+          examples=(("chr(65)", "A"), ("chr(8364)", "€")))  # fmt: skip
+def chr_(code_point: int) -> str:
+    """The character with this Unicode code point, as text."""
+    if not 0 <= code_point <= 0x10FFFF or 0xD800 <= code_point <= 0xDFFF:
+        raise DataError(f"{code_point} is not the code point of a character")
+    return chr(code_point)

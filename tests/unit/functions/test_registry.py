@@ -1,0 +1,125 @@
+"""Every registered function keeps the contract: documented, its examples true, NULLs and wrong types handled."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from sql.errors import DataError
+from sql.functions import REFUSED, Function, all_functions, lookup, names
+from sql.types import Type, type_of
+from tests.unit.functions.calls import call, evaluate, example_context
+
+EVERY = [pytest.param(item, id=item.name) for item in all_functions()]
+EXAMPLES = [pytest.param(item, *example, id=example[0]) for item in all_functions() for example in item.examples]
+
+# The scalar functions of the reference, without those that belong to the binder or the runtime (windows, metadata, state).
+OFFERED = ["array_create", "cardinality", "array_cardinality", "element_at", "array_position", "array_last_position", "array_contains", "array_contains_any", "array_remove", "array_union", "array_intersect", "array_except", "array_distinct", "array_max", "array_min", "array_sort", "array_shuffle", "array_concat", "array_flatten", "array_join", "array_map", "repeat", "sequence", "kvpair_array_to_obj", "keys", "values", "items", "object", "zip", "object_construct", "object_concat", "erase", "object_pick", "object_size", "obj_to_kvpair_array", "concat", "length", "numbytes", "lower", "upper", "reverse", "trim", "ltrim", "rtrim", "lpad", "rpad", "startswith", "endswith", "indexof", "substring", "split_value", "regexp_matches", "regexp_replace", "regexp_substr", "regexp_substring", "format", "abs", "sin", "cos", "tan", "cot", "asin", "acos", "atan", "sinh", "cosh", "tanh", "atan2", "radians", "degrees", "pi", "exp", "sqrt", "power", "pow", "ln", "log", "ceil", "ceiling", "floor", "round", "mod", "sign", "rand", "bitand", "bitor", "bitxor", "bitnot", "conv", "md5", "sha1", "sha256", "sha384", "sha512", "crc32", "to_json", "parse_json", "json_path_exists", "json_path_query", "json_path_query_first", "cast", "convert_tz", "to_seconds", "encode", "decode", "compress", "decompress", "trunc", "chr", "hex2dec", "dec2hex", "now", "current_timestamp", "local_time", "local_timestamp", "cur_date", "current_date", "cur_time", "current_time", "format_time", "date_calc", "date_diff", "day_name", "month_name", "day_of_month", "day", "day_of_year", "month", "hour", "minute", "second", "microsecond", "day_of_week", "from_days", "from_unix_time", "last_day", "isnull", "coalesce", "tstamp", "rule_id", "rule_start", "newuuid", "props", "year", "quarter", "week", "nullif", "greatest", "least", "replace"]
+
+
+@pytest.mark.parametrize("name", OFFERED)
+def test_the_reference_is_covered(name: str) -> None:
+    assert lookup(name.upper()) is not None
+
+
+@pytest.mark.parametrize("item", EVERY)
+def test_is_documented(item: Function) -> None:
+    assert item.doc and item.doc.split("\n")[0].endswith(".")
+    assert item.examples
+    assert item.category in {"math", "string", "array", "object", "hash", "json", "transform", "datetime", "other"}
+
+
+@pytest.mark.parametrize(("item", "text", "expected"), EXAMPLES)
+def test_example(item: Function, text: str, expected: Any) -> None:
+    result = evaluate(text)
+    if isinstance(expected, float):
+        assert isinstance(result, float) and math.isclose(result, expected, rel_tol=1e-12, abs_tol=1e-12)
+    else:
+        assert result == expected
+        assert type_of(result) is type_of(expected)
+
+
+@pytest.mark.parametrize(("item", "text", "expected"), EXAMPLES)
+def test_example_has_the_declared_type(item: Function, text: str, expected: Any) -> None:
+    if text.startswith(f"{item.name}("):
+        declared = item.returns if isinstance(item.returns, Type) else Type.ANY
+        assert declared.accepts(type_of(expected))
+
+
+@pytest.mark.parametrize("item", [p for p in EVERY if p.values[0].nulls == "pass"])  # type: ignore[attr-defined]
+def test_functions_that_see_null_take_it(item: Function) -> None:
+    least, _ = item.arity
+    nulls = [None] * max(least, 2 if any(parameter.variadic for parameter in item.parameters) else least)
+    assert call(item.name, *nulls) in (None, False, True, 0, -1, "", [], {}, "null")
+
+
+WRONG: dict[Type, Any] = {
+    Type.BOOLEAN: "yes", Type.INTEGER: "1", Type.FLOAT: "1", Type.NUMBER: "1", Type.STRING: 1, Type.DATETIME: True,
+    Type.BYTES: "abc", Type.ARRAY: "abc", Type.OBJECT: [1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("item", [p for p in EVERY if any(x.type in WRONG for x in p.values[0].parameters)])  # type: ignore[attr-defined]
+def test_a_value_of_a_wrong_type_is_a_data_error_that_names_the_parameter(item: Function) -> None:
+    for index, parameter in enumerate(item.parameters):
+        if parameter.type not in WRONG:
+            continue
+        right = [_RIGHT.get(other.type, 1) for other in item.parameters[:index]]
+        leading = (example_context(),) if item.context else ()
+        with pytest.raises(DataError, match=rf"{item.name}\(\) takes .* '{parameter.name}'"):
+            item.implementation(*leading, *right, WRONG[parameter.type])
+
+
+_RIGHT = {Type.STRING: "a", Type.ARRAY: [1], Type.OBJECT: {"a": 1}, Type.BYTES: b"a", Type.BOOLEAN: True}
+
+
+def test_true_is_not_a_number() -> None:
+    with pytest.raises(DataError, match=r"sqrt\(\) takes a number as 'x', not boolean True"):
+        call("sqrt", True)
+
+
+@pytest.mark.parametrize(
+    ("item", "arguments"),
+    [pytest.param(p.values[0], arguments, id=f"{p.id} {arguments}") for p in EVERY if p.values[0].inline  # type: ignore[attr-defined]
+     for arguments in (("aB c ", "aB"), (" ü", ""), (-3, 2), (2.5, 1), ([1, 2], "x"), ({"a": 1}, "a"), (10**30, 1))],
+)  # fmt: skip
+def test_inline_code_equals_the_implementation(item: Function, arguments: tuple[Any, ...]) -> None:
+    arguments = arguments[: len(item.parameters)]
+    names_ = {f"a{index}": value for index, value in enumerate(arguments)}
+    assert item.inline is not None
+    code = item.inline.format(*names_)
+    try:
+        expected = item.implementation(*arguments)
+    except DataError:
+        with pytest.raises(TypeError):
+            eval(code, {}, names_)
+        return
+    assert eval(code, {}, names_) == expected
+
+
+def test_refused_names_are_not_offered_and_say_what_to_do() -> None:
+    assert not set(REFUSED) & set(names())
+    assert all("use" in reason or "compare" in reason or "name" in reason for reason in REFUSED.values())
+
+
+def test_importing_the_functions_loads_nothing_heavy() -> None:
+    heavy = {
+        "re2",
+        "hashlib",
+        "zlib",
+        "json",
+        "uuid",
+        "base64",
+        "decimal",
+        "zstandard",
+        "zoneinfo",
+        "random",
+        "sqlglot",
+    }
+    code = "import sys; before = set(sys.modules); import sql.functions; print(*(set(sys.modules) - before))"
+    run = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert not heavy & set(run.stdout.split())
