@@ -1,0 +1,81 @@
+"""Sinks: where results go.
+
+What the daemon uses:
+
+    environment = Environment(clock, random, data_dir, dead_letters, memory, on_done)
+    action = build_action("mqtt", {"server": ..., "topic": ...}, rule_id="hot", environment=environment)
+    action.submit(emission, token)      # False: the queue is full, keep the emission and stop reading the source
+    action.stats()                      # state and counters
+    action.close(deadline_ms)           # flush until then; returns how many emissions are left undelivered
+
+`on_done(token, "delivered" | "rejected" | "dropped")` is called from the sink's worker thread when the effect of the
+emission is at its destination (or in the dead letters), so the source can be acknowledged.
+
+Start reading at `sinks.base` (what a sink is), then `sinks.delivery` (the layer all sinks share), then any file of
+`sinks.builtin`. Sinks never ask for the time themselves, and import their client libraries when they are opened.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from typing import Any
+
+from sinks import builtin
+from sinks.base import (
+    Clock,
+    DeadLetterStore,
+    Environment,
+    Fatal,
+    Message,
+    Outcome,
+    Reject,
+    Retry,
+    Sink,
+    SinkContext,
+    SinkKind,
+    register_sink,
+    sink_kind,
+    sink_kinds,
+)
+from sinks.delivery import Delivery, Stats
+from sinks.memory_bus import MemoryBus
+from sinks.settings import SinkSettings
+
+for _module in pkgutil.iter_modules(builtin.__path__):
+    importlib.import_module(f"{builtin.__name__}.{_module.name}")
+
+
+def build_action(name: str, settings: Mapping[str, Any], *, rule_id: str, environment: Environment) -> Delivery:
+    """The delivery to sink `name` for one action of a rule. Nothing is opened before the first `submit`.
+
+    Raises ValueError for an unknown name and pydantic's ValidationError (a ValueError too) for wrong settings.
+    """
+    kind = sink_kind(name)
+    checked = kind.settings.model_validate(dict(settings))
+    context = SinkContext(rule_id, name, environment)
+    return Delivery(kind.factory(checked, context), checked, context)
+
+
+__all__ = [
+    "Clock",
+    "DeadLetterStore",
+    "Delivery",
+    "Environment",
+    "Fatal",
+    "MemoryBus",
+    "Message",
+    "Outcome",
+    "Reject",
+    "Retry",
+    "Sink",
+    "SinkContext",
+    "SinkKind",
+    "SinkSettings",
+    "Stats",
+    "build_action",
+    "register_sink",
+    "sink_kind",
+    "sink_kinds",
+]

@@ -1,0 +1,180 @@
+"""What a sink is: three verbs, three failures, and one entry in the registry.
+
+A sink only knows how to hand messages to one outside system. Queueing, batching, retrying, ordering, dead letters and
+counting are written once, in `sinks.delivery`; turning rows into payloads is written once, in `sinks.render`.
+
+To add a sink, add one file to `sinks/builtin` with a settings model, a class with `open`, `send` and `close`, and one
+call of `register_sink`. The name given there is the name in YAML. Client libraries are imported in `open`.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from sql.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from sinks.memory_bus import MemoryBus
+    from sinks.settings import SinkSettings
+
+Row = Mapping[str, Any]
+"""Column to value; None is NULL."""
+
+Outcome = Literal["delivered", "rejected", "dropped"]
+"""How a submitted emission ended: at its destination, in the dead letters, or discarded from a full queue."""
+
+
+class SinkFailure(Exception):
+    """A batch was not delivered whole. `done` leading messages of it were; they are never sent again."""
+
+    def __init__(self, reason: str, *, done: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.done = done
+
+
+class Retry(SinkFailure):
+    """The destination cannot take message number `done` now. Wait (at least `after_ms` if given) and try again."""
+
+    def __init__(self, reason: str, *, done: int = 0, after_ms: int | None = None) -> None:
+        super().__init__(reason, done=done)
+        self.after_ms = after_ms
+
+
+class Reject(SinkFailure):
+    """Message number `done` will never be taken. It goes to the dead letters and the next ones are tried."""
+
+
+class Fatal(SinkFailure):
+    """The sink itself is unusable: wrong password, bad certificate. It is closed, backs off, and is opened again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One rendered message.
+
+    `payload` is what goes over the wire (compressed if the settings say so); empty for sinks that take rows.
+    `header` is the column line of the delimited format, only for sinks that append messages to a file.
+    `target` is the topic, URL or path after filling in `{{.field}}`; empty when the sink has none.
+    `rows` are the shaped rows the payload was made of. `at_ms` is the logical instant of the (first) emission.
+    """
+
+    payload: bytes
+    rows: tuple[Row, ...]
+    target: str = ""
+    header: bytes = b""
+    rule_id: str = ""
+    at_ms: int = 0
+
+
+class Sink(Protocol):
+    """Hands messages to one destination. Called from one worker thread only."""
+
+    def open(self) -> None:
+        """Connect. Called before the first `send` and again after `Fatal`; raises `Retry` or `Fatal`."""
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Deliver all messages in order; return when the destination has them. Raises `Retry`, `Reject` or `Fatal`."""
+
+    def close(self) -> None:
+        """Release everything. May be called twice, or without `open`; never raises."""
+
+
+class Clock(Protocol):
+    """Time as sinks see it. The process's clock lives in `edge`; tests hand in one they can turn."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch, UTC. May step."""
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds since an arbitrary instant. Never steps back."""
+
+    def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
+        """Wait on the held `condition` until notified or until `timeout_ms` have passed (None: no limit)."""
+
+
+class DeadLetterStore(Protocol):
+    """Where undeliverable messages are kept. The daemon's lives in `edge`."""
+
+    def write(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
+        """Keep one letter with further `fields`. Raises OSError when it cannot; the message is then tried again."""
+
+    def sync(self) -> None:
+        """Make everything written so far durable. Called before the receipt of a rejected message."""
+
+
+def _ignore(token: object, outcome: Outcome) -> None:
+    """The receipt of a caller that wants none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """All that sinks get from the process around them.
+
+    `random` gives the jitter of the back-off. `data_dir` is the folder below which file sinks write.
+    `on_done(token, outcome)` is called from a sink's worker thread, once per submitted token, when it has ended.
+    `services` holds what sinks of higher layers need, by name (the cloud sink finds its spool there).
+    """
+
+    clock: Clock
+    random: random.Random
+    data_dir: Path
+    dead_letters: DeadLetterStore
+    memory: MemoryBus
+    on_done: Callable[[Any, Outcome], None] = _ignore
+    services: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkContext:
+    """Whom one sink works for."""
+
+    rule_id: str
+    sink_name: str
+    environment: Environment
+
+
+SinkFactory = Callable[[Any, SinkContext], Sink]
+"""Makes a closed sink from its validated settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkKind:
+    """A registered sink: its YAML name, its settings, how to make one. The first line of the model's docstring is its
+    summary in the manual."""
+
+    name: str
+    settings: type[SinkSettings]
+    factory: SinkFactory
+
+    @property
+    def summary(self) -> str:
+        return (self.settings.__doc__ or "").strip().split("\n", 1)[0]
+
+
+_kinds: dict[str, SinkKind] = {}
+
+
+def register_sink(name: str, settings: type[SinkSettings], factory: SinkFactory) -> None:
+    """Make `name` usable under `actions` of a rule. Schema, lint and manual derive from the settings model."""
+    assert name not in _kinds, f"sink {name!r} is registered twice"
+    assert settings.__doc__, f"sink {name!r} has no documentation"
+    _kinds[name] = SinkKind(name, settings, factory)
+
+
+def sink_kinds() -> tuple[SinkKind, ...]:
+    """All registered sinks, by name."""
+    return tuple(_kinds[name] for name in sorted(_kinds))
+
+
+def sink_kind(name: str) -> SinkKind:
+    """The registered sink `name`; raises ValueError with a suggestion for an unknown one."""
+    if name not in _kinds:
+        hint = did_you_mean(name, _kinds) or f"known sinks are {', '.join(sorted(_kinds))}"
+        raise ValueError(f"unknown sink {name!r}; {hint}")
+    return _kinds[name]

@@ -1,0 +1,219 @@
+"""The `file` sink: results as lines of files below the data folder, rotated by size, count and age."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from rules.durations import DurationMs
+from sinks.base import Clock, Message, Reject, Retry, SinkContext, register_sink
+from sinks.below import check_relative, open_append, open_folder
+from sinks.durable import append_durably
+from sinks.dynamic import Target
+from sinks.render import compress
+from sinks.settings import SinkSettings, Text, reveal
+
+OPEN_FILES_MAX = 64
+"""Files kept open by one sink; the one unused longest is closed when another is needed."""
+
+_HOPELESS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EMLINK})
+"""Errors that the path itself causes, so that trying again cannot help."""
+
+
+class FileSettings(SinkSettings):
+    """Append results to files below the data folder, one line per row.
+
+    A full file is renamed to `NAME-MILLISECONDS.SUFFIX` and a new one is begun. With `compression: gzip` the file is
+    a valid gzip file at any time; give it a name ending in `.gz`.
+    """
+
+    target: ClassVar[str | None] = "path"
+    target_kind: ClassVar[Literal["topic", "url", "path"]] = "path"
+    appends: ClassVar[bool] = True
+
+    path: Text = Field(description="relative to the data folder, such as 'alarms.jsonl' or '{{.site}}/alarms.jsonl'")
+    send_single: bool = Field(True, description="one line per row; false writes an array per result")
+    rolling_size: int = Field(64 * 1024 * 1024, ge=1, description="bytes after which a new file is begun")
+    rolling_count: int = Field(0, ge=0, description="messages after which a new file is begun; 0 means no limit")
+    rolling_interval: DurationMs = Field(0, ge=0, description="milliseconds, the age at which a new file is begun")
+    rolling_keep: int = Field(0, ge=0, description="full files to keep, the oldest are deleted; 0 keeps all")
+    fsync: bool = Field(True, description="results count as delivered only when they are on the disk")
+
+    @field_validator("path")
+    @classmethod
+    def _path_is_below(cls, path: Any) -> Any:
+        Target(reveal(path), "path")
+        check_relative(reveal(path))
+        return path
+
+    @model_validator(mode="after")
+    def _compression_can_be_appended(self) -> Self:
+        if self.compression == "zlib":
+            raise ValueError("a file cannot be appended to in zlib; use 'compression: gzip'")
+        return self
+
+
+@dataclass(slots=True)
+class _OpenFile:
+    folder: int
+    name: str
+    descriptor: int
+    born_ms: int
+    messages: int = 0
+
+    def size(self) -> int:
+        """Bytes in the file."""
+        return os.fstat(self.descriptor).st_size
+
+    def close(self) -> None:
+        """Close both descriptors."""
+        os.close(self.descriptor)
+        os.close(self.folder)
+
+
+class FileSink:
+    """Writes lines; a batch is on the disk whole or not at all, and a torn last line of a crash is ended first."""
+
+    def __init__(self, settings: FileSettings, context: SinkContext) -> None:
+        self._settings = settings
+        self._root: Path = context.environment.data_dir
+        self._clock: Clock = context.environment.clock
+        self._files: OrderedDict[str, _OpenFile] = OrderedDict()
+
+    def open(self) -> None:
+        """Nothing to open: files are opened by their first line."""
+
+    def close(self) -> None:
+        """Close all files."""
+        while self._files:
+            self._files.popitem()[1].close()
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Append each run of messages for one file with one write and one fsync."""
+        done = 0
+        while done < len(messages):
+            path = messages[done].target
+            try:
+                file = self._file(path)
+                end = done + self._room(file, messages[done:])
+                self._append(file, messages[done:end])
+            except OSError as failure:
+                raise self._failure(failure, path, done) from failure
+            except ValueError as failure:
+                raise Reject(str(failure), done=done) from failure
+            done = end
+
+    def _failure(self, failure: OSError, path: str, done: int) -> Reject | Retry:
+        reason = f"file {path!r}: {failure.strerror or failure}"
+        if failure.errno in _HOPELESS:
+            return Reject(
+                reason + (" (symbolic links are not followed)" if failure.errno == errno.ELOOP else ""), done=done
+            )
+        return Retry(reason, done=done)
+
+    def _room(self, file: _OpenFile, messages: Sequence[Message]) -> int:
+        """How many leading messages go into `file` before it must be rolled: same path, within size and count."""
+        settings = self._settings
+        size, count = file.size(), 0
+        for message in messages:
+            size += len(message.payload) + 1
+            if message.target != messages[0].target or (count and size > settings.rolling_size):
+                break
+            if count and settings.rolling_count and file.messages + count >= settings.rolling_count:
+                break
+            count += 1
+        return count
+
+    def _append(self, file: _OpenFile, messages: Sequence[Message]) -> None:
+        begins = file.size() == 0
+        data = (messages[0].header if begins else b"") + b"".join(_line(message.payload) for message in messages)
+        append_durably(file.descriptor, compress(data, self._settings.compression), sync=self._settings.fsync)
+        if begins and self._settings.fsync:
+            os.fsync(file.folder)  # the new name must survive a power cut as well
+        file.messages += len(messages)
+
+    def _file(self, path: str) -> _OpenFile:
+        """The open file for `path`, rolled first if it is full."""
+        file = self._files.get(path)
+        if file is not None and self._is_full(file):
+            del self._files[path]
+            self._roll(file)
+            file = None
+        if file is None:
+            if len(self._files) >= OPEN_FILES_MAX:
+                self._files.popitem(last=False)[1].close()
+            file = self._files[path] = self._open_file(path)
+            if self._is_full(file):
+                return self._file(path)
+        self._files.move_to_end(path)
+        return file
+
+    def _open_file(self, path: str) -> _OpenFile:
+        name = PurePosixPath(path).name
+        folder = open_folder(self._root, path)
+        try:
+            descriptor = open_append(folder, name)
+        except OSError:
+            os.close(folder)
+            raise
+        status = os.fstat(descriptor)
+        born_ms = status.st_mtime_ns // 1_000_000 if status.st_size else self._clock.now_ms()
+        if status.st_size and not self._settings.compression and os.pread(descriptor, 1, status.st_size - 1) != b"\n":
+            os.write(descriptor, b"\n")
+        return _OpenFile(folder, name, descriptor, born_ms)
+
+    def _is_full(self, file: _OpenFile) -> bool:
+        settings = self._settings
+        if not file.size():
+            return False
+        return (
+            file.size() >= settings.rolling_size
+            or 0 < settings.rolling_count <= file.messages
+            or 0 < settings.rolling_interval <= self._clock.now_ms() - file.born_ms
+        )
+
+    def _roll(self, file: _OpenFile) -> None:
+        """Rename the full file and delete the oldest ones beyond `rollingKeep`."""
+        try:
+            stem, dot, suffix = file.name.partition(".")
+            number = self._clock.now_ms()
+            while _exists(file.folder, f"{stem}-{number}{dot}{suffix}"):
+                number += 1
+            os.rename(file.name, f"{stem}-{number}{dot}{suffix}", src_dir_fd=file.folder, dst_dir_fd=file.folder)
+            if self._settings.rolling_keep:
+                for name in _rolled(file.folder, stem, dot + suffix)[: -self._settings.rolling_keep]:
+                    os.unlink(name, dir_fd=file.folder)
+        finally:
+            file.close()
+
+
+def _line(payload: bytes) -> bytes:
+    return payload if payload.endswith(b"\n") else payload + b"\n"
+
+
+def _exists(folder: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _rolled(folder: int, stem: str, ending: str) -> list[str]:
+    """The names of rolled files, oldest first."""
+    numbers = {}
+    for name in os.listdir(folder):
+        middle = name.removeprefix(f"{stem}-").removesuffix(ending)
+        if name == f"{stem}-{middle}{ending}" and middle.isdigit():
+            numbers[name] = int(middle)
+    return sorted(numbers, key=numbers.__getitem__)
+
+
+register_sink("file", FileSettings, FileSink)

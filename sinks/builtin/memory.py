@@ -1,0 +1,62 @@
+"""The `memory` sink: one rule's result is another rule's stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from pydantic import Field, field_validator
+
+from rules.durations import DurationMs
+from sinks.base import Message, Retry, SinkContext, register_sink
+from sinks.dynamic import check_topic
+from sinks.memory_bus import Subscriber
+from sinks.settings import SinkSettings, Text, reveal
+
+
+class MemorySettings(SinkSettings):
+    """Hand rows to streams inside the process that read the same memory topic."""
+
+    target: ClassVar[str | None] = "topic"
+    encodes: ClassVar[bool] = False
+    unsupported: ClassVar[frozenset[str]] = frozenset({"format", "delimiter", "hasHeader", "compression"})
+
+    topic: Text = Field(description="the memory topic, such as 'plant/{{.site}}/averages'")
+    retry_interval: DurationMs = Field(10, ge=1, description="milliseconds until a full stream is asked again; doubles")
+    retry_max_interval: DurationMs = Field(1000, ge=1, description="milliseconds, the longest wait between retries")
+
+    @field_validator("topic")
+    @classmethod
+    def _topic_is_one(cls, topic: Any) -> Any:
+        check_topic(reveal(topic))
+        return topic
+
+
+class MemorySink:
+    """Offers rows to every subscriber of the topic; each takes a message exactly once, in order."""
+
+    def __init__(self, settings: MemorySettings, context: SinkContext) -> None:
+        self._bus = context.environment.memory
+        self._head: Message | None = None
+        self._served: list[Subscriber] = []
+
+    def open(self) -> None:
+        """Nothing to open: the bus belongs to the process."""
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Offer each message; `Retry` when a subscriber is full. Those who took it are not asked again."""
+        for done, message in enumerate(messages):
+            if message is not self._head:
+                self._head, self._served = message, []
+            for subscriber in self._bus.subscribers(message.target):
+                if subscriber in self._served:
+                    continue
+                if not subscriber(message.target, message.rows, message.at_ms):
+                    raise Retry(f"a stream that reads memory topic {message.target!r} is full", done=done)
+                self._served.append(subscriber)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+register_sink("memory", MemorySettings, MemorySink)

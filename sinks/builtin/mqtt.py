@@ -1,0 +1,242 @@
+"""The `mqtt` sink: results as MQTT messages, confirmed by the broker before they count as delivered."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from rules.durations import DurationMs
+from sinks.base import Clock, Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
+from sinks.dynamic import check_topic
+from sinks.settings import SinkSettings, Text, reveal
+from sinks.tls import TlsSettings
+
+if TYPE_CHECKING:
+    from paho.mqtt.client import Client
+    from paho.mqtt.reasoncodes import ReasonCode
+
+_PLAIN, _SECURE = ("tcp", "mqtt"), ("ssl", "tls", "mqtts")
+
+PUBLISH_MAX = 1000
+"""Messages published before their confirmations are awaited; message ids are 16 bits wide."""
+
+_TRY_LATER = frozenset({"Server unavailable", "Server busy", "Quota exceeded", "Receive maximum exceeded"})
+"""Reasons of a broker that may be gone after a while; all other refusals of a connection are about its settings."""
+
+
+class MqttSettings(SinkSettings, TlsSettings):
+    """Publish each message to an MQTT topic.
+
+    With qos 1 or 2 a message is delivered when the broker has confirmed it; with qos 0, when it has been written to the
+    connection.
+    """
+
+    target: ClassVar[str | None] = "topic"
+
+    server: Text = Field(description="the broker, such as 'tcp://127.0.0.1:1883' or 'ssl://broker:8883'")
+    topic: Text = Field(description="the topic, such as 'plant/{{.site}}/alarms'")
+    qos: int = Field(1, ge=0, le=2, description="0 at most once, 1 at least once, 2 exactly once")
+    retained: bool = Field(False, description="let the broker keep the last message of the topic")
+    clientid: Text = Field("", description="client identifier; empty lets the broker choose")
+    username: Text = Field("", description="user name")
+    password: Text = Field("", description="password")
+    protocol_version: Literal["3.1", "3.1.1", "5"] = Field("3.1.1", description="version of the protocol")
+    keepalive: int = Field(20, ge=5, le=65_535, description="seconds between signs of life on an idle connection")
+    timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for confirming a batch")
+
+    @field_validator("protocol_version", mode="before")
+    @classmethod
+    def _version_as_text(cls, version: Any) -> Any:
+        return {"3": "3.1", "4": "3.1.1", "5.0": "5"}.get(str(version), str(version))
+
+    @field_validator("server")
+    @classmethod
+    def _server_is_an_address(cls, server: Any) -> Any:
+        parts = urlsplit(reveal(server))
+        if parts.scheme not in (*_PLAIN, *_SECURE) or not parts.hostname or parts.path not in ("", "/"):
+            raise ValueError("server must look like 'tcp://host:1883' or 'ssl://host:8883'")
+        if parts.username or parts.password:
+            raise ValueError("server must not hold a password; use 'username' and 'password'")
+        _ = parts.port  # raises ValueError when it is no number
+        return server
+
+    @field_validator("topic")
+    @classmethod
+    def _topic_is_one(cls, topic: Any) -> Any:
+        check_topic(reveal(topic))
+        return topic
+
+    @model_validator(mode="after")
+    def _password_has_a_user(self) -> Self:
+        if reveal(self.password) and not reveal(self.username):
+            raise ValueError("'password' needs 'username'")
+        return self
+
+
+class MqttSink:
+    """Publishes a batch, then waits for the confirmations of the whole batch.
+
+    paho's own thread reads and writes the connection. When a confirmation is missing, the connection is given up, so
+    that nothing of the batch can arrive late and out of order; the next attempt connects anew.
+    """
+
+    def __init__(self, settings: MqttSettings, context: SinkContext) -> None:
+        self._settings = settings
+        self._clock: Clock = context.environment.clock
+        self._client: Client | None = None
+        self._changed = threading.Condition()
+        self._connected: ReasonCode | None = None
+        self._lost = False
+        self._confirmed: dict[int, ReasonCode] = {}
+
+    def open(self) -> None:
+        """Connect and wait for the broker's answer."""
+        self.close()
+        client = self._make_client()
+        parts = urlsplit(reveal(self._settings.server))
+        secure = parts.scheme in _SECURE
+        if secure:
+            client.tls_set_context(self._settings.tls_context())
+            client.tls_insecure_set(self._settings.insecure_skip_verify)
+        try:
+            assert parts.hostname
+            client.connect(parts.hostname, parts.port or (8883 if secure else 1883), self._settings.keepalive)
+        except (OSError, ValueError) as failure:
+            raise Retry(f"broker cannot be reached: {failure}") from failure
+        self._client = client
+        client.loop_start()
+        self._await_connection()
+
+    def close(self) -> None:
+        """Disconnect; what paho still holds is forgotten and will be sent again."""
+        self._drop(gracefully=not self._lost)
+
+    def _drop(self, *, gracefully: bool) -> None:
+        """Give up the connection. A broker that no longer answers gets no goodbye, which could take for ever."""
+        client, self._client = self._client, None
+        if client is not None:
+            connection: Any = client.socket()
+            if gracefully:
+                client.disconnect()
+            elif connection is not None:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            client.loop_stop()
+            if connection is not None:
+                connection.close()
+        self._connected, self._lost = None, False
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Publish and wait until all are confirmed, in order."""
+        for done in range(0, len(messages), PUBLISH_MAX):
+            try:
+                self._publish(messages[done : done + PUBLISH_MAX])
+            except SinkFailure as failure:
+                failure.done += done
+                raise
+
+    def _publish(self, messages: Sequence[Message]) -> None:
+        if self._client is None or self._lost:
+            self.open()
+        assert self._client
+        with self._changed:
+            self._confirmed.clear()
+        mids: list[int] = []
+        hopeless: str | None = None
+        for message in messages:
+            try:
+                info = self._client.publish(
+                    message.target, message.payload, self._settings.qos, self._settings.retained
+                )
+            except ValueError as failure:  # topic or payload beyond the limits of the protocol
+                hopeless = f"cannot be published: {failure}"
+                break
+            mids.append(info.mid)
+        self._await_confirmations(mids)
+        if hopeless is not None:
+            raise Reject(hopeless, done=len(mids))
+
+    def _make_client(self) -> Client:
+        import paho.mqtt.client as mqtt
+        from paho.mqtt.enums import CallbackAPIVersion
+
+        versions = {"3.1": mqtt.MQTTv31, "3.1.1": mqtt.MQTTv311, "5": mqtt.MQTTv5}
+        client = mqtt.Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=reveal(self._settings.clientid),
+            protocol=versions[self._settings.protocol_version],
+            reconnect_on_failure=False,  # delivery owns the back-off
+        )
+        client.connect_timeout = self._settings.timeout / 1000
+        if username := reveal(self._settings.username):
+            client.username_pw_set(username, reveal(self._settings.password) or None)
+        # A client that was given up may still call back: it is told apart by identity.
+        client.on_connect = lambda caller, data, flags, reason, properties: self._on_connect(caller, reason)
+        client.on_connect_fail = lambda caller, data: self._on_lost(caller)
+        client.on_disconnect = lambda caller, data, flags, reason, properties: self._on_lost(caller)
+        client.on_publish = lambda caller, data, mid, reason, properties: self._on_publish(caller, mid, reason)
+        return client
+
+    def _on_connect(self, client: Client, reason: ReasonCode) -> None:
+        with self._changed:
+            if client is self._client:
+                self._connected = reason
+                self._changed.notify_all()
+
+    def _on_lost(self, client: Client) -> None:
+        with self._changed:
+            if client is self._client:
+                self._lost = True
+                self._changed.notify_all()
+
+    def _on_publish(self, client: Client, mid: int, reason: ReasonCode) -> None:
+        with self._changed:
+            if client is self._client:
+                self._confirmed[mid] = reason
+                self._changed.notify_all()
+
+    def _await_connection(self) -> None:
+        self._wait_until(lambda: self._connected is not None)
+        reason = self._connected
+        if reason is not None and not reason.is_failure:
+            return
+        self._drop(gracefully=False)
+        if reason is None:
+            raise Retry(f"broker did not answer within {self._settings.timeout} ms or closed the connection")
+        text = f"broker refused the connection: {reason.getName()}"
+        raise Retry(text) if reason.getName() in _TRY_LATER else Fatal(text)
+
+    def _await_confirmations(self, mids: list[int]) -> None:
+        self._wait_until(lambda: len(self._confirmed) >= len(mids))
+        for done, mid in enumerate(mids):
+            reason = self._confirmed.get(mid)
+            if reason is None:
+                lost = self._lost
+                self._drop(gracefully=False)
+                raise Retry("connection lost" if lost else "broker did not confirm in time", done=done)
+            if reason.is_failure:
+                self._drop(gracefully=False)  # later messages of the batch will be sent again, in order
+                raise self._refusal(reason.getName(), done)
+
+    def _refusal(self, reason: str, done: int) -> Retry | Reject:
+        text = f"broker refused the message: {reason}"
+        return Retry(text, done=done) if reason in _TRY_LATER else Reject(text, done=done)
+
+    def _wait_until(self, fulfilled: Any) -> None:
+        """Wait for `fulfilled()`, the loss of the connection, or the time limit."""
+        until_ms = self._clock.monotonic_ms() + self._settings.timeout
+        with self._changed:
+            while not fulfilled() and not self._lost:
+                left_ms = until_ms - self._clock.monotonic_ms()
+                if left_ms <= 0:
+                    return
+                self._clock.wait(self._changed, left_ms)
+
+
+register_sink("mqtt", MqttSettings, MqttSink)

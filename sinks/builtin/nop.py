@@ -1,0 +1,41 @@
+"""The `nop` sink: takes results and forgets them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from sinks.base import Message, SinkContext, register_sink
+from sinks.settings import SinkSettings
+
+LOG = logging.getLogger("penstock.sinks.nop")
+
+
+class NopSettings(SinkSettings):
+    """Discard results; for measuring a rule and for trying one out."""
+
+    log: bool = Field(False, description="say in the debug log how many messages were discarded")
+
+
+class NopSink:
+    """Always delivers, to nowhere."""
+
+    def __init__(self, settings: NopSettings, context: SinkContext) -> None:
+        self._log = settings.log
+        self._rule_id = context.rule_id
+
+    def open(self) -> None:
+        """Nothing to open."""
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Forget the messages."""
+        if self._log:
+            LOG.debug("nop.discarded", extra={"rule": self._rule_id, "messages": len(messages)})
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+register_sink("nop", NopSettings, NopSink)

@@ -1,0 +1,205 @@
+"""The `rest` sink: results as HTTP requests."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import ssl
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+from typing import Any, ClassVar, Literal, Self
+from urllib.parse import urlencode, urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from rules.durations import DurationMs
+from sinks.base import Clock, Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
+from sinks.dynamic import Target
+from sinks.json_text import json_text
+from sinks.settings import SinkSettings, Text, reveal
+from sinks.tls import TlsSettings
+
+ANSWER_BYTES_MAX = 64 * 1024
+"""Bytes of an answer that are read to keep the connection usable; a longer answer costs a new connection."""
+
+REASON_CHARS_MAX = 200
+"""Characters of an error answer that are kept as the reason."""
+
+_CONTENT_TYPES = {
+    "json": "application/json",
+    "text": "text/plain; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "xml": "application/xml; charset=utf-8",
+    "javascript": "application/javascript; charset=utf-8",
+    "form": "application/x-www-form-urlencoded",
+}
+_ENCODINGS = {"gzip": "gzip", "zlib": "deflate"}
+
+
+class RestSettings(SinkSettings, TlsSettings):
+    """Send each message as an HTTP request.
+
+    2xx is delivered; 408, 425, 429, 5xx and connection errors are tried again, after `Retry-After` if the server says
+    so; any other answer makes the message a dead letter. Redirects are not followed.
+    """
+
+    target: ClassVar[str | None] = "url"
+    target_kind: ClassVar[Literal["topic", "url", "path"]] = "url"
+
+    url: Text = Field(description="http or https; may hold '{{.field}}' after the host")
+    method: str = Field("post", description="post, put, patch, delete, get or head")
+    body_type: Literal["none", "json", "text", "html", "xml", "javascript", "form"] = Field(
+        "json", description="the content type; form sends the columns of one row as form fields; none sends no body"
+    )
+    headers: dict[str, Text] = Field(default_factory=dict, description="further request headers")
+    timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for each answer")
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_http(cls, url: Any) -> Any:
+        text = reveal(url)
+        parts = urlsplit(text)
+        if parts.scheme not in ("http", "https") or not parts.hostname or any(char.isspace() for char in text.strip()):
+            raise ValueError("url must look like 'http://host/path' or 'https://host/path'")
+        if parts.username or parts.password:
+            raise ValueError("url must not hold a password; use 'headers' with an Authorization header")
+        _ = parts.port  # raises ValueError when it is no number
+        Target(text, "url")
+        return url
+
+    @field_validator("method")
+    @classmethod
+    def _method_is_known(cls, method: str) -> str:
+        if method.upper() not in ("POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"):
+            raise ValueError(f"unknown method {method!r}; use post, put, patch, delete, get or head")
+        return method.upper()
+
+    @field_validator("headers")
+    @classmethod
+    def _headers_are_lines(cls, headers: dict[str, Any]) -> dict[str, Any]:
+        for name, value in headers.items():
+            if not name or not name.isascii() or any(char in "\r\n\0" for char in name + reveal(value)):
+                raise ValueError(f"header {name!r} is not a header line")
+        return headers
+
+    @model_validator(mode="after")
+    def _form_has_one_row(self) -> Self:
+        if self.body_type == "form" and not self.send_single:
+            raise ValueError("'bodyType: form' sends one row per request; add 'sendSingle: true'")
+        if self.body_type == "form" and (self.data_template or self.format != "json" or self.compression):
+            raise ValueError("'dataTemplate', 'format' and 'compression' have no effect with 'bodyType: form'")
+        return self
+
+
+class RestSink:
+    """One kept-alive connection to one host; requests go out one after the other, so their order is kept."""
+
+    def __init__(self, settings: RestSettings, context: SinkContext) -> None:
+        self._settings = settings
+        self._clock: Clock = context.environment.clock
+        self._headers = self._request_headers()
+        self._tls: ssl.SSLContext | None = None
+        self._connection: http.client.HTTPConnection | None = None
+
+    def _request_headers(self) -> dict[str, str]:
+        settings = self._settings
+        headers = {"User-Agent": "penstock"}
+        if settings.body_type != "none":
+            csv = settings.format == "delimited" and settings.body_type == "json"
+            headers["Content-Type"] = "text/csv; charset=utf-8" if csv else _CONTENT_TYPES[settings.body_type]
+        if settings.compression and settings.body_type not in ("none", "form"):
+            headers["Content-Encoding"] = _ENCODINGS[settings.compression]
+        return headers | {name: reveal(value) for name, value in settings.headers.items()}
+
+    def open(self) -> None:
+        """Read the TLS files. The connection is made by the first request."""
+        if reveal(self._settings.url).lower().startswith("https:"):
+            self._tls = self._settings.tls_context()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """One request per message."""
+        for done, message in enumerate(messages):
+            try:
+                self._deliver(message)
+            except SinkFailure as failure:
+                failure.done = done
+                raise
+
+    def _deliver(self, message: Message) -> None:
+        try:
+            status, reason, retry_after = self._request(message)
+        except ssl.SSLCertVerificationError as failure:
+            self.close()
+            raise Fatal(f"certificate of the server is not trusted: {failure.verify_message}") from failure
+        except (OSError, http.client.HTTPException) as failure:
+            self.close()
+            raise Retry(f"{type(failure).__name__}: {failure}") from failure
+        except ValueError as failure:
+            self.close()
+            raise Reject(f"request cannot be made: {failure}") from failure
+        if 200 <= status < 300:
+            return
+        if status in (408, 425, 429) or status >= 500:
+            raise Retry(f"HTTP {status}: {reason}", after_ms=self._after_ms(retry_after))
+        raise Reject(f"HTTP {status}: {reason}")
+
+    def _request(self, message: Message) -> tuple[int, str, str | None]:
+        """Status, text and Retry-After of the answer."""
+        parts = urlsplit(message.target)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        reused = self._connection is not None
+        try:
+            return self._exchange(path, message)
+        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+            # The server closed the kept-alive connection between two requests: not an error, ask on a new one.
+            self.close()
+            if not reused:
+                raise
+            return self._exchange(path, message)
+
+    def _exchange(self, path: str, message: Message) -> tuple[int, str, str | None]:
+        connection = self._connection = self._connection or self._connect()
+        connection.request(self._settings.method, path, body=self._body(message), headers=self._headers)
+        answer = connection.getresponse()
+        text = answer.read(ANSWER_BYTES_MAX)
+        if not answer.isclosed():
+            self.close()
+        reason = " ".join(text[:REASON_CHARS_MAX].decode(errors="replace").split()) or answer.reason
+        return answer.status, reason, answer.getheader("Retry-After")
+
+    def _connect(self) -> http.client.HTTPConnection:
+        parts = urlsplit(reveal(self._settings.url))
+        assert parts.hostname
+        timeout_s = self._settings.timeout / 1000
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout_s, context=self._tls)
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
+
+    def _body(self, message: Message) -> bytes | None:
+        if self._settings.body_type == "none":
+            return None
+        if self._settings.body_type != "form":
+            return message.payload
+        fields = {
+            name: value if isinstance(value, str) else json_text(value) for name, value in message.rows[0].items()
+        }
+        return urlencode(fields).encode()
+
+    def _after_ms(self, header: str | None) -> int | None:
+        """Milliseconds to wait, from seconds or an HTTP date; None without a usable header."""
+        if header is None:
+            return None
+        with contextlib.suppress(ValueError, TypeError):
+            if header.strip().isdigit():
+                return int(header) * 1000
+            return max(0, round(parsedate_to_datetime(header).timestamp() * 1000) - self._clock.now_ms())
+        return None
+
+
+register_sink("rest", RestSettings, RestSink)

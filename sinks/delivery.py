@@ -1,0 +1,384 @@
+"""Delivery: everything between a rule's result and its sink, written once for all sinks.
+
+    submit -> queue (bounded) -> batch -> render -> send -> receipt
+                                            |        |
+                                            |        +-- Retry   wait (exponential, jitter), then the same message again
+                                            |        +-- Reject  dead letter, then the next message
+                                            |        +-- Fatal   close, wait, open, then the same message again
+                                            +-- cannot be rendered: dead letter
+
+One worker thread per sink keeps the order and keeps a sick sink away from all others. A message leaves the queue only
+when it is delivered or in the dead letters. `on_done(token, outcome)` tells so, and only then may the source be
+acknowledged.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from rules.secrets import redact
+from sinks.backoff import Backoff
+from sinks.base import Fatal, Message, Outcome, Reject, Retry, Sink, SinkContext
+from sinks.json_text import json_bytes
+from sinks.render import Renderer, Unrendered
+from sinks.settings import SinkSettings
+
+if TYPE_CHECKING:
+    from sql import Emission
+
+LOG = logging.getLogger("penstock.sinks")
+
+State = Literal["idle", "ok", "retrying", "degraded", "closed"]
+
+PIPELINE_MAX = 256
+"""Waiting emissions handed to a sink in one `send`; it never waits for more to come."""
+
+RETRY_AFTER_MAX_MS = 3_600_000
+"""The longest wait a destination may ask for."""
+
+UNEXPECTED_MAX = 3
+"""A message on which a sink's code itself fails this often becomes a dead letter, so that it cannot block the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counters since the start, for metrics. Messages, except `queued` and `dropped`, which count emissions.
+
+    `non_finite` counts NaN and infinities written as null. `last_error` has secrets removed.
+    """
+
+    state: State
+    sent: int
+    retried: int
+    rejected: int
+    dropped: int
+    queued: int
+    non_finite: int
+    last_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    emission: Emission
+    token: Any
+    rows: int
+    since_ms: int
+
+
+class Delivery:
+    """One sink of one rule with its queue and its worker. Made by `build_action`; all methods are thread-safe."""
+
+    def __init__(self, sink: Sink, settings: SinkSettings, context: SinkContext) -> None:
+        self.name = context.sink_name
+        self.rule_id = context.rule_id
+        self._sink = sink
+        self._settings = settings
+        self._environment = context.environment
+        self._clock = context.environment.clock
+        self._renderer = Renderer(settings, context.rule_id)
+        self._backoff = Backoff(settings.retry_interval, settings.retry_max_interval)
+        self._secrets = list(settings.secrets())
+        self._changed = threading.Condition()
+        self._waiting: deque[_Entry] = deque()
+        self._waiting_rows = 0
+        self._in_hand: list[_Entry] = []
+        self._worker: threading.Thread | None = None
+        self._closing = False
+        self._deadline_ms = 0
+        self._abandoned = False
+        self._finished = False
+        self._open = False
+        self._state: State = "idle"
+        self._sent = self._retried = self._rejected = self._dropped = self._non_finite = 0
+        self._last_error = ""
+
+    # --- the caller's side ---------------------------------------------------------------------------------------
+
+    def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
+        """Queue one emission; False when the queue stayed full for `timeout_ms` or the delivery is closed.
+
+        False changes nothing: keep the emission and offer it again. With `disableBufferFullDiscard: false` the
+        oldest waiting emission is dropped instead (outcome "dropped") and the answer is always True.
+        A token of None gets no receipt.
+        """
+        settings = self._settings
+        until_ms = self._clock.monotonic_ms() + timeout_ms
+        dropped = None
+        with self._changed:
+            while not self._closing and len(self._waiting) >= settings.buffer_length:
+                if not settings.disable_buffer_full_discard:
+                    dropped = self._pop()
+                    self._dropped += 1
+                    break
+                left_ms = until_ms - self._clock.monotonic_ms()
+                if left_ms <= 0:
+                    return False
+                self._clock.wait(self._changed, left_ms)
+            if self._closing:
+                return False
+            rows = max(1, len(emission.inserted) + len(emission.removed))
+            self._waiting.append(_Entry(emission, token, rows, self._clock.monotonic_ms()))
+            self._waiting_rows += rows
+            self._start()
+            self._changed.notify_all()
+        if dropped:
+            self._receipt([dropped], "dropped")
+        return True
+
+    def close(self, deadline_ms: int) -> int:
+        """Take nothing more, flush until the clock's `monotonic_ms()` reaches `deadline_ms`, close the sink.
+
+        Returns how many emissions were not delivered; their tokens get no receipt, now or later. May be called twice.
+        To close many deliveries within one bound, call `begin_close` on all of them first.
+        """
+        self.begin_close(deadline_ms)
+        with self._changed:
+            while not self._finished and (left_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
+                self._clock.wait(self._changed, left_ms)
+            self._abandoned = True
+            self._state = "closed"
+            self._changed.notify_all()
+            return len(self._waiting) + len(self._in_hand)
+
+    def begin_close(self, deadline_ms: int) -> None:
+        """Take nothing more and begin to flush, without waiting."""
+        with self._changed:
+            self._closing = True
+            self._deadline_ms = deadline_ms
+            self._finished = self._finished or self._worker is None
+            self._changed.notify_all()
+
+    def stats(self) -> Stats:
+        """The present counters."""
+        with self._changed:
+            queued = len(self._waiting) + len(self._in_hand)
+            return Stats(
+                self._state, self._sent, self._retried, self._rejected, self._dropped, queued, self._non_finite,
+                self._last_error,
+            )  # fmt: skip
+
+    # --- the worker's side ---------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Start the worker with the first emission, so that a thousand idle rules cost no threads."""
+        if self._worker is None:
+            name = f"sink-{self.rule_id}-{self.name}"
+            self._worker = threading.Thread(target=self._run, name=name, daemon=True)
+            self._worker.start()
+
+    def _run(self) -> None:
+        try:
+            while entries := self._take():
+                outcome = self._process(entries)
+                with self._changed:
+                    if self._abandoned or outcome is None:
+                        return
+                    self._in_hand = []
+                    self._changed.notify_all()
+                self._receipt(entries, outcome)
+        finally:
+            self._close_sink()
+            with self._changed:
+                self._finished = True
+                self._changed.notify_all()
+
+    def _take(self) -> list[_Entry]:
+        """The next entries to deliver together; waits for them. Empty when closing and nothing is left."""
+        with self._changed:
+            while not self._abandoned:
+                if not self._waiting:
+                    if self._closing:
+                        return []
+                    self._clock.wait(self._changed, None)
+                elif (linger_ms := self._linger_ms()) > 0:
+                    self._clock.wait(self._changed, linger_ms)
+                else:
+                    self._in_hand = self._pop_batch()
+                    self._changed.notify_all()
+                    return self._in_hand
+            return []
+
+    def _linger_ms(self) -> int:
+        """How much longer an unfilled batch may wait."""
+        settings = self._settings
+        full = len(self._waiting) >= settings.buffer_length or (
+            settings.batch_size > 1 and self._waiting_rows >= settings.batch_size
+        )
+        if self._closing or full or not settings.batches:
+            return 0
+        return self._waiting[0].since_ms + settings.linger_interval - self._clock.monotonic_ms()
+
+    def _pop_batch(self) -> list[_Entry]:
+        settings = self._settings
+        entries, rows = [self._pop()], 0
+        limit = settings.buffer_length if settings.batches else PIPELINE_MAX
+        while self._waiting and len(entries) < limit:
+            rows += entries[-1].rows
+            if settings.batch_size > 1 and rows >= settings.batch_size:
+                break
+            entries.append(self._pop())
+        return entries
+
+    def _pop(self) -> _Entry:
+        entry = self._waiting.popleft()
+        self._waiting_rows -= entry.rows
+        return entry
+
+    def _process(self, entries: list[_Entry]) -> Outcome | None:
+        """Render and deliver; None when given up because of closing."""
+        messages: list[Message] = []
+        outcome: Outcome = "delivered"
+        emissions = [entry.emission for entry in entries]
+        for unit in [emissions] if self._settings.batches else [[emission] for emission in emissions]:
+            rendered = self._renderer.render(unit)
+            messages += rendered.messages
+            with self._changed:
+                self._non_finite += rendered.non_finite
+            for failed in rendered.failed:
+                outcome = "rejected"
+                if not self._bury(failed):
+                    return None
+        while messages:
+            done, failure = self._attempt(messages)
+            messages = messages[done:]
+            if failure is None:
+                continue
+            outcome = "rejected"
+            if not self._bury(Unrendered(messages[0].rows, failure), messages[0]):
+                return None
+            messages = messages[1:]
+        if self._abandoned:
+            return None
+        if outcome == "rejected":
+            self._environment.dead_letters.sync()
+        return outcome
+
+    def _attempt(self, messages: Sequence[Message]) -> tuple[int, str | None]:
+        """Deliver from the first message on, retrying, until all are done or one is hopeless.
+
+        Returns how many were delivered and, if the one after them is to be a dead letter, the reason.
+        """
+        done = failures = unexpected = 0
+        while not self._abandoned and done < len(messages):
+            try:
+                self._ensure_open()
+                self._sink.send(messages[done:])
+                self._delivered(len(messages) - done)
+                return len(messages), None
+            except Reject as failure:
+                self._delivered(failure.done)
+                return done + failure.done, failure.reason
+            except (Retry, Fatal) as failure:
+                self._delivered(failure.done)
+                done += failure.done
+                failures = 1 if failure.done else failures + 1
+                if isinstance(failure, Fatal):
+                    self._close_sink()
+                elif 0 < self._settings.retry_count < failures:
+                    return done, f"given up after {self._settings.retry_count} retries: {failure.reason}"
+                self._pause(failure, failures)
+            except Exception as error:  # a defect in a sink must stop neither its rule nor the others
+                failures, unexpected = failures + 1, unexpected + 1
+                reason = f"{type(error).__name__}: {error}"
+                LOG.error("sink.failed", extra=self._fields(reason), exc_info=not self._secrets)
+                self._close_sink()
+                if unexpected >= UNEXPECTED_MAX:
+                    return done, reason
+                self._pause(Fatal(reason), failures)
+        return len(messages), None
+
+    def _ensure_open(self) -> None:
+        if self._open:
+            return
+        try:
+            self._sink.open()
+        except (Retry, Fatal):
+            raise
+        except Exception as error:  # whatever keeps a sink from opening is not the message's fault
+            raise Fatal(f"{type(error).__name__}: {error}") from error
+        self._open = True
+
+    def _close_sink(self) -> None:
+        self._open = False
+        try:
+            self._sink.close()
+        except Exception as error:  # closing is the last thing that is tried; there is nothing left to do about it
+            LOG.error("sink.close_failed", extra=self._fields(str(error)))
+
+    def _delivered(self, count: int) -> None:
+        if not count:
+            return
+        with self._changed:
+            self._sent += count
+            before, self._state = self._state, "ok"
+        if before in ("retrying", "degraded"):
+            LOG.info("sink.recovered", extra=self._fields(None))
+
+    def _pause(self, failure: Retry | Fatal, failures: int) -> None:
+        """Wait before the next attempt; ends early when closing has run out of time."""
+        wait_ms = self._backoff.wait_ms(failures, self._environment.random)
+        if isinstance(failure, Retry) and failure.after_ms is not None:
+            wait_ms = max(wait_ms, min(failure.after_ms, RETRY_AFTER_MAX_MS))
+        state: State = "degraded" if isinstance(failure, Fatal) else "retrying"
+        reason = self._redacted(failure.reason)
+        with self._changed:
+            before, self._state, self._last_error = self._state, state, reason
+            self._retried += 1
+        if before != state:
+            LOG.warning(f"sink.{state}", extra=self._fields(reason))
+        self._sleep(wait_ms)
+
+    def _sleep(self, wait_ms: int) -> None:
+        until_ms = self._clock.monotonic_ms() + wait_ms
+        with self._changed:
+            while not self._abandoned:
+                now_ms = self._clock.monotonic_ms()
+                if self._closing and now_ms >= self._deadline_ms:
+                    self._abandoned = True
+                    return
+                end_ms = min(until_ms, self._deadline_ms) if self._closing else until_ms
+                if now_ms >= end_ms:
+                    return
+                self._clock.wait(self._changed, end_ms - now_ms)
+
+    def _bury(self, failed: Unrendered, message: Message | None = None) -> bool:
+        """Write a dead letter, however long it takes; False when given up because of closing."""
+        reason = self._redacted(failed.reason)
+        payload = message.payload if message and message.payload else json_bytes(list(failed.rows))
+        failures = 0
+        while not self._abandoned:
+            try:
+                self._environment.dead_letters.write(
+                    self._clock.now_ms(),
+                    reason,
+                    payload=payload,
+                    rule=self.rule_id,
+                    sink=self.name,
+                    target=self._redacted(message.target) if message else "",
+                )
+            except OSError as error:
+                failures += 1
+                self._pause(Retry(f"dead letter cannot be written: {error}"), failures)
+                continue
+            with self._changed:
+                self._rejected += 1
+                self._last_error = reason
+            LOG.warning("sink.rejected", extra=self._fields(reason))
+            return True
+        return False
+
+    def _receipt(self, entries: list[_Entry], outcome: Outcome) -> None:
+        for entry in entries:
+            if entry.token is not None:
+                self._environment.on_done(entry.token, outcome)
+
+    def _redacted(self, text: str) -> str:
+        return redact(text, self._secrets)
+
+    def _fields(self, error: str | None) -> dict[str, Any]:
+        return {"rule": self.rule_id, "sink": self.name, "error": self._redacted(error) if error else None}

@@ -1,0 +1,56 @@
+"""The way from one rule's result to another's stream, inside the process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from sinks.base import Row
+
+Subscriber = Callable[[str, Sequence[Row], int], bool]
+"""Takes (topic, rows, at_ms) and returns whether it accepted them; False asks to be offered them again later."""
+
+
+class MemoryBus:
+    """Topics in memory, with MQTT's wildcards for subscribers. Nothing is stored: rows for a topic that nobody
+    subscribes to are gone. Subscribers are called from sink worker threads and must not block."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._subscribers: list[tuple[str, Subscriber]] = []
+
+    def subscribe(self, topic_filter: str, subscriber: Subscriber) -> Callable[[], None]:
+        """Offer `subscriber` all rows of matching topics; returns the function that ends it."""
+        entry = (topic_filter, subscriber)
+        with self._lock:
+            self._subscribers.append(entry)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                if entry in self._subscribers:
+                    self._subscribers.remove(entry)
+
+        return unsubscribe
+
+    def subscribers(self, topic: str) -> list[Subscriber]:
+        """Who listens to `topic`, in order of subscription."""
+        with self._lock:
+            entries = list(self._subscribers)
+        return [subscriber for topic_filter, subscriber in entries if topic_matches(topic_filter, topic)]
+
+
+def topic_matches(topic_filter: str, topic: str) -> bool:
+    """Whether an MQTT topic filter matches a topic.
+
+    >>> topic_matches("a/+/c", "a/b/c"), topic_matches("a/#", "a"), topic_matches("a/+", "a/b/c")
+    (True, True, False)
+    """
+    wanted, levels = topic_filter.split("/"), topic.split("/")
+    if levels[0].startswith("$") and wanted[0] in ("#", "+"):
+        return False
+    for position, level in enumerate(wanted):
+        if level == "#":
+            return True
+        if position >= len(levels) or level not in ("+", levels[position]):
+            return False
+    return len(wanted) == len(levels)

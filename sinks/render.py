@@ -1,0 +1,186 @@
+"""Rows to messages: the common properties of eKuiper's sinks, applied in one place.
+
+The order is: rows of the emission (inserted, then removed), template, `dataField`, `fields` and `excludeFields`, NULL
+columns, format, compression. Rows that fill `{{.field}}` of the topic, URL or path differently go into separate
+messages, in the order of first appearance.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sinks.base import Message, Row
+from sinks.dynamic import Target
+from sinks.json_text import count_non_finite, json_bytes
+from sinks.settings import SinkSettings, reveal
+from sinks.template import Template
+from sql.errors import DataError
+
+if TYPE_CHECKING:
+    from sql import Emission
+
+
+@dataclass(frozen=True, slots=True)
+class Unrendered:
+    """Rows that could not be made a message, and why."""
+
+    rows: tuple[Row, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The messages of some emissions, what could not be rendered, and how many NaN and infinities became null."""
+
+    messages: list[Message]
+    failed: list[Unrendered]
+    non_finite: int
+
+
+def emission_rows(emission: Emission, rowkind_field: str | None = None) -> list[Row]:
+    """The rows an emission sends: inserted, then removed ones, or one row per bad event of an error emission.
+
+    The engine gives removed rows only to rules that ask for them (`rstream`, `irstream`).
+    """
+    if emission.kind == "error":
+        error = {"error": emission.error, "rule": emission.rule, "at": emission.at_ms}
+        return [{**error, "event": event} for event in emission.inserted] or [error]
+    if rowkind_field is None:
+        return [*emission.inserted, *emission.removed]
+    inserted = [{**row, rowkind_field: "insert"} for row in emission.inserted]
+    return inserted + [{**row, rowkind_field: "delete"} for row in emission.removed]
+
+
+class Renderer:
+    """Turns emissions into messages for one sink. No state; may be called from any thread."""
+
+    def __init__(self, settings: SinkSettings, rule_id: str = "") -> None:
+        self._settings = settings
+        self._rule_id = rule_id
+        self._target = Target(settings.target_text, settings.target_kind)
+        self._template = Template(reveal(settings.data_template)) if settings.data_template else None
+        # Work on parsed values is needed only when something is taken out of the row or of the template's output.
+        self._selects = bool(settings.data_field or settings.fields or settings.exclude_fields)
+
+    def render(self, emissions: Sequence[Emission]) -> Rendered:
+        """One set of messages for the rows of all emissions together."""
+        settings = self._settings
+        rows = [row for emission in emissions for row in emission_rows(emission, settings.rowkind_field)]
+        at_ms = emissions[0].at_ms if emissions else 0
+        result = Rendered([], [], count_non_finite(rows))
+        if not rows and (settings.omit_if_empty or settings.send_single or self._target.is_dynamic):
+            return result
+        for target, group in self._by_target(rows, result.failed):
+            for unit in [[row] for row in group] if settings.send_single else [group]:
+                try:
+                    result.messages.append(self._message(unit, target, at_ms))
+                except (DataError, msgspec.MsgspecError, ValueError, OverflowError) as failure:
+                    result.failed.append(Unrendered(tuple(unit), str(failure)))
+        return result
+
+    def _by_target(self, rows: list[Row], failed: list[Unrendered]) -> Iterable[tuple[str, list[Row]]]:
+        if not self._target.is_dynamic:
+            return [(self._target.fill({}), rows)]
+        if self._settings.send_single:
+            return [pair for row in rows for pair in self._filled(row, failed)]
+        groups: dict[str, list[Row]] = {}
+        for row in rows:
+            for target, unit in self._filled(row, failed):
+                groups.setdefault(target, []).extend(unit)
+        return groups.items()
+
+    def _filled(self, row: Row, failed: list[Unrendered]) -> list[tuple[str, list[Row]]]:
+        try:
+            return [(self._target.fill(row), [row])]
+        except DataError as failure:
+            failed.append(Unrendered((row,), str(failure)))
+            return []
+
+    def _message(self, rows: list[Row], target: str, at_ms: int) -> Message:
+        settings = self._settings
+        if self._template and not self._selects:
+            text = self._template.render(rows[0] if settings.send_single else rows)
+            return self._finished(text.encode(), b"", rows, target, at_ms)
+        shaped = self._shape(self._template_values(rows) if self._template else list(rows))
+        if not settings.encodes:
+            return self._finished(b"", b"", shaped, target, at_ms)
+        if settings.format == "delimited":
+            header, payload = self._delimited(shaped)
+            return self._finished(payload, header, shaped, target, at_ms)
+        single = settings.send_single and len(shaped) == 1
+        return self._finished(json_bytes(shaped[0] if single else shaped), b"", shaped, target, at_ms)
+
+    def _finished(self, payload: bytes, header: bytes, rows: list[Any], target: str, at_ms: int) -> Message:
+        if not self._settings.appends:
+            payload, header = compress(header + payload, self._settings.compression), b""
+        return Message(payload, tuple(rows), target, header, self._rule_id, at_ms)
+
+    def _template_values(self, rows: list[Row]) -> list[Any]:
+        """What the template made, read back as JSON, because columns are to be taken out of it."""
+        assert self._template
+        text = self._template.render(rows[0] if self._settings.send_single else rows)
+        try:
+            value = msgspec.json.decode(text)
+        except msgspec.DecodeError as failure:
+            raise DataError(f"dataTemplate gives no JSON, but fields are to be taken from it: {failure}") from None
+        return value if isinstance(value, list) else [value]
+
+    def _shape(self, values: list[Any]) -> list[Any]:
+        settings = self._settings
+        if settings.data_field is not None:
+            values = [inner for value in values for inner in self._data_of(value, settings.data_field)]
+        return [self._columns(value) if isinstance(value, dict) else value for value in values]
+
+    def _data_of(self, value: Any, name: str) -> list[Any]:
+        """The value of `dataField`: a list counts as several rows."""
+        data = value.get(name) if isinstance(value, dict) else None
+        if data is None:
+            raise DataError(f"dataField '{name}' is absent or NULL")
+        return data if isinstance(data, list) else [data]
+
+    def _columns(self, row: dict[str, Any]) -> dict[str, Any]:
+        settings = self._settings
+        if settings.fields is not None:
+            row = {name: row.get(name) for name in settings.fields}
+        elif settings.exclude_fields:
+            row = {name: value for name, value in row.items() if name not in settings.exclude_fields}
+        if settings.send_nil_field or settings.format == "delimited":  # a column of a table cannot be left out
+            return row
+        return {name: value for name, value in row.items() if value is not None}
+
+    def _delimited(self, rows: list[Any]) -> tuple[bytes, bytes]:
+        """Column line and data lines. Columns stand in the order of `fields`, else of first appearance."""
+        names: dict[str, None] = dict.fromkeys(self._settings.fields or ())
+        for row in rows:
+            if not isinstance(row, dict):
+                raise DataError(f"format delimited needs rows of columns, not {type(row).__name__}")
+            names.update(dict.fromkeys(row))
+        header = self._lines([list(names)]) if self._settings.has_header else b""
+        return header, self._lines([[_cell(row.get(name)) for name in names] for row in rows])
+
+    def _lines(self, lines: list[list[str]]) -> bytes:
+        buffer = io.StringIO()
+        csv.writer(buffer, delimiter=self._settings.delimiter, lineterminator="\n").writerows(lines)
+        return buffer.getvalue().encode()
+
+
+def _cell(value: Any) -> str:
+    """A value as a column of a delimited line; NULL is empty."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json_bytes(value).decode()
+
+
+def compress(data: bytes, method: str | None) -> bytes:
+    """Compressed bytes; the same input always gives the same output."""
+    if method == "gzip":
+        return gzip.compress(data, mtime=0)
+    return zlib.compress(data) if method == "zlib" else data

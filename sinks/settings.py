@@ -1,0 +1,155 @@
+"""The properties every sink has, under eKuiper's names, and the types that sinks' own settings are made of.
+
+A property that would have no effect is refused, never ignored: `unsupported` of a settings class names those its sink
+cannot honour, and eKuiper's properties that penstock replaces are answered with what to use instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from rules.durations import DurationMs
+from rules.secrets import Secret, secrets_in
+from sinks.template import Template, TemplateError
+
+
+def reveal(text: Any) -> str:
+    """The characters of a setting that may be a secret. Use the result at once and never log it."""
+    return text.reveal() if isinstance(text, Secret) else str(text)
+
+
+def _check_text(value: Any) -> Any:
+    if isinstance(value, str | Secret):
+        return value
+    raise ValueError(f"must be text, not {type(value).__name__}")
+
+
+Text = Annotated[Any, PlainValidator(_check_text), WithJsonSchema({"type": "string"})]
+"""A text that may come from `${env:NAME}` or `${file:path}`; read it with `reveal`."""
+
+_REPLACED = {
+    "enableCache": "results wait in memory and hold back the source; use the cloud sink to keep them on disk",
+    "memoryCacheThreshold": "use bufferLength",
+    "maxDiskCache": "use the cloud sink's spool",
+    "bufferPageSize": "use the cloud sink's spool",
+    "cleanCacheAtStop": "use the cloud sink's spool",
+    "resendInterval": "use retryInterval",
+    "resendAlterQueue": "order is kept: results are never re-sent through a second queue",
+    "resendPriority": "order is kept: results are never re-sent through a second queue",
+    "resendIndicatorField": "order is kept: results are never re-sent through a second queue",
+    "resendDestination": "use a second action; what is refused goes to the dead letters",
+    "encryption": "use TLS on the connection",
+    "schemaId": "formats with a schema are not available; use format json or delimited",
+    "concurrency": "each sink has one worker, which keeps the order",
+    "runAsync": "each sink has one worker, which keeps the order",
+}  # fmt: skip
+
+
+class SinkSettings(BaseModel):
+    """The common properties of all sinks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, hide_input_in_errors=True)
+
+    target: ClassVar[str | None] = None
+    """The setting that may hold `{{.field}}`: the topic, URL or path."""
+    target_kind: ClassVar[Literal["topic", "url", "path"]] = "topic"
+    """How values are escaped in the target."""
+    unsupported: ClassVar[frozenset[str]] = frozenset()
+    """Common properties, by their YAML name, that have no effect on this sink."""
+    appends: ClassVar[bool] = False
+    """Messages are appended to one another, so the sink itself writes the header and compresses."""
+    encodes: ClassVar[bool] = True
+    """The sink wants payloads; otherwise it takes `Message.rows` and nothing is encoded."""
+
+    send_single: bool = Field(False, description="one message per row instead of one array per result")
+    omit_if_empty: bool = Field(False, description="no message for a result without rows")
+    fields: tuple[str, ...] | None = Field(None, min_length=1, description="the columns to send, in this order")
+    exclude_fields: tuple[str, ...] = Field((), description="columns left out")
+    data_field: str | None = Field(None, min_length=1, description="send the value of this column instead of the row")
+    data_template: Text | None = Field(None, description="a Go template that makes the message")
+    send_nil_field: bool = Field(False, description="send NULL columns as null instead of leaving them out")
+    rowkind_field: str | None = Field(
+        None, min_length=1, description="add this column saying insert or delete (for rules with a remove stream)"
+    )
+    format: Literal["json", "delimited"] = Field("json", description="how messages are encoded")
+    delimiter: str = Field(",", min_length=1, max_length=1, description="between the columns of the delimited format")
+    has_header: bool = Field(False, description="begin the delimited format with a line of column names")
+    compression: Literal["zlib", "gzip"] | None = Field(None, description="compress each message")
+
+    batch_size: int = Field(1, ge=1, le=100_000, description="join this many rows into one message")
+    linger_interval: DurationMs = Field(
+        1000, ge=1, description="milliseconds after which an unfilled batch is sent; alone, it batches by time"
+    )
+    buffer_length: int = Field(1024, ge=1, le=1_000_000, description="results that may wait for this sink")
+    disable_buffer_full_discard: bool = Field(
+        True, description="hold back the source when the queue is full; false drops the oldest result and counts it"
+    )
+    retry_interval: DurationMs = Field(1000, ge=1, description="milliseconds before the first retry; doubles each time")
+    retry_max_interval: DurationMs = Field(60_000, ge=1, description="milliseconds, the longest wait between retries")
+    retry_count: int = Field(0, ge=0, description="retries before a message becomes a dead letter; 0 means no limit")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_what_has_no_effect(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            for key in data:
+                if key in cls.unsupported:
+                    raise ValueError(f"{key!r} has no effect on this sink; remove it")
+                if key in _REPLACED and not (key == "concurrency" and data[key] == 1):
+                    raise ValueError(f"{key!r} is not supported; {_REPLACED[key]}")
+            return {key: value for key, value in data.items() if key != "concurrency"}
+        return data
+
+    @field_validator("data_template")
+    @classmethod
+    def _template_parses(cls, text: Any) -> Any:
+        if isinstance(text, Secret):
+            try:
+                Template(text.reveal())
+            except TemplateError as failure:  # the full error shows the template
+                raise ValueError(failure.problem.message) from None
+        elif text is not None:
+            Template(text)
+        return text
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        given = self.model_fields_set
+        if self.format == "json" and given & {"delimiter", "has_header"}:
+            raise ValueError("'delimiter' and 'hasHeader' need 'format: delimited'")
+        if self.format == "delimited" and self.data_template and not (self.fields or self.data_field):
+            raise ValueError("'dataTemplate' makes the message itself; remove 'format: delimited'")
+        if self.fields and (both := set(self.fields) & set(self.exclude_fields)):
+            raise ValueError(f"columns in both 'fields' and 'excludeFields': {', '.join(sorted(both))}")
+        if self.retry_max_interval < self.retry_interval:
+            raise ValueError(
+                f"'retryMaxInterval' ({self.retry_max_interval}) is below 'retryInterval' ({self.retry_interval})"
+            )
+        return self
+
+    @property
+    def batches(self) -> bool:
+        """Whether rows of several results are joined."""
+        return self.batch_size > 1 or "linger_interval" in self.model_fields_set
+
+    @property
+    def target_text(self) -> str:
+        """The topic, URL or path as written; empty for sinks without one. May be secret."""
+        return reveal(getattr(self, self.target)) if self.target else ""
+
+    def secrets(self) -> Iterator[str]:
+        """The characters of all secret settings, for removing them from messages."""
+        for name in type(self).model_fields:
+            yield from secrets_in(getattr(self, name))
