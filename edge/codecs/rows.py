@@ -1,0 +1,74 @@
+"""Row classes: one per set of columns, so that a decoder stores a value once and a rule reads an attribute.
+
+A column whose name is no Python name gets an attribute of our own; `__columns__` maps every column to its attribute.
+Values are whatever JSON holds; a column the message does not have is None, as NULL is.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+META = "$meta"
+"""The column that holds what the source knows about a message (topic, message id, …), never read from the payload."""
+
+
+def attributes(columns: Iterable[str]) -> dict[str, str]:
+    """Column name to attribute name, in order of the column names.
+
+    >>> attributes(["temp", "class", "dev id", "$meta"])
+    {'$meta': 'column_0', 'class': 'column_1', 'dev id': 'column_2', 'temp': 'temp'}
+    """
+    names: dict[str, str] = {}
+    ordered = sorted(columns)
+    for number, column in enumerate(ordered):
+        plain = column.isascii() and column.isidentifier() and not keyword.iskeyword(column)
+        # Names that begin with an underscore could meet a class attribute, those of our own making could meet a column.
+        names[column] = column if plain and not column.startswith(("_", "column_")) else f"column_{number}"
+    return names
+
+
+def row_class(columns: Iterable[str]) -> type[Any]:
+    """The class of rows with these columns: the same class for the same columns, however often asked.
+
+    Made with msgspec where it is installed (its decoder fills it directly), else a plain slotted class.
+    Every column is an optional argument by its attribute name.
+    """
+    return _row_class(frozenset(columns))
+
+
+@lru_cache(maxsize=4096)
+def _row_class(columns: frozenset[str]) -> type[Any]:
+    names = attributes(columns)
+    try:
+        import msgspec
+    except ImportError:
+        return plain_row_class(names)
+    fields: list[Any] = [
+        (attribute, Any, msgspec.field(default=None, name=column)) for column, attribute in names.items()
+    ]
+    # No cycle can pass through JSON values, so the garbage collector need not visit rows.
+    return msgspec.defstruct("Row", fields, namespace={"__columns__": names}, gc=False)
+
+
+def plain_row_class(names: dict[str, str]) -> type[Any]:
+    """A slotted class like the one msgspec would make, for machines without msgspec."""
+    slots = tuple(names.values())
+
+    def __init__(self: Any, **values: Any) -> None:
+        for slot in slots:
+            setattr(self, slot, values.pop(slot, None))
+        if values:
+            raise TypeError(f"no such column attribute: {', '.join(values)}")
+
+    def __repr__(self: Any) -> str:
+        return f"Row({', '.join(f'{slot}={getattr(self, slot)!r}' for slot in slots)})"
+
+    def __eq__(self: Any, other: object) -> bool:
+        same = type(other) is type(self)
+        return same and all(getattr(self, slot) == getattr(other, slot) for slot in slots)
+
+    body: dict[str, Any] = {"__init__": __init__, "__repr__": __repr__, "__eq__": __eq__, "__hash__": None}
+    return type("Row", (), {"__slots__": slots, "__columns__": names, **body})

@@ -1,0 +1,1 @@
+"""Where events come from: one file per kind of source, its name is the `TYPE` of a stream."""
