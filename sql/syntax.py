@@ -187,7 +187,7 @@ class Call(Expr):
     filter: Expr | None = None
     group_by: tuple[Expr, ...] | None = None
     over: Over | None = None
-    name_span: Span = NOWHERE
+    name_span: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,21 +16,8 @@ Item = TypeVar("Item")
 
 CLAUSE_WORDS = frozenset(
     {
-        *(
-            "select",
-            "from",
-            "where",
-            "group",
-            "having",
-            "order",
-            "limit",
-            "offset",
-            "output",
-            "insert",
-            "into",
-            "every",
-        ),
-        *("inner", "left", "right", "full", "cross", "join", "filter", "over", "when", "partition", "within", "retain"),
+        *("select", "from", "where", "group", "having", "order", "limit", "offset", "output", "every", "when", "over"),
+        *("insert", "into", "inner", "left", "right", "full", "cross", "join", "filter", "partition", "retain"),
     }
 )
 """Words an unexpected one may be a misspelling of."""

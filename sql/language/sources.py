@@ -14,34 +14,9 @@ from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, Wind
 
 NOT_ALIASES = frozenset(
     {
-        *(
-            "cross",
-            "delete",
-            "full",
-            "group",
-            "having",
-            "inner",
-            "insert",
-            "into",
-            "invisible",
-            "join",
-            "left",
-            "limit",
-        ),
-        *(
-            "match_recognize",
-            "merge",
-            "offset",
-            "on",
-            "order",
-            "outer",
-            "output",
-            "partition",
-            "retain",
-            "right",
-            "set",
-        ),
-        *("unidirectional", "update", "using", "within"),
+        *("cross", "delete", "full", "group", "having", "inner", "insert", "into", "invisible", "join", "left"),
+        *("limit", "match_recognize", "merge", "offset", "on", "order", "outer", "output", "partition", "retain"),
+        *("right", "set", "unidirectional", "update", "using", "within"),
     }
 )
 """Words that go on with the statement where an alias without AS might stand."""
