@@ -1,7 +1,25 @@
 """Reading SQL: text of eKuiper SQL, EPL and stream queries becomes the tree of `sql.syntax`.
 
 sqlglot lives in this package and nowhere else: a dialect of ours gives it few keywords, and its parser's tables and
-methods are filled with rules that build our nodes.
+methods are filled with rules that build our nodes. One class per part of the grammar, each on top of the one before:
+`cursor`, `expressions`, `calls`, `sources`, `output`, `select`, `definitions`, `dialect`; `reading` drives them.
+
+Codes of the problems found here:
+
+| code | meaning |
+|---|---|
+| P001 | a word or sign that cannot stand there, or a statement that ends too early |
+| P002 | a character that belongs to no token |
+| P003, P004 | a string or quoted name, a comment, that never ends |
+| P005 | text longer than `lexical.TEXT_CHARS_MAX` |
+| P006 | nesting deeper than `expressions.NESTING_MAX`, a tree deeper than `reading.DEPTH_MAX` |
+| P007 | a bracket without its partner |
+| P008 | a malformed number |
+| P009 | a clause that stands twice or in the wrong place |
+| P010, P011 | a statement that begins with an unknown word; no statement at all |
+| P012 | a join without ON, a cross join with ON |
+| P013 | an option that stands twice |
+| P090 | a construct that is known but not supported |
 """
 
 from sql.language.reading import parse, parse_expression

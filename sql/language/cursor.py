@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 from sqlglot import Token, TokenType
 from sqlglot.parser import Parser
@@ -35,6 +35,17 @@ class Cursor(Parser):
     tables from tokens to operators and the order of precedence.
     """
 
+    def read(self, tokens: list[Token], text: str, rule: Callable[[Self], Item]) -> Item:
+        """What `rule` makes of `tokens`, which were cut from `text`, all of them. Raises `SqlError`."""
+        self.reset()
+        self.sql = text
+        self._chunks = [tokens]
+        self._advance_chunk()
+        found = rule(self)
+        if self._curr:
+            self._unexpected_rest()
+        return found
+
     def raise_error(self, message: str, token: Token | None = None) -> None:
         """Refuse the current token. sqlglot calls this for what it did not expect itself."""
         self._unexpected(None, token)
@@ -60,7 +71,7 @@ class Cursor(Parser):
         self._refuse("P001", f"unexpected {_shorten(shown)!r}{wanted}", span_of(token), hint)
 
     def _unexpected_rest(self) -> NoReturn:
-        """Refuse what follows a whole statement, with the keyword that was probably meant.
+        """Refuse what follows a whole statement or expression, with the keyword that was probably meant.
 
         The word before it may be that keyword too, misspelt and taken for a name.
         """
@@ -72,7 +83,7 @@ class Cursor(Parser):
             if hint:
                 break
         shown = _shorten(self.sql[token.start : token.end + 1])
-        self._refuse("P001", f"unexpected {shown!r} after the end of the statement", span_of(token), hint)
+        self._refuse("P001", f"unexpected {shown!r} where nothing more can stand", span_of(token), hint)
 
     def _unsupported(self, construct: str, token: Token, hint: str | None = None) -> NoReturn:
         self._refuse("P090", f"{construct} is not supported yet", span_of(token), hint)

@@ -39,8 +39,6 @@ class StreamParser(DefinitionParser):
         start = self._curr
         annotations = self._annotations()
         statement = self._bare_statement()
-        if self._curr:
-            self._unexpected_rest()
         return replace(statement, annotations=annotations, span=self._since(start))
 
     def _bare_statement(self) -> Statement:

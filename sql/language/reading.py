@@ -77,13 +77,11 @@ def _between_semicolons(tokens: list[Token]) -> Iterator[list[Token]]:
 
 def _tree(tokens: list[Token], text: str, rule: Callable[[StreamParser], Tree]) -> Tree:
     _check_brackets(tokens, text)
-    parser = StreamParser(dialect=_DIALECT)
     try:
-        trees = parser._parse(rule, tokens, text)  # type: ignore[arg-type]
+        tree = StreamParser(dialect=_DIALECT).read(tokens, text, rule)
     except RecursionError:
         span = Span(tokens[0].start, tokens[-1].end + 1)
         raise SqlError([Problem("P006", "nested too deeply for the stack", span)], text) from None
-    tree: Tree = trees[0]  # type: ignore[assignment]
     if len(tokens) > DEPTH_MAX:  # a tree cannot be deeper than it has tokens
         _check_depth(tree, text)
     return tree

@@ -72,6 +72,8 @@ WRONG = [
     ("from v in s within 5 retain 3 every 2 select v", "P009", 1, 31),
     ("SELCT a from demo", "P010", 1, 1),
     ("@name('x') 5", "P010", 1, 12),
+    ("else", "P010", 1, 1),
+    ("'x' select a", "P010", 1, 1),
     ("  -- nothing\n ; ", "P011", 1, 1),
     ("select a from A inner join B", "P012", 1, 17),
     ("select a from A cross join B on a = b", "P012", 1, 33),
@@ -142,6 +144,14 @@ def test_all_stray_characters_at_once() -> None:
 def test_text_too_long() -> None:
     (problem,) = problems("select a from demo where a in (" + "1," * TEXT_CHARS_MAX)
     assert problem.code == "P005" and str(TEXT_CHARS_MAX) in problem.message
+
+
+@pytest.mark.parametrize(("text", "column"), [("", 1), ("a b", 3), ("a;", 2), ("a, b", 2), ("select", 1), ("* ", 1)])
+def test_one_expression_and_nothing_else(text: str, column: int) -> None:
+    with pytest.raises(SqlError) as raised:
+        parse_expression(text)
+    (problem,) = raised.value.problems
+    assert (problem.code, problem.span.start + 1) == ("P001", column)
 
 
 DEEP = [
