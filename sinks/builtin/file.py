@@ -40,7 +40,9 @@ class FileSettings(SinkSettings):
 
     path: Text = Field(description="relative to the data folder, such as 'alarms.jsonl' or '{{.site}}/alarms.jsonl'")
     send_single: bool = Field(True, description="one line per row; false writes an array per result")
-    rolling_size: int = Field(64 * 1024 * 1024, ge=1, description="bytes after which a new file is begun")
+    rolling_size: int = Field(
+        64 * 1024 * 1024, ge=1, description="bytes; a message that would exceed them begins a new file"
+    )
     rolling_count: int = Field(0, ge=0, description="messages after which a new file is begun; 0 means no limit")
     rolling_interval: DurationMs = Field(0, ge=0, description="milliseconds, the age at which a new file is begun")
     rolling_keep: int = Field(0, ge=0, description="full files to keep, the oldest are deleted; 0 keeps all")
@@ -101,7 +103,7 @@ class FileSink:
         while done < len(messages):
             path = messages[done].target
             try:
-                file = self._file(path)
+                file = self._file(path, len(messages[done].payload) + 1)
                 end = done + self._room(file, messages[done:])
                 self._append(file, messages[done:end])
             except OSError as failure:
@@ -139,10 +141,10 @@ class FileSink:
             os.fsync(file.folder)  # the new name must survive a power cut as well
         file.messages += len(messages)
 
-    def _file(self, path: str) -> _OpenFile:
-        """The open file for `path`, rolled first if it is full."""
+    def _file(self, path: str, size: int) -> _OpenFile:
+        """The open file for `path`, rolled first if there is no room for `size` bytes."""
         file = self._files.get(path)
-        if file is not None and self._is_full(file):
+        if file is not None and self._is_full(file, size):
             del self._files[path]
             self._roll(file)
             file = None
@@ -150,8 +152,8 @@ class FileSink:
             if len(self._files) >= OPEN_FILES_MAX:
                 self._files.popitem(last=False)[1].close()
             file = self._files[path] = self._open_file(path)
-            if self._is_full(file):
-                return self._file(path)
+            if self._is_full(file, size):
+                return self._file(path, size)
         self._files.move_to_end(path)
         return file
 
@@ -169,12 +171,12 @@ class FileSink:
             os.write(descriptor, b"\n")
         return _OpenFile(folder, name, descriptor, born_ms)
 
-    def _is_full(self, file: _OpenFile) -> bool:
+    def _is_full(self, file: _OpenFile, size: int) -> bool:
         settings = self._settings
         if not file.size():
             return False
         return (
-            file.size() >= settings.rolling_size
+            file.size() + size > settings.rolling_size
             or 0 < settings.rolling_count <= file.messages
             or 0 < settings.rolling_interval <= self._clock.now_ms() - file.born_ms
         )
@@ -183,13 +185,14 @@ class FileSink:
         """Rename the full file and delete the oldest ones beyond `rollingKeep`."""
         try:
             stem, dot, suffix = file.name.partition(".")
-            number = self._clock.now_ms()
-            while _exists(file.folder, f"{stem}-{number}{dot}{suffix}"):
-                number += 1
-            os.rename(file.name, f"{stem}-{number}{dot}{suffix}", src_dir_fd=file.folder, dst_dir_fd=file.folder)
+            rolled = _rolled(file.folder, stem, dot + suffix)
+            # Never below an earlier number, even if the clock was set back: names sort by age.
+            number = max([self._clock.now_ms(), *(earlier + 1 for earlier in rolled)])
+            rolled[number] = f"{stem}-{number}{dot}{suffix}"
+            os.rename(file.name, rolled[number], src_dir_fd=file.folder, dst_dir_fd=file.folder)
             if self._settings.rolling_keep:
-                for name in _rolled(file.folder, stem, dot + suffix)[: -self._settings.rolling_keep]:
-                    os.unlink(name, dir_fd=file.folder)
+                for old in sorted(rolled)[: -self._settings.rolling_keep]:
+                    os.unlink(rolled[old], dir_fd=file.folder)
         finally:
             file.close()
 
@@ -198,22 +201,14 @@ def _line(payload: bytes) -> bytes:
     return payload if payload.endswith(b"\n") else payload + b"\n"
 
 
-def _exists(folder: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _rolled(folder: int, stem: str, ending: str) -> list[str]:
-    """The names of rolled files, oldest first."""
+def _rolled(folder: int, stem: str, ending: str) -> dict[int, str]:
+    """The names of rolled files by their numbers."""
     numbers = {}
     for name in os.listdir(folder):
         middle = name.removeprefix(f"{stem}-").removesuffix(ending)
-        if name == f"{stem}-{middle}{ending}" and middle.isdigit():
-            numbers[name] = int(middle)
-    return sorted(numbers, key=numbers.__getitem__)
+        if name == f"{stem}-{middle}{ending}" and middle.isascii() and middle.isdigit():
+            numbers[int(middle)] = name
+    return numbers
 
 
 register_sink("file", FileSettings, FileSink)

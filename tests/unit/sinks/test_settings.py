@@ -1,0 +1,115 @@
+"""Settings: nothing without effect is accepted, and a secret is never shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rules.secrets import Secret
+from sinks import sink_kind, sink_kinds
+
+REST = {"url": "http://h/a"}
+MQTT = {"server": "tcp://h", "topic": "t"}
+MEMORY = {"topic": "t"}
+FILE = {"path": "a.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("nop", {"sendSingel": True}, "sendSingel"),
+        ("nop", {"enableCache": True}, "use the cloud sink"),
+        ("nop", {"concurrency": 4}, "one worker"),
+        ("nop", {"batchSize": 0}, "batchSize"),
+        ("nop", {"delimiter": ";"}, "need 'format: delimited'"),
+        ("nop", {"format": "delimited", "dataTemplate": "x"}, "remove 'format: delimited'"),
+        ("nop", {"fields": ["a", "b"], "excludeFields": ["b"]}, "both 'fields' and 'excludeFields': b"),
+        ("nop", {"retryInterval": "5s", "retryMaxInterval": "1s"}, "(1000) is below 'retryInterval' (5000)"),
+        ("nop", {"lingerInterval": "5 parsecs"}, "duration"),
+        ("nop", {"dataTemplate": "{{.a"}, "template:1:1: K101"),
+        ("log", {"compression": "gzip"}, "'compression' has no effect on this sink"),
+        ("memory", MEMORY | {"format": "delimited"}, "'format' has no effect"),
+        ("memory", {"topic": "a/#"}, "'#'"),
+        ("file", {"path": "/etc/passwd"}, "relative path"),
+        ("file", {"path": "../a"}, "leaves the data folder"),
+        ("file", {"path": "a/../../b"}, "leaves the data folder"),
+        ("file", {"path": "a/"}, "names no file"),
+        ("file", FILE | {"compression": "zlib"}, "use 'compression: gzip'"),
+        ("rest", {}, "url"),
+        ("rest", {"url": "ftp://h/a"}, "http://host/path"),
+        ("rest", {"url": "http://u:p@h/a"}, "must not hold a password"),
+        ("rest", REST | {"method": "fetch"}, "unknown method 'fetch'"),
+        ("rest", REST | {"bodyType": "form"}, "add 'sendSingle: true'"),
+        ("rest", REST | {"headers": {"A": "x\r\nB: y"}}, "not a header line"),
+        ("mqtt", {"server": "h:1883", "topic": "t"}, "tcp://host:1883"),
+        ("mqtt", MQTT | {"qos": 3}, "qos"),
+        ("mqtt", MQTT | {"protocolVersion": "6"}, "protocolVersion"),
+        ("mqtt", MQTT | {"password": "x"}, "needs 'username'"),
+    ],
+)
+def test_wrong_settings_say_what_to_do(name: str, settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        sink_kind(name).settings.model_validate(settings)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(("written", "read"), [(5, "5"), ("5.0", "5"), (3.1, "3.1"), ("3.1.1", "3.1.1"), (4, "3.1.1")])
+def test_protocol_versions_as_yaml_reads_them(written: Any, read: str) -> None:
+    checked = sink_kind("mqtt").settings.model_validate(MQTT | {"protocolVersion": written})
+    assert checked.model_dump()["protocol_version"] == read
+
+
+def test_durations_may_have_units() -> None:
+    checked = sink_kind("nop").settings.model_validate({"lingerInterval": "1m30s", "retryInterval": 250})
+    assert (checked.linger_interval, checked.retry_interval) == (90_000, 250)
+
+
+def test_batching_begins_with_either_property() -> None:
+    model = sink_kind("nop").settings
+    assert not model.model_validate({}).batches
+    assert model.model_validate({"batchSize": 2}).batches
+    assert model.model_validate({"lingerInterval": 50}).batches
+
+
+def test_secrets_are_accepted_and_not_shown() -> None:
+    hidden = "s3cret-value"
+    mqtt = sink_kind("mqtt").settings.model_validate(
+        {"server": "tcp://h", "topic": Secret("t/" + hidden), "username": "u", "password": Secret(hidden)}
+    )
+    assert hidden not in repr(mqtt) + str(mqtt) + repr(mqtt.model_dump())
+    assert set(mqtt.secrets()) == {hidden, "t/" + hidden}
+    rest = sink_kind("rest").settings.model_validate(REST | {"headers": {"Authorization": Secret(hidden)}})
+    assert list(rest.secrets()) == [hidden]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("mqtt", {"server": Secret("s3cret-value"), "topic": "t"}),
+        ("mqtt", {"server": "tcp://h", "topic": Secret("s3cret-value/#")}),
+        ("file", {"path": Secret("/s3cret-value")}),
+        ("rest", {"url": Secret("s3cret-value")}),
+        ("rest", REST | {"headers": {"A": Secret("s3cret-value\n")}}),
+        ("nop", {"dataTemplate": Secret("s3cret-value {{")}),
+        ("nop", {"batchSize": Secret("s3cret-value")}),
+    ],
+)
+def test_errors_about_secrets_do_not_show_them(name: str, settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError) as caught:
+        sink_kind(name).settings.model_validate(settings)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_unknown_sinks_get_a_suggestion() -> None:
+    with pytest.raises(ValueError, match="did you mean 'mqtt'"):
+        sink_kind("mqt")
+
+
+@pytest.mark.parametrize("kind", sink_kinds(), ids=lambda kind: kind.name)
+def test_every_setting_is_documented(kind: Any) -> None:
+    schema = kind.settings.model_json_schema()
+    assert kind.summary.endswith(".")
+    assert all(field.get("description") for field in schema["properties"].values())
+    assert schema["additionalProperties"] is False
