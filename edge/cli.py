@@ -1,0 +1,130 @@
+"""The command `penstock`: finds the subcommand, imports only that one, turns errors into one clear text.
+
+A subcommand is a module of `edge.commands` with `add_arguments(parser)` and `run(arguments) -> exit code`; it is listed in
+`COMMANDS` with its one-line help. Exit codes are the same everywhere:
+
+    0  done, nothing wrong
+    1  the input has problems (printed), a test failed, an upload was not acknowledged
+    2  wrong usage: unknown option, missing file, configuration that cannot be used
+    3  something needed is missing on this machine, such as Java for the cloud job
+    130  interrupted
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+COMMANDS: dict[str, str] = {
+    "run": "run the rules of a directory",
+    "check": "check rule files and print every problem with its place",
+    "test": "run the tests written in rule files, on a virtual clock",
+    "replay": "run recorded events through a rule, as fast as it can",
+    "explain": "show how a rule is executed",
+    "schema": "print the JSON Schema of rule files, for editors",
+    "cloud": "upload the spool, or aggregate what was uploaded with Spark",
+    "spool": "look into the spool: ls, verify, export, repair, replay",
+    "top": "show what the rules of a running gateway do",
+    "health": "ask a running gateway whether it is healthy",
+    "doctor": "check this machine and the configuration",
+}
+
+_EPILOG = """exit codes:
+  0  done, nothing wrong
+  1  the input has problems, a test failed, an upload was not acknowledged
+  2  wrong usage, or a configuration that cannot be used
+  3  something needed is missing on this machine
+  130  interrupted
+"""
+
+
+class UsageError(Exception):
+    """What the user asked for cannot be done; the text says what to change. Exit code 2."""
+
+
+class MissingError(Exception):
+    """Something that must be installed is not; the text says what and how. Exit code 3."""
+
+
+class Command(Protocol):
+    """What a module of `edge.commands` offers."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+    def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    words = list(sys.argv[1:] if words is None else words)
+    parser, subparsers = _parser()
+    name = next((word for word in words if not word.startswith("-")), None)
+    if name in COMMANDS:
+        command = cast(Command, importlib.import_module(f"edge.commands.{name}"))
+        command.add_arguments(subparsers[name])
+        subparsers[name].set_defaults(run=command.run)
+    arguments = parser.parse_args(words)
+    if arguments.command is None:
+        parser.print_help()
+        return 2
+    return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from edge.config import ConfigError
+
+    try:
+        return cast(int, arguments.run(arguments))
+    except (UsageError, ConfigError) as error:
+        print(f"penstock {arguments.command}: {error}", file=sys.stderr)
+        return 2
+    except MissingError as error:
+        print(f"penstock {arguments.command}: {error}", file=sys.stderr)
+        return 3
+    except BrokenPipeError:
+        # The reader of our output (head, a pager) has gone. Point stdout elsewhere, or the interpreter complains at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"penstock {arguments.command}: {what}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    parser = argparse.ArgumentParser(
+        prog="penstock",
+        description="Streaming SQL rules for edge gateways.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    return parser, {name: commands.add_parser(name, help=text, description=text) for name, text in COMMANDS.items()}
+
+
+class _Version(argparse.Action):
+    """Reads the version only when asked: the package metadata takes a while to load."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"penstock {version()}")
+        parser.exit()
+
+
+def version() -> str:
+    """The version of the installed distribution."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("penstock")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""The only place that reads the wall clock.
+
+Everything else gets a `Clock` or a number. The engine needs a time that never goes back: a window must not close twice
+because somebody set the clock. The wall clock of a gateway does go back, and it boots in 1970 where there is no battery.
+`SteadyTime` turns the one into the other:
+
+    wall clock jumps ahead   follow at once, count a step
+    wall clock goes back     do not go back: run at nine tenths of the speed until the wall clock has caught up
+    otherwise                the wall clock itself
+
+`Clock.is_sane` is false until the wall clock shows a year in which this program can run; uploads wait for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Protocol
+
+STEP_MS = 1_000
+"""A difference between wall and monotonic clock from which a correction counts as a step."""
+
+SLEW = 0.9
+"""Speed of the steady time while it waits for a wall clock that was set back."""
+
+SANE_FROM_MS = 1_735_689_600_000
+"""1 January 2025, UTC: an earlier wall clock has not been set yet."""
+
+
+class Clock(Protocol):
+    """What the daemon may ask about time."""
+
+    steps: int
+    """How often the wall clock jumped, in either direction."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch; never smaller than an earlier answer."""
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds since some start, for measuring how long things take."""
+
+    def is_sane(self) -> bool:
+        """Whether the wall clock has been set since boot."""
+
+    def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
+        """Sleep on a held condition until it is notified or `timeout_ms` has passed (None: until notified)."""
+
+
+class SteadyTime:
+    """Wall clock readings made monotonic. Pure: it is given both readings.
+
+    >>> steady = SteadyTime()
+    >>> steady.read(5_000, 0), steady.read(5_100, 100), steady.read(3_000, 200), steady.read(9_000, 300), steady.steps
+    (5000, 5100, 5190, 9000, 2)
+    """
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self._now: float | None = None
+        self._wall_ms = 0
+        self._monotonic_ms = 0
+
+    def read(self, wall_ms: int, monotonic_ms: int) -> int:
+        """The steady time for this pair of readings."""
+        if self._now is None:
+            self._now = wall_ms
+        else:
+            elapsed = monotonic_ms - self._monotonic_ms
+            if abs((wall_ms - self._wall_ms) - elapsed) >= STEP_MS:
+                self.steps += 1
+            self._now = max(float(wall_ms), self._now + elapsed * SLEW)
+        self._wall_ms, self._monotonic_ms = wall_ms, monotonic_ms
+        return int(self._now)
+
+
+class SystemClock:
+    """The clock of the running daemon; may be read from any thread."""
+
+    def __init__(self) -> None:
+        self._steady = SteadyTime()
+        self._lock = threading.Lock()
+
+    @property
+    def steps(self) -> int:  # type: ignore[override]
+        return self._steady.steps
+
+    def now_ms(self) -> int:
+        with self._lock:
+            return self._steady.read(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)
+
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+    def is_sane(self) -> bool:
+        return self.now_ms() >= SANE_FROM_MS
+
+    def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
+        condition.wait(None if timeout_ms is None else timeout_ms / 1000)
+
+
+class SimulatedClock:
+    """A clock that stands still until it is told to move; waiting moves it to the end of the wait."""
+
+    def __init__(self, now_ms: int = SANE_FROM_MS) -> None:
+        self._wall_ms = now_ms
+        self._monotonic_ms = 0
+        self._steady = SteadyTime()
+        self.now_ms()
+
+    @property
+    def steps(self) -> int:  # type: ignore[override]
+        return self._steady.steps
+
+    def now_ms(self) -> int:
+        return self._steady.read(self._wall_ms, self._monotonic_ms)
+
+    def monotonic_ms(self) -> int:
+        return self._monotonic_ms
+
+    def is_sane(self) -> bool:
+        return self.now_ms() >= SANE_FROM_MS
+
+    def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
+        self.move(timeout_ms or 0)
+
+    def move(self, elapsed_ms: int) -> None:
+        """Let time pass."""
+        self._wall_ms += elapsed_ms
+        self._monotonic_ms += elapsed_ms
+
+    def set_wall(self, wall_ms: int) -> None:
+        """Set the wall clock, as an operator or a time server would."""
+        self._wall_ms = wall_ms

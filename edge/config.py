@@ -1,0 +1,300 @@
+"""The daemon's configuration: what may be set, its default, and what happens at each bound.
+
+Three sources, the later wins: a YAML file (`--config`), environment variables, command line flags. A variable is named
+`PENSTOCK__SECTION__KEY`, case does not matter: `PENSTOCK__MQTT__SERVER=mqtts://broker:8883` sets `mqtt.server`.
+Secrets are best given as `${env:NAME}` or `${file:name}` (below `secrets.dir`); they are never printed.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.alias_generators import to_camel
+
+from edge.sources.mqtt_client import address
+from rules.document import Document, Limits
+from rules.problems import render_all
+from rules.secrets import Secret, Secrets
+from rules.yaml_source import read_file
+
+ENVIRONMENT_PREFIX = "PENSTOCK__"
+SECRETS_DIR = Path("/run/secrets")
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; the text names the key, the value's source and what is allowed."""
+
+
+class Section(BaseModel):
+    """Keys are camelCase in YAML; an unknown key is an error, never ignored."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True,
+                              hide_input_in_errors=True)  # fmt: skip
+
+
+class GatewayConfig(Section):
+    """Who this gateway is."""
+
+    id: str = Field(default_factory=lambda: safe_name(socket.gethostname()), pattern=r"^[A-Za-z0-9._-]{1,64}$")
+    """Part of every uploaded file's name; must be unique among the gateways of one bucket."""
+    zone: str = "UTC"
+    """Time zone of calendar windows and crontabs, unless the rule names its own."""
+
+    @field_validator("zone")
+    @classmethod
+    def _zone_exists(cls, zone: str) -> str:
+        try:
+            ZoneInfo(zone)
+        except (KeyError, ValueError, OSError) as error:
+            raise ValueError(f"'{zone}' is not a time zone; expected a name such as 'Europe/Berlin'") from error
+        return zone
+
+
+class MqttConfig(Section):
+    """The broker that streams and mqtt actions use unless they name their own."""
+
+    server: str | None = None
+    """`mqtt://host:port` or `mqtts://host:port`; without it rules with mqtt streams wait as not ready."""
+    client_id: str | None = None
+    """Default: `penstock-<gateway id>`. The broker keeps the session under this name, so it must not change."""
+    username: str | None = None
+    password: Secret | None = None
+    protocol_version: Literal["auto", "3.1.1", "5"] = "auto"
+    """auto: MQTT 5 first, 3.1.1 where the broker does not know it."""
+    qos: int = Field(1, ge=0, le=1)
+    """Of the subscriptions. 1: acknowledged when the effect is durable. 0: the broker's messages may be lost."""
+    keepalive_s: int = Field(20, ge=5, le=3_600)
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    insecure_skip_verify: bool = False
+    session_expiry_s: int = Field(7 * 86_400, ge=0)
+    """How long the broker keeps messages for this gateway while it is away (MQTT 5; 3.1.1: for ever, or 0 not at all)."""
+    receive_max: int = Field(1_000, ge=1, le=65_535)
+    """Unacknowledged messages the broker may send (MQTT 5); it holds back the others."""
+    status_prefix: str | None = "penstock"
+    """`<prefix>/<client id>/status` tells "online" or "offline", retained; null: no status and no last will."""
+
+    @field_validator("server")
+    @classmethod
+    def _is_broker_url(cls, server: str | None) -> str | None:
+        if server is not None:
+            address(server)
+        return server
+
+
+class DataConfig(Section):
+    """Where the gateway keeps what must survive."""
+
+    dir: Path = Path("penstock-data")
+    """Spool, state, dead letters and output files; sinks of type file write only below it."""
+
+
+class SecretsConfig(Section):
+    """What rule files may refer to."""
+
+    dir: Path = SECRETS_DIR
+    """`${file:name}` is a file below this directory."""
+    env_prefixes: tuple[str, ...] = ("PENSTOCK_",)
+    """`${env:NAME}` of rule files may only use variables that begin with one of these."""
+
+
+class HttpConfig(Section):
+    """/metrics, /healthz, /readyz and /status."""
+
+    bind: str = "127.0.0.1:9620"
+    """`address:port`; port 0 picks a free one (printed at start), `off` starts no server."""
+    token: Secret | None = None
+    """Demanded as `Authorization: Bearer …` for /metrics and /status; required when bind is not loopback."""
+
+    @field_validator("bind")
+    @classmethod
+    def _is_address(cls, bind: str) -> str:
+        if bind != "off" and not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}", bind):
+            raise ValueError(f"'{bind}' is not an address; expected address:port or off")
+        return bind
+
+    @model_validator(mode="after")
+    def _open_needs_token(self) -> HttpConfig:
+        if self.bind != "off" and self.address[0] not in _LOOPBACK and self.token is None:
+            raise ValueError(f"bind '{self.bind}' can be reached from other machines; set http.token as well")
+        return self
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port of `bind`."""
+        host, _, port = self.bind.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
+class LimitsConfig(Section):
+    """Bounds of memory and disk; each says what happens when it is reached."""
+
+    intake_bytes_max: int = Field(8_000_000, ge=10_000)
+    """Payload bytes waiting for the rules. At the bound sources are paused and the broker keeps the messages."""
+    unacknowledged_max: int = Field(20_000, ge=1)
+    """Messages taken in but not yet durable. At the bound a checkpoint is made at once."""
+    payload_bytes_max: int = Field(1_000_000, ge=1)
+    """Of one message. A larger one becomes a dead letter without being decoded."""
+    dead_letter_bytes_max: int = Field(16_000_000, ge=1_000)
+    """Of one dead letter file. At the bound the next file is begun."""
+    dead_letter_files_max: int = Field(4, ge=1)
+    """The oldest dead letter file beyond this number is deleted, and counted."""
+    spool_bytes_max: int = Field(512_000_000, ge=100_000)
+    """Of the spool on disk. At the bound `cloud.onFull` decides."""
+    delivery_bytes_max: int = Field(8_000_000, ge=10_000)
+    """Results waiting for one slow sink. At the bound intake is paused until the sink has caught up."""
+
+
+class CheckpointConfig(Section):
+    """When state, position and spooled rows are made durable together, so that messages can be acknowledged."""
+
+    interval_ms: int = Field(50, ge=0)
+    """At least this long between two checkpoints while messages wait for their acknowledgement."""
+    idle_interval_ms: int = Field(5_000, ge=100)
+    """At most this long until changed state is stored when no message waits (QoS 0, timers)."""
+    share_percent: int = Field(10, ge=1, le=100)
+    """Large state makes checkpoints slow: they are spaced out so that they take at most this share of the time."""
+
+
+class CloudConfig(Section):
+    """Where spooled rows are uploaded to."""
+
+    target: str | None = None
+    """A directory or a URL of an object store; without it rows stay in the spool."""
+    interval_ms: int = Field(60_000, ge=100)
+    """Between two uploads."""
+    rows_max: int = Field(20_000, ge=1)
+    """Rows of one uploaded file."""
+    on_full: Literal["block", "dropOldest", "dropNewest"] = "block"
+    """What a full spool does: stop acknowledging (nothing is lost, the broker queues), or drop and count."""
+
+
+class Config(Section):
+    """The whole configuration."""
+
+    gateway: GatewayConfig = Field(default_factory=GatewayConfig)
+    mqtt: MqttConfig = Field(default_factory=MqttConfig)
+    data: DataConfig = Field(default_factory=DataConfig)
+    secrets: SecretsConfig = Field(default_factory=SecretsConfig)
+    http: HttpConfig = Field(default_factory=HttpConfig)
+    limits: LimitsConfig = Field(default_factory=LimitsConfig)
+    checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
+    cloud: CloudConfig = Field(default_factory=CloudConfig)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    shutdown_timeout_ms: int = Field(10_000, ge=100)
+    """From SIGTERM to exit. What sinks have not taken by then is in the checkpoint and sent at the next start."""
+
+    @property
+    def client_id(self) -> str:
+        return self.mqtt.client_id or f"penstock-{self.gateway.id}"
+
+
+def safe_name(text: str) -> str:
+    """`text` with everything but letters, digits, `.`, `_` and `-` replaced; never empty."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:64] or "gateway"
+
+
+def load(
+    path: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Config:
+    """The configuration from file, environment and flags (`{"mqtt.server": …}`, None: not given).
+
+    Raises ConfigError with every problem of the file, each with its place.
+    """
+    environment = os.environ if environment is None else environment
+    document = _read(path) if path else None
+    values: dict[str, Any] = copy.deepcopy(document.data) if document else {}
+    for name, text in sorted(environment.items()):
+        if name.upper().startswith(ENVIRONMENT_PREFIX):
+            keys = name[len(ENVIRONMENT_PREFIX) :].split("__")
+            _put(values, _spelled(Config, keys, name), text)
+    for dotted, value in (flags or {}).items():
+        if value is not None:
+            _put(values, dotted.split("."), value)
+    try:
+        return Config.model_validate(_resolved(values, environment))
+    except ValidationError as error:
+        raise ConfigError("\n".join(_sentence(item, document) for item in error.errors())) from None
+
+
+def _read(path: Path) -> Document | None:
+    """A YAML mapping with positions; None for an empty file. Raises ConfigError."""
+    document, problems = read_file(path, str(path), Limits())
+    if problems and any(problem.code != "R008" for problem in problems):
+        raise ConfigError(render_all(problems))
+    if document is None or document.data is None:
+        return None
+    if not isinstance(document.data, dict):
+        raise ConfigError(f"{path}:1:1: expected sections such as 'mqtt:', got a {type(document.data).__name__}")
+    return document
+
+
+def _sentence(item: Any, document: Document | None) -> str:
+    """pydantic's message with the place of the key, without the value: it may be a secret."""
+    keys = tuple(item["loc"])
+    message = "unknown key" if item["type"] == "extra_forbidden" else str(item["msg"]).removeprefix("Value error, ")
+    text = f"{'.'.join(map(str, keys)) or 'configuration'}: {message}"
+    while document is not None and keys and keys not in document.places:
+        keys = keys[:-1]
+    if document is None or not keys:
+        return text
+    line, column = document.text.position(document.key_span(keys).start)
+    return f"{document.text.path}:{line}:{column}: {text}"
+
+
+def _spelled(model: type[BaseModel], keys: list[str], variable: str) -> list[str]:
+    """The YAML keys meant by the words of an environment variable, whose case and underscores do not count."""
+    spelled = []
+    for key in keys:
+        known = {name.replace("_", ""): (to_camel(name), field) for name, field in model.model_fields.items()}
+        found = known.get(key.lower().replace("_", ""))
+        if found is None:
+            choices = ", ".join(sorted(name.upper() for name in known))
+            raise ConfigError(f"environment variable {variable}: unknown key '{key}'; expected one of {choices}")
+        spelled.append(found[0])
+        annotation = found[1].annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    return spelled
+
+
+def _put(values: dict[str, Any], keys: list[str], value: Any) -> None:
+    """Set a nested key, making sections on the way."""
+    for key in keys[:-1]:
+        section = values.setdefault(key, {})
+        if not isinstance(section, dict):
+            raise ConfigError(f"'{key}' must be a section, got a {type(section).__name__}")
+        values = section
+    values[keys[-1]] = value
+
+
+def _resolved(values: dict[str, Any], environment: Mapping[str, str]) -> Any:
+    """`values` with `${env:NAME}` and `${file:name}` replaced by what they name; the models hide secrets again."""
+    section = values.get("secrets")
+    directory = section.get("dir") if isinstance(section, dict) else None
+    # Whoever writes the configuration owns the process, so unlike a rule file it may use any variable.
+    secrets = Secrets(env_prefixes=("",), directory=Path(directory or SECRETS_DIR), env=environment)
+    resolved, failures = secrets.resolve_all(values)
+    if failures:
+        raise ConfigError("\n".join(f"{'.'.join(map(str, keys))}: {reason}" for keys, reason in failures))
+    return _revealed(resolved)
+
+
+def _revealed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _revealed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_revealed(item) for item in value]
+    return value.reveal() if isinstance(value, Secret) else value

@@ -1,0 +1,112 @@
+"""What could not be processed, kept readable: one JSON line each, with the reason and the payload as it came.
+
+    {"at_ms": 1767225600000, "reason": "not JSON: …", "topic": "plant/7/temp", "payload": "bm90IGpzb24=", …}
+
+Bounded: the file is rotated at `bytes_max`, and at most `files_max` files are kept; the oldest is deleted and counted.
+Sources use `keep`, which never fails, for a broken disk must not stop the gateway; sinks use `write`, and try again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from sinks.durable import append_durably
+
+log = logging.getLogger("penstock.dead_letters")
+
+
+class DeadLetters:
+    """An append-only JSON lines file with rotation; may be used from any thread.
+
+    bytes_max   size of one file, in bytes, at which the next one is begun
+    files_max   how many files are kept, the current one included
+    """
+
+    def __init__(self, directory: Path, bytes_max: int = 16_000_000, files_max: int = 4) -> None:
+        self.path = directory / "dead-letters.jsonl"
+        self.bytes_max = bytes_max
+        self.files_max = files_max
+        self.written = 0
+        self.lost = 0
+        self.deleted_files = 0
+        self._descriptor: int | None = None
+        self._bytes = 0
+        self._dirty = False
+        self._lock = threading.Lock()
+
+    def write(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
+        """Keep one letter with further JSON `fields`: the rule, the sink, the row. Raises OSError, leaving no trace."""
+        letter: dict[str, Any] = {"at_ms": at_ms, "reason": reason, "topic": topic}
+        if payload is not None:
+            letter["payload"] = base64.b64encode(payload).decode("ascii")
+        line = json.dumps(letter | fields, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+        with self._lock:
+            descriptor = self._room_for(len(line))
+            append_durably(descriptor, line, sync=False)
+            self._bytes += len(line)
+            self._dirty = True
+            self.written += 1
+
+    def keep(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
+        """`write`, but what the disk refuses is counted in `lost` and logged."""
+        try:
+            self.write(at_ms, reason, topic, payload, **fields)
+        except OSError as error:
+            self.lost += 1
+            log.error("dead_letter.lost", extra={"reason": reason, "error": str(error)})
+
+    def sync(self) -> None:
+        """Make everything written so far durable; called before the messages are acknowledged. Raises OSError."""
+        with self._lock:
+            if self._descriptor is not None and self._dirty:
+                os.fsync(self._descriptor)
+                self._dirty = False
+
+    def close(self) -> None:
+        """Make everything durable and close the file; a later write opens it again."""
+        with self._lock:
+            self._close()
+
+    def _room_for(self, size: int) -> int:
+        """The descriptor of the file that takes `size` more bytes."""
+        if self._descriptor is None:
+            self._open()
+        elif self._bytes + size > self.bytes_max:
+            self._rotate()
+        assert self._descriptor is not None
+        return self._descriptor
+
+    def _open(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        self._bytes = os.fstat(self._descriptor).st_size
+
+    def _rotate(self) -> None:
+        """dead-letters.jsonl becomes .1, .1 becomes .2, and so on; the oldest is deleted."""
+        self._close()
+        oldest = self._numbered(self.files_max - 1)
+        if oldest.exists():
+            oldest.unlink()
+            self.deleted_files += 1
+        for number in range(self.files_max - 2, -1, -1):
+            if self._numbered(number).exists():
+                self._numbered(number).rename(self._numbered(number + 1))
+        self._open()
+
+    def _numbered(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.{number}") if number else self.path
+
+    def _close(self) -> None:
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            self._dirty = False
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)

@@ -1,0 +1,231 @@
+"""The gateway loop: the one thread that owns the engine.
+
+    sources --> intake --> decode --> engine --> outbox --> sinks
+                                        |
+                                  checkpoints --> acknowledge to the sources
+
+One turn takes everything that waits, never waiting for more; then fires the timers that are due, hands results over, makes
+a checkpoint if one is due, and sleeps until the next deadline or the next message. There is no polling.
+
+Nothing here reads files or knows rule syntax: `edge.manager` deploys rules, `edge.daemon` puts the parts together.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from edge.checkpoint import Checkpoints
+from edge.clock import Clock
+from edge.dead_letters import DeadLetters
+from edge.intake import Intake
+from edge.outbox import Outbox
+from edge.sources.base import BadMessage, Message, Source
+from edge.streams import StreamTable
+from sql import Emission, Engine
+
+log = logging.getLogger("penstock.gateway")
+
+BATCH_MESSAGES_MAX = 20_000
+"""Messages pushed before timers are looked at again, so that a flood cannot hold up a window for long."""
+
+MESSAGE_OVERHEAD_BYTES = 100
+"""What a waiting message costs beside its payload."""
+
+SLOW_SINK_RETRY_MS = 50
+"""How often results that a full delivery refused are offered again."""
+
+
+class Arrival(NamedTuple):
+    """What one wake-up of a source brought."""
+
+    source: str
+    messages: list[Message]
+    bad: list[BadMessage]
+
+
+class InternalRows(NamedTuple):
+    """Rows of a memory topic: one rule's result is another's stream."""
+
+    topic: str
+    stream: str
+    rows: list[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Limits:
+    """Bounds of the loop; see `LimitsConfig`."""
+
+    intake_bytes_max: int = 8_000_000
+    unacknowledged_max: int = 20_000
+
+
+class Gateway:
+    """Owns engine, intake and sources. `turn` and everything it calls belong to one thread; `on_*` to any."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        intake: Intake[Arrival | InternalRows],
+        outbox: Outbox,
+        dead_letters: DeadLetters,
+        limits: Limits,
+    ) -> None:
+        self.engine = engine
+        self.clock = clock
+        self.intake = intake
+        self.outbox = outbox
+        self.sources: dict[str, Source] = {}
+        self.streams = StreamTable(())
+        self.checkpoints: Checkpoints | None = None
+        self.rejected: Counter[str] = Counter()
+        self.pauses = 0
+        self.paused = False
+        self._dead_letters = dead_letters
+        self._limits = limits
+        self._backlog: list[Arrival | InternalRows] = []
+
+    # --- sources ---------------------------------------------------------------------------------------------------
+
+    def add_source(self, name: str, source: Source) -> None:
+        """Own a source and start it; its batches come by way of the intake."""
+        self.sources[name] = source
+
+        def on_batch(messages: list[Message]) -> None:
+            size = sum(len(message[1]) for message in messages) + MESSAGE_OVERHEAD_BYTES * len(messages)
+            self.intake.put(Arrival(name, messages, []), size)
+
+        def on_bad(bad: list[BadMessage]) -> None:
+            self.intake.put(Arrival(name, [], bad), MESSAGE_OVERHEAD_BYTES * len(bad))
+
+        source.start(on_batch, on_bad)
+        if self.paused:
+            source.pause()
+
+    def stop_sources(self, timeout_ms: int) -> None:
+        """Take in nothing more. What the sources have already handed over is still processed."""
+        for source in self.sources.values():
+            source.pause()
+        for name, source in self.sources.items():
+            if not source.stop(timeout_ms):
+                log.warning("source.stop_timeout", extra={"source": name})
+
+    # --- the loop --------------------------------------------------------------------------------------------------
+
+    def turn(self) -> int | None:
+        """Do everything that can be done now; returns how long the loop may sleep, in ms (None: until woken)."""
+        self.outbox.settle()
+        for call in self.intake.take_calls():
+            call()
+        if not self.outbox.is_full():
+            self._backlog += self.intake.take_items()
+        now_ms = self.clock.now_ms()
+        self._hand_over(self.engine.advance(now_ms))
+        self._push_backlog(now_ms)
+        if self.checkpoints is not None and self._checkpoint_is_due():
+            self.checkpoints.make()
+        self._brake()
+        return self._sleep_ms()
+
+    def run_until(self, is_done: Iterable[bool]) -> None:
+        """Turn until the iterator yields True; it is asked before every turn."""
+        for done in is_done:
+            if done:
+                return
+            sleep_ms = self.turn()
+            if sleep_ms != 0:
+                self.intake.wait(sleep_ms)
+
+    def drain(self) -> None:
+        """Process everything that was taken in, however much it is, without sleeping."""
+        while self.intake.has_items() or self._backlog:
+            self.turn()
+
+    def _push_backlog(self, now_ms: int) -> None:
+        taken = 0
+        while self._backlog and taken < BATCH_MESSAGES_MAX:
+            batch = self._backlog.pop(0)
+            if isinstance(batch, InternalRows):
+                self.push(batch.stream, batch.rows, now_ms)
+                taken += len(batch.rows)
+            else:
+                self._process(batch, now_ms)
+                taken += len(batch.messages) + len(batch.bad)
+
+    def _process(self, arrival: Arrival, now_ms: int) -> None:
+        decoded = self.streams.decode(arrival.messages)
+        for bad in (*arrival.bad, *decoded.bad):
+            self._reject(bad, now_ms)
+        for stream, rows in decoded.rows.items():
+            self.push(stream, rows, now_ms)
+        source = self.sources.get(arrival.source)
+        tokens = [item[2] for item in (*arrival.messages, *arrival.bad) if item[2] is not None]
+        if self.checkpoints is not None and source is not None and tokens:
+            self.checkpoints.received(source.acknowledge, tokens, len(tokens))
+
+    def push(self, stream: str, rows: list[Any], now_ms: int) -> None:
+        """Give rows of a stream to the rules that read it."""
+        self._hand_over(self.engine.push(stream, rows, now_ms))
+        if self.checkpoints is not None:
+            self.checkpoints.changed()
+
+    def _hand_over(self, emissions: list[Emission]) -> None:
+        if emissions:
+            self.outbox.hand_over(emissions)
+            if self.checkpoints is not None:
+                self.checkpoints.changed()
+
+    def _reject(self, bad: BadMessage, now_ms: int) -> None:
+        topic, payload, _, reason = bad
+        kind = reason.split(":", 1)[0]
+        self.rejected[kind if kind in self.rejected or len(self.rejected) < 50 else "other"] += 1
+        self._dead_letters.keep(now_ms, reason, topic, payload)
+        log.warning("message.rejected", extra={"topic": topic, "reason": reason})
+
+    def _checkpoint_is_due(self) -> bool:
+        assert self.checkpoints is not None
+        return self.checkpoints.due_in_ms() == 0
+
+    def _brake(self) -> None:
+        """Pause the sources at a bound, and resume them at half of it, so that they do not flutter."""
+        unacknowledged = self.checkpoints.unacknowledged if self.checkpoints else 0
+        waiting_bytes = self.intake.bytes
+        if not self.paused:
+            at_bound = (
+                waiting_bytes >= self._limits.intake_bytes_max
+                or unacknowledged >= self._limits.unacknowledged_max
+                or self.outbox.is_full()
+            )
+            if at_bound:
+                self.paused = True
+                self.pauses += 1
+                log.warning("intake.paused", extra={"bytes": waiting_bytes, "unacknowledged": unacknowledged})
+                for source in self.sources.values():
+                    source.pause()
+        elif (
+            waiting_bytes <= self._limits.intake_bytes_max // 2
+            and unacknowledged <= self._limits.unacknowledged_max // 2
+            and not self.outbox.is_full()
+        ):
+            self.paused = False
+            log.info("intake.resumed")
+            for source in self.sources.values():
+                source.resume()
+
+    def _sleep_ms(self) -> int | None:
+        """Until the next thing that is due of itself; 0 when there is work left."""
+        if self._backlog:
+            return 0
+        waits: list[int] = []
+        deadline_ms = self.engine.next_deadline_ms()
+        if deadline_ms is not None:
+            waits.append(max(0, deadline_ms - self.clock.now_ms()))
+        if self.checkpoints is not None and (due_ms := self.checkpoints.due_in_ms()) is not None:
+            waits.append(due_ms)
+        if self.outbox.rows_waiting():
+            waits.append(SLOW_SINK_RETRY_MS)
+        return min(waits, default=None)

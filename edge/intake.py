@@ -1,0 +1,100 @@
+"""The one queue between the threads of the sources and the gateway loop.
+
+Sources put batches and never wait. The queue counts bytes: above `bytes_max` it reports itself full and the gateway pauses
+the sources, so the broker keeps what does not fit; at half of it they are resumed. Other threads (HTTP, rule watcher,
+signals) reach the loop through `call`, which runs a function in the loop between two batches and returns its result.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+from edge.clock import Clock
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Intake(Generic[Item]):
+    """Batches and calls for the gateway loop; `put`, `call` and `wake` may be used from any thread."""
+
+    def __init__(self, clock: Clock, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
+        self.bytes = 0
+        self._clock = clock
+        self._items: list[Item] = []
+        self._calls: list[Callable[[], None]] = []
+        self._woken = False
+        self._closed = False
+        self._condition = threading.Condition()
+
+    def put(self, item: Item, size_bytes: int) -> None:
+        """Add a batch. Always accepted: what a source has already read must go somewhere."""
+        with self._condition:
+            self._items.append(item)
+            self.bytes += size_bytes
+            self._notify()
+
+    def call(self, function: Callable[[], Result], timeout_s: float) -> Result:
+        """Run `function` in the loop and return its result. Raises TimeoutError, or what the function raised."""
+        future: Future[Result] = Future()
+
+        def run() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(function())
+                except BaseException as error:  # handed to the caller, whatever it is
+                    future.set_exception(error)
+
+        with self._condition:
+            if self._closed:
+                raise TimeoutError
+            self._calls.append(run)
+            self._notify()
+        try:
+            return future.result(timeout_s)
+        except TimeoutError:
+            future.cancel()
+            raise
+
+    def wake(self) -> None:
+        """Make the loop turn, without giving it anything."""
+        with self._condition:
+            self._notify()
+
+    def take_items(self) -> list[Item]:
+        """Everything that waits, at once: batches are as large as the traffic makes them, never waited for."""
+        with self._condition:
+            items, self._items = self._items, []
+            self.bytes = 0
+            return items
+
+    def take_calls(self) -> list[Callable[[], None]]:
+        """The functions that other threads want run. The next `wait` sleeps unless something comes after this."""
+        with self._condition:
+            calls, self._calls = self._calls, []
+            self._woken = False
+            return calls
+
+    def has_items(self) -> bool:
+        """Whether batches wait."""
+        with self._condition:
+            return bool(self._items)
+
+    def wait(self, timeout_ms: int | None) -> None:
+        """Sleep until something is put, or `timeout_ms` has passed; returns at once if something already waits."""
+        with self._condition:
+            if not self._woken:
+                self._clock.wait(self._condition, timeout_ms)
+
+    def close(self) -> None:
+        """Refuse further calls: the loop has ended."""
+        with self._condition:
+            self._closed = True
+
+    def _notify(self) -> None:
+        self._woken = True
+        self._condition.notify()

@@ -1,0 +1,110 @@
+"""Structured logs: one line per event, `key=value`, on standard error.
+
+    time=2026-01-01T00:00:00.000Z level=info event=rule.deployed rule=hot_pumps state=kept
+
+A place in the code logs one event name (`log.info("rule.deployed", extra={"rule": id})`). The same event of the same rule
+is printed at most once per `REPEAT_S`; what was left out is told as `repeated=N` in the next line. Registered secrets are
+replaced by `***` wherever they appear. Never logged: single events at info.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+from datetime import UTC, datetime
+from typing import IO
+
+REPEAT_S = 10.0
+"""The same event of the same rule is printed at most once in this many seconds."""
+
+REPEAT_KEYS_MAX = 2_000
+"""How many (event, rule) pairs the limiter remembers; beyond it forgets all and starts anew."""
+
+RESULTS_LOGGER = "penstock.results"
+"""Lines of the log sink: they are a rule's results, which no limiter may drop."""
+
+_SECRET_LENGTH_MIN = 4
+"""Shorter secrets are not searched for: replacing every "a" would make logs useless and tell the secret."""
+
+_STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_secrets: set[str] = set()
+
+
+def register_secret(value: str) -> None:
+    """Make sure `value` is never printed in a log line."""
+    if len(value) >= _SECRET_LENGTH_MIN:
+        _secrets.add(value)
+
+
+def redact(text: str) -> str:
+    """`text` with every registered secret replaced."""
+    for secret in _secrets:
+        if secret in text:
+            text = text.replace(secret, "***")
+    return text
+
+
+def quoted(value: object) -> str:
+    """A value as it stands after `key=`: bare where that is unambiguous, else a JSON string on one line.
+
+    >>> quoted("plain"), quoted("two words"), quoted(3), quoted("")
+    ('plain', '"two words"', '3', '""')
+    """
+    text = str(value)
+    if text and all(char.isprintable() and char not in ' ="\\' for char in text):
+        return text
+    return json.dumps(text, ensure_ascii=False)
+
+
+class LineFormatter(logging.Formatter):
+    """One line per record; everything given as `extra` becomes a `key=value`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        parts = [f"time={at}", f"level={record.levelname.lower()}", f"event={quoted(record.getMessage())}"]
+        parts += [
+            f"{name}={quoted(value)}"
+            for name, value in vars(record).items()
+            if name not in _STANDARD_FIELDS and value is not None
+        ]
+        if record.exc_info:
+            parts.append(f"trace={quoted(self.formatException(record.exc_info))}")
+        return redact(" ".join(parts))
+
+
+class RepeatFilter(logging.Filter):
+    """Lets the same event of the same rule pass once per `REPEAT_S` and counts the others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[tuple[object, ...], tuple[float, int]] = {}
+        self._lock = threading.Lock()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name == RESULTS_LOGGER:
+            return True
+        key = (record.name, record.msg, *(getattr(record, name, None) for name in ("rule", "file", "sink", "stream")))
+        with self._lock:
+            last, repeated = self._seen.get(key, (-REPEAT_S, 0))
+            if 0 <= record.created - last < REPEAT_S:
+                self._seen[key] = (last, repeated + 1)
+                return False
+            if len(self._seen) >= REPEAT_KEYS_MAX:
+                self._seen.clear()
+            self._seen[key] = (record.created, 0)
+        if repeated:
+            record.repeated = repeated
+        return True
+
+
+def configure(level: str = "info", stream: IO[str] | None = None) -> None:
+    """Send the logs of penstock to `stream` (standard error). Called once, by the command that runs the daemon."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(LineFormatter())
+    handler.addFilter(RepeatFilter())
+    logger = logging.getLogger("penstock")
+    logger.handlers[:] = [handler]
+    logger.setLevel(level.upper())
+    logger.propagate = False

@@ -1,0 +1,98 @@
+"""Prometheus text for `/metrics`: every metric the daemon has, named and explained in one table.
+
+Components count in plain integers; this module only names and prints them when somebody asks. Labels are bounded: beyond
+`LABEL_SETS_MAX` label sets of one metric the rest is added up under `other`, so that a thousand rules cannot flood the
+server that collects the metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+LABEL_SETS_MAX = 500
+"""Label sets printed per metric; the first ones in order of appearance keep their own line."""
+
+METRICS: dict[str, tuple[str, str]] = {
+    "penstock_up_seconds": ("gauge", "Seconds since the daemon started."),
+    "penstock_resident_bytes": ("gauge", "Resident memory of the process."),
+    "penstock_clock_steps_total": ("counter", "Jumps of the wall clock by a second or more."),
+    "penstock_rules": ("gauge", "Rules by state: running, stopped, failed."),
+    "penstock_reloads_total": ("counter", "Changes of the rule directory that were taken over."),
+    "penstock_file_problems": ("gauge", "Rule files that cannot be used as they stand."),
+    "penstock_intake_messages_total": ("counter", "Messages received, by stream."),
+    "penstock_intake_bytes": ("gauge", "Payload bytes waiting for the rules."),
+    "penstock_intake_pauses_total": ("counter", "Times the intake was paused because a bound was reached."),
+    "penstock_rejected_messages_total": ("counter", "Messages that became dead letters, by reason."),
+    "penstock_unacknowledged_messages": ("gauge", "Messages taken in whose effect is not durable yet."),
+    "penstock_source_connected": ("gauge", "1 while the source is connected."),
+    "penstock_source_reconnects_total": ("counter", "Times the source had to connect again."),
+    "penstock_rule_events_total": ("counter", "Events a rule has taken in."),
+    "penstock_rule_rows_total": ("counter", "Rows a rule has put out."),
+    "penstock_rule_late_total": ("counter", "Events below the watermark."),
+    "penstock_rule_errors_total": ("counter", "Events a rule could not evaluate."),
+    "penstock_rule_refused_total": ("counter", "Events refused: too far in the future, or beyond a bound."),
+    "penstock_rule_groups": ("gauge", "Groups a rule holds state for."),
+    "penstock_delivery_sent_total": ("counter", "Rows a sink has taken."),
+    "penstock_delivery_retries_total": ("counter", "Attempts that had to be repeated."),
+    "penstock_delivery_rejected_total": ("counter", "Rows a sink refused; they are dead letters."),
+    "penstock_delivery_queued_rows": ("gauge", "Rows waiting for a sink."),
+    "penstock_checkpoints_total": ("counter", "Checkpoints made."),
+    "penstock_checkpoint_failures_total": ("counter", "Checkpoints that could not be written."),
+    "penstock_checkpoint_last_ms": ("gauge", "How long the last checkpoint took."),
+    "penstock_dead_letters_total": ("counter", "Dead letters written."),
+    "penstock_dead_letters_lost_total": ("counter", "Dead letters that could not be written."),
+    "penstock_spool_rows": ("gauge", "Rows in the spool, not uploaded yet."),
+    "penstock_spool_bytes": ("gauge", "Bytes of the spool on disk."),
+    "penstock_uploads_total": ("counter", "Files the cloud has acknowledged."),
+    "penstock_upload_failures_total": ("counter", "Uploads that failed and will be repeated."),
+}
+
+
+class Sample(NamedTuple):
+    """One number of one metric."""
+
+    name: str
+    value: float
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+def sample(name: str, value: float, **labels: str) -> Sample:
+    """A sample of a metric of the table.
+
+    >>> sample("penstock_rules", 3, state="running")
+    Sample(name='penstock_rules', value=3, labels=(('state', 'running'),))
+    """
+    assert name in METRICS, f"metric {name} is not in the table"
+    return Sample(name, value, tuple(labels.items()))
+
+
+def render(samples: Iterable[Sample]) -> str:
+    """The samples in Prometheus text format, grouped by metric, in the order of the table."""
+    values: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+    for name, value, labels in samples:
+        known = values.setdefault(name, {})
+        if labels not in known and len(known) >= LABEL_SETS_MAX:
+            labels = tuple((label, "other") for label, _ in labels)
+        known[labels] = known.get(labels, 0) + value
+    lines: list[str] = []
+    for name, (kind, text) in METRICS.items():
+        if name in values:
+            lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
+            lines += [f"{name}{_braced(labels)} {_number(value)}" for labels, value in values[name].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def _braced(labels: tuple[tuple[str, str], ...]) -> str:
+    if not labels:
+        return ""
+    pairs = (f'{name}="{_escaped(value)}"' for name, value in labels)
+    return "{" + ",".join(pairs) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

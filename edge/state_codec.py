@@ -1,0 +1,37 @@
+"""Snapshots as bytes: JSON that keeps NaN, infinities, integers of any size and byte strings."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+_BYTES = "$bytes"
+
+
+def encode(value: Any) -> bytes:
+    """A snapshot as compact UTF-8 JSON; raises TypeError for what is not plain data.
+
+    >>> encode({"sum": float("inf"), "raw": b"ab"})
+    b'{"sum":Infinity,"raw":{"$bytes":"YWI="}}'
+    """
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=_tagged).encode("utf-8", "surrogatepass")
+
+
+def decode(data: bytes) -> Any:
+    """What `encode` was given. Raises ValueError for anything else.
+
+    >>> decode(encode({"raw": b"ab"}))
+    {'raw': b'ab'}
+    """
+    return json.loads(data.decode("utf-8", "surrogatepass"), object_hook=_untagged)
+
+
+def _tagged(value: Any) -> dict[str, str]:
+    if isinstance(value, bytes):
+        return {_BYTES: base64.b64encode(value).decode("ascii")}
+    raise TypeError(f"a snapshot holds a {type(value).__name__}, which is not plain data")
+
+
+def _untagged(value: dict[str, Any]) -> Any:
+    return base64.b64decode(value[_BYTES]) if value.keys() == {_BYTES} else value

@@ -1,0 +1,78 @@
+"""Notices that something in the rule directory changed, and says so once the writing has come to rest.
+
+With `watchfiles` the operating system tells; without it the directory is looked at every `POLL_MS`. What changed is not
+told: the manager compares contents anyway, and a missed or doubled notice must not matter.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+log = logging.getLogger("penstock.watch")
+
+POLL_MS = 1_000
+"""How often the directory is looked at where the operating system cannot tell."""
+
+REST_MS = 50
+"""Changes this close together are told as one: editors write a file in several steps."""
+
+RULE_SUFFIXES = (".yaml", ".yml", ".json")
+
+Fingerprint = dict[str, tuple[int, int, int]]
+
+
+def fingerprint(directory: Path) -> Fingerprint:
+    """Name to (modification time, size, inode) of every rule file below `directory`."""
+    found: Fingerprint = {}
+    for path in sorted(directory.rglob("*")):
+        if path.suffix in RULE_SUFFIXES and not path.name.startswith("."):
+            try:
+                stat = path.stat()
+            except OSError:  # gone between the listing and the look
+                continue
+            found[str(path)] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    return found
+
+
+class DirectoryWatch:
+    """Calls `changed` from its own thread after each change below `directory`, until `close`."""
+
+    def __init__(self, directory: Path, changed: Callable[[], None], *, poll: bool = False) -> None:
+        self._directory = directory
+        self._changed = changed
+        self._stop = threading.Event()
+        self.polls = poll or importlib.util.find_spec("watchfiles") is None
+        target = self._poll if self.polls else self._watch
+        self._before = fingerprint(directory) if self.polls else {}
+        self._thread = threading.Thread(target=target, name="rule-watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+        self._thread.join(POLL_MS / 1000)
+
+    def _poll(self) -> None:
+        while not self._stop.wait(POLL_MS / 1000):
+            now = fingerprint(self._directory)
+            if now != self._before:
+                self._before = now
+                self._changed()
+
+    def _watch(self) -> None:
+        import watchfiles
+
+        try:
+            for _ in watchfiles.watch(
+                self._directory, stop_event=self._stop, step=REST_MS, debounce=20 * REST_MS,
+                raise_interrupt=False, ignore_permission_denied=True, rust_timeout=POLL_MS,
+            ):  # fmt: skip
+                self._changed()
+        except (FileNotFoundError, OSError, RuntimeError) as error:
+            # No inotify instances left, or the directory was moved away: fall back to looking.
+            log.warning("watch.polling", extra={"error": str(error)})
+            self._poll()
