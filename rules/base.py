@@ -1,0 +1,22 @@
+"""The base of all models of a rule file: strict, closed, camelCase in YAML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Model(BaseModel):
+    """Unknown keys are errors, nothing is converted silently, and messages never repeat a value."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, alias_generator=to_camel, hide_input_in_errors=True,
+        json_schema_serialization_defaults_required=False,
+    )  # fmt: skip
+
+
+def yaml_keys(model: type[BaseModel]) -> dict[str, Any]:
+    """The YAML keys of a model and the field each belongs to."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}

@@ -1,0 +1,41 @@
+"""From the streams and variables of all files to the engine's catalog."""
+
+from __future__ import annotations
+
+from rules.loader import Loaded
+from rules.problems import FileProblem
+from rules.reading import LoadedStream
+from sql.errors import SqlError
+from sql.plan.catalog import Catalog, Stream, Variable
+from sql.types import type_of
+
+
+def build_catalog(loaded: Loaded) -> tuple[Catalog, list[FileProblem]]:
+    """The catalog, and the problems of the streams asked for (those of neighbours are reported where they are asked).
+
+    A stream with errors is declared without columns, so that its rules are not blamed for it.
+    """
+    catalog = Catalog()
+    problems: list[FileProblem] = []
+    for files, reported in ((loaded.context, False), (loaded.files, True)):
+        for file in files:
+            for stream in file.streams:
+                found = _define(catalog, stream)
+                problems += found if reported else []
+            for name, value in file.variables.items():
+                catalog.variables[name] = Variable(name, type_of(value), value)
+    return catalog, problems
+
+
+def _define(catalog: Catalog, stream: LoadedStream) -> list[FileProblem]:
+    options = {option.key.upper(): option.value for option in stream.statement.options}
+    schemaless = Stream(stream.name, None, options.get("TIMESTAMP"), options.get("TIMESTAMP_FORMAT"), options)
+    if not stream.usable:
+        catalog.add(schemaless)
+        return []
+    try:
+        catalog.define(stream.statement)
+    except SqlError as error:
+        catalog.add(schemaless)
+        return [stream.problem(problem) for problem in error.problems]
+    return []

@@ -1,0 +1,131 @@
+"""From loaded files to plans: every query is planned completely, and the engine's problems get their place in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from rules.catalog import build_catalog
+from rules.document import Path
+from rules.loader import Loaded
+from rules.model import Action
+from rules.options import Options
+from rules.problems import FileProblem, in_order
+from rules.reading import LoadedRule
+from sql import Catalog, Plan, RuleOptions, SqlError, plan_rule
+
+_ALIGN = {"creation": "creation", "epoch": "epoch", "firstEvent": "first_event", "local": "local"}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    """A rule that can run."""
+
+    rule: LoadedRule
+    plan: Plan
+
+    @property
+    def id(self) -> str:
+        return self.rule.id
+
+    @property
+    def path(self) -> str:
+        """The file the rule stands in, as problems call it."""
+        return self.rule.reading.text.path
+
+    @property
+    def options(self) -> Options:
+        return self.rule.options
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        return self.rule.actions
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What the files asked for amount to: rules that can run, and everything wrong with the rest, by position."""
+
+    loaded: Loaded
+    catalog: Catalog
+    rules: dict[str, CompiledRule]
+    problems: list[FileProblem] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """No errors; there may be notes."""
+        return not any(problem.is_error for problem in self.problems)
+
+    @property
+    def failed_paths(self) -> frozenset[str]:
+        """Files with at least one error: the gateway keeps their last good version."""
+        return frozenset(problem.path for problem in self.problems if problem.is_error)
+
+
+def rule_options(options: Options, rule_id: str, zone: str) -> RuleOptions:
+    """The engine's options of a rule; `zone` is the gateway's, for rules that name none."""
+    return RuleOptions(
+        event_time=options.is_event_time,
+        late_tolerance_ms=options.late_tolerance_ms,
+        idle_timeout_ms=options.idle_timeout_ms,
+        max_future_ms=options.max_future_ms,
+        zone=options.zone or zone,
+        emit_empty=options.emit_empty,
+        catch_up=options.catch_up,
+        align=_ALIGN[options.align],  # type: ignore[arg-type]
+        max_groups=options.max_groups,
+        max_window_events=options.max_window_events,
+        max_empty_windows=options.max_empty_windows,
+        rule_id=rule_id,
+    )
+
+
+def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
+    """Plan every rule of the files. Never raises for bad content.
+
+    A rule may read what another inserts into, wherever the two stand: rules that fail are planned again as long as
+    others have brought new streams.
+    """
+    catalog, problems = build_catalog(loaded)
+    planned: dict[str, CompiledRule] = {}
+    pending, errors = loaded.rules, list[FileProblem]()
+    while pending:
+        known = len(catalog.streams)
+        failed: list[LoadedRule] = []
+        errors = []
+        for rule in pending:
+            try:
+                plan = plan_rule(rule.sql, catalog, rule_options(rule.options, rule.id, zone))
+            except SqlError as error:
+                failed.append(rule)
+                errors += [rule.reading.sql_problem(problem, sql_path(rule)) for problem in error.problems]
+                continue
+            problems += _after_planning(rule, plan)
+            if rule.usable and (rule.actions or plan.insert_into):
+                planned[rule.id] = CompiledRule(rule, plan)
+        if len(catalog.streams) == known:
+            break
+        pending = failed
+    return Compiled(loaded, catalog, planned, _once([*loaded.problems, *problems, *errors]))
+
+
+def sql_path(rule: LoadedRule) -> Path:
+    """Where the query of a rule stands in its document."""
+    return (*rule.path, "sql")
+
+
+def _after_planning(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
+    """The planner's warnings, and a rule whose results would go nowhere."""
+    found = [rule.reading.sql_problem(problem, sql_path(rule)) for problem in plan.warnings]
+    if rule.usable and not rule.actions and not plan.insert_into:
+        span = rule.reading.document.key_span(rule.path)
+        found.append(
+            rule.reading.text.problem(
+                "R102", "the rule has no actions, so its results go nowhere", span, "add 'actions: [{log: {}}]'"
+            )
+        )
+    return found
+
+
+def _once(problems: Iterable[FileProblem]) -> list[FileProblem]:
+    return in_order(dict.fromkeys(problems))

@@ -1,0 +1,184 @@
+"""A rule file becomes rules, streams, tests and problems.
+
+`load_file` never raises for what a file holds; everything wrong is a problem with a place. What is right is still
+loaded, so that all problems of a file show at once. Whether a file with errors may run at all is the caller's decision
+(`LoadedFile.ok`); the gateway keeps the last good version instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+from rules import read_rules, read_streams
+from rules.document import Document, Limits
+from rules.model import Variable
+from rules.problems import FileProblem, Report, in_order
+from rules.reading import LoadedRule, LoadedStream, LoadedTest, Reading
+from rules.secrets import Secrets
+from rules.yaml_source import read_file, read_text
+
+SUFFIXES = (".yaml", ".yml", ".json")
+"""Files of a directory that are rule files."""
+
+
+@dataclass(slots=True)
+class LoadedFile:
+    """One rule file. `path` is what its problems call it."""
+
+    path: str
+    streams: list[LoadedStream] = field(default_factory=list)
+    rules: list[LoadedRule] = field(default_factory=list)
+    tests: list[LoadedTest] = field(default_factory=list)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    problems: list[FileProblem] = field(default_factory=list)
+    document: Document | None = field(default=None, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """No errors; there may be notes."""
+        return not any(problem.is_error for problem in self.problems)
+
+
+@dataclass(slots=True)
+class Loaded:
+    """Files that belong together: names are unique among them.
+
+    `context` holds neighbours that were not asked for: only their streams and variables count.
+    """
+
+    files: list[LoadedFile]
+    context: list[LoadedFile] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[FileProblem]:
+        """The problems of the files asked for, by position."""
+        return in_order(problem for file in self.files for problem in file.problems)
+
+    @property
+    def rules(self) -> list[LoadedRule]:
+        return [rule for file in self.files for rule in file.rules]
+
+    @property
+    def ok(self) -> bool:
+        return all(file.ok for file in self.files)
+
+
+def load_file(
+    path: FilePath, *, secrets: Secrets | None = None, limits: Limits | None = None, name: str | None = None
+) -> LoadedFile:
+    """Load one file. `name` is what problems call it; default: the path as given."""
+    shown = name or str(path)
+    document, problems = read_file(path, shown, limits or Limits())
+    return _loaded(shown, document, problems, secrets)
+
+
+def load_text(text: str, name: str = "<text>", *, secrets: Secrets | None = None, as_json: bool = False) -> LoadedFile:
+    """Load a text as if it were a file of this name."""
+    document, problems = read_text(text, name, as_json=as_json)
+    return _loaded(name, document, problems, secrets)
+
+
+def load_directory(
+    directory: FilePath, *, secrets: Secrets | None = None, limits: Limits | None = None
+) -> Loaded:  # fmt: skip
+    """Load all rule files of a directory, by name; not those below it, nor hidden ones."""
+    return unite(load_file(path, secrets=secrets, limits=limits) for path in rule_files(directory))
+
+
+def load_paths(paths: Iterable[FilePath], *, secrets: Secrets | None = None) -> Loaded:
+    """Load files and directories as one set. The neighbours of a file given alone are its context."""
+    asked: dict[FilePath, None] = {}
+    near: dict[FilePath, None] = {}
+    for path in paths:
+        if path.is_dir():
+            asked.update(dict.fromkeys(rule_files(path)))
+        else:
+            asked[path] = None
+            near.update(dict.fromkeys(rule_files(path.parent)) if path.parent.is_dir() else {})
+    known = {path.resolve() for path in asked}
+    context = [load_file(path, secrets=secrets) for path in near if path.resolve() not in known]
+    loaded = unite(load_file(path, secrets=secrets) for path in asked)
+    names = {stream.name for file in loaded.files for stream in file.streams}
+    for file in context:
+        file.streams = [stream for stream in file.streams if stream.name not in names]
+    loaded.context = context
+    return loaded
+
+
+def rule_files(directory: FilePath) -> list[FilePath]:
+    """The rule files of a directory, by name; none if it cannot be read."""
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError:
+        return []
+    return [path for path in entries if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"]
+
+
+def unite(files: Iterable[LoadedFile]) -> Loaded:
+    """Put files together: a rule id or stream name defined twice is an error in the later file, and its rule is left
+    out. The files given are not changed."""
+    rules: dict[str, LoadedRule] = {}
+    streams: dict[str, LoadedStream] = {}
+    united = []
+    for file in files:
+        kept = replace(file, problems=list(file.problems))
+        kept.rules = [rule for rule in file.rules if not rule.name or _is_first(rule, rules, "rule", kept)]
+        kept.streams = [stream for stream in file.streams if _is_first(stream, streams, "stream", kept)]
+        kept.tests = [test for test in file.tests if test.nested_in is None or test.nested_in in kept.rules]
+        kept.problems = in_order(kept.problems)
+        united.append(kept)
+    return Loaded(united)
+
+
+def _is_first(item: Any, seen: dict[str, Any], what: str, file: LoadedFile) -> bool:
+    first = seen.setdefault(item.name, item)
+    if first is item:
+        return True
+    line = first.reading.text.position(first.name_span.start)[0]
+    file.problems.append(
+        item.reading.text.problem(
+            "R106",
+            f"the {what} '{item.name}' is already defined in {first.reading.text.path}:{line}",
+            item.name_span,
+            f"give the {what} another name",
+        )  # fmt: skip
+    )
+    return False
+
+
+def _loaded(name: str, document: Document | None, problems: list[FileProblem], secrets: Secrets | None) -> LoadedFile:
+    file = LoadedFile(name, document=document)
+    if document is not None:
+        reading = Reading(document, Report(document.text, problems), secrets or Secrets())
+        _read(file, reading)
+    file.problems = in_order(problems)
+    return file
+
+
+def _read(file: LoadedFile, reading: Reading) -> None:
+    data = reading.document.data
+    if not isinstance(data, dict):
+        reading.report.error("R103", "a rule file is a mapping", reading.document.value_span(()),
+                             "begin with 'rules:', or with 'id:', 'sql:' and 'actions:'")  # fmt: skip
+        return
+    if not read_rules.is_rule_file(data):
+        rule = read_rules.read_rule(reading, data, ())
+        _add_rules(file, reading, [rule] if rule else [])
+        return
+    read_rules.check_keys(reading, data)
+    file.streams = read_streams.read_streams(reading, data.get("streams"))
+    _add_rules(file, reading, read_rules.read_rules(reading, data.get("rules")))
+    file.tests += read_rules.read_tests(reading, data.get("tests"), ("tests",))
+    file.variables = read_rules.read_variables(reading, data.get("variables"))
+
+
+def _add_rules(file: LoadedFile, reading: Reading, rules: list[LoadedRule]) -> None:
+    file.rules = rules
+    for rule in rules:
+        file.tests += [
+            LoadedTest(test, (*rule.path, "tests", number), reading, rule)
+            for number, test in enumerate(rule.rule.tests)
+        ]

@@ -1,0 +1,107 @@
+"""What a rule file may say.
+
+    one rule, as eKuiper writes it      id, name, sql, actions, options
+    or several things                   streams, rules, tests, variables
+
+The models give types, bounds, JSON Schema and descriptions. Sinks stand above this package, so they announce the
+settings of their action with `register_action`; what is not announced does not exist.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from rules.base import Model
+from rules.document import Path
+from rules.options import Options
+from rules.scenario import Test
+from rules.streams import Stream
+
+ID_PATTERN = r"^[\w.:-]{1,128}$"
+"""What a rule's id looks like: it names states, metrics and log lines."""
+
+Variable = bool | int | float | str | None
+
+
+class Rule(Model):
+    """A query that runs for ever and what is done with its results."""
+
+    id: str | None = Field(
+        None,
+        pattern=ID_PATTERN,
+        description="unique name: letters, digits and _ . : -; not needed in a mapping by id",
+    )
+    name: str | None = Field(None, description="a name for people")
+    sql: str = Field(min_length=1, description="the query, in eKuiper SQL, EPL or as a stream query")
+    actions: list[dict[str, Any]] = Field(
+        default_factory=list, description="where results go: a list of 'sink: settings'; each gets every result"
+    )
+    late: list[dict[str, Any]] = Field(
+        default_factory=list, description="where late events go (event time); without it they are only counted"
+    )
+    error: list[dict[str, Any]] = Field(
+        default_factory=list, description="where events go that the query cannot evaluate; default: the dead letters"
+    )
+    options: Options = Field(
+        default_factory=lambda: Options.model_validate({}),
+        description="how the rule treats time, bounds and its results",
+    )
+    tests: list[Test] = Field(default_factory=list, description="tests of this rule, run by 'penstock test'")
+    triggered: bool = Field(True, description="false: the rule is checked and tested, but not started")
+    tags: list[str] = Field(default_factory=list, description="words to find the rule by")
+    version: str | int | None = Field(None, description="no effect: a file is compared by its content")
+    temp: bool = Field(False, description="no effect: rules live in files only")
+
+
+class RuleFile(Model):
+    """A file with several streams, rules and tests."""
+
+    streams: list[str | Stream] | dict[str, str | Stream] = Field(
+        default_factory=list, description="streams, each as a CREATE STREAM text or as a mapping; a list, or by name"
+    )
+    rules: list[Rule] | dict[str, Rule] = Field(default_factory=list, description="rules, as a list or by id")
+    tests: list[Test] = Field(default_factory=list, description="tests, each naming its rule")
+    variables: dict[str, Variable] = Field(
+        default_factory=dict, description="variables that queries may read, with their first values"
+    )
+
+
+NO_EFFECT = {
+    "version": "a file is compared by its content",
+    "temp": "rules live in files only",
+}
+"""Keys of a rule that eKuiper writes and that mean nothing here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action of a rule: the sink's name, its validated settings, and where it stands in the file."""
+
+    sink: str
+    settings: BaseModel
+    path: Path
+
+
+_actions: dict[str, type[BaseModel]] = {}
+
+
+def register_action(name: str, settings: type[BaseModel]) -> None:
+    """Make `name` usable as an action, with settings of this model. Registering the same pair again does nothing.
+
+    Settings may hold secrets: a field that can take one must accept `rules.secrets.Secret`.
+    """
+    assert _actions.get(name, settings) is settings, f"action {name!r} is registered twice"
+    _actions[name] = settings
+
+
+def action_settings(name: str) -> type[BaseModel] | None:
+    """The settings model of an action; None for an unknown one."""
+    return _actions.get(name)
+
+
+def action_names() -> tuple[str, ...]:
+    """All registered actions, sorted."""
+    return tuple(sorted(_actions))

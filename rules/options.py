@@ -1,0 +1,126 @@
+"""The options of a rule: eKuiper's names where eKuiper has the concept, ours beside them.
+
+An eKuiper option that has no meaning here is accepted, so that rule files drop in, and answered with a note that says
+why (`NO_EFFECT`). An option that would change what the rule does, but cannot be honoured, is an error (`REFUSED`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from pydantic import AfterValidator, Field
+
+from rules.base import Model
+from rules.durations import DurationMs
+from sql.errors import did_you_mean
+
+
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        near = did_you_mean(name, available_timezones())
+        raise ValueError(f"'{name}' is not a time zone; {near or 'write a name such as Europe/Berlin'}") from None
+    return name
+
+
+Zone = Annotated[str, AfterValidator(_known_zone)]
+"""The name of a time zone, such as `Europe/Berlin`."""
+
+
+class Options(Model):
+    """How a rule treats time, bounds and its results."""
+
+    is_event_time: bool | None = Field(
+        None, description="use the stream's timestamp column as time; default: yes when the stream declares one"
+    )
+    late_tolerance_ms: DurationMs = Field(
+        0, alias="lateTolerance", description="event time: how far the watermark stays behind the highest time stamp"
+    )
+    idle_timeout_ms: DurationMs | None = Field(
+        None,
+        alias="idleTimeout",
+        description="event time: a stream silent for this long stops holding the watermark back",
+    )
+    max_future_ms: DurationMs | None = Field(
+        None,
+        alias="maxFuture",
+        description="event time: time stamps further ahead of the clock are refused and counted",
+    )
+    zone: Zone | None = Field(
+        None, description="time zone of window boundaries, calendar periods and crontabs; default: the gateway's"
+    )
+    emit_empty: bool = Field(False, description="emit a row for an empty window: count is 0, other aggregates are NULL")
+    catch_up: Literal["step", "once", "skip"] = Field(
+        "step", description="windows overdue after a pause: emit each in turn, once for the present instant, or none"
+    )
+    align: Literal["creation", "epoch", "firstEvent", "local"] = Field(
+        "creation", description="where the update points of a stream query's 'every' count from"
+    )
+    max_groups: int = Field(1_000_000, ge=1, description="groups the rule may keep; a further one is an error event")
+    max_window_events: int = Field(
+        10_000_000, ge=1, description="events the rule's windows may keep; a further one is an error event"
+    )
+    max_empty_windows: int = Field(
+        10_000, ge=0, description="empty windows emitted in a row by one step of time; the rest is only counted"
+    )
+    send_nil_field: bool = Field(False, description="send NULL columns as null instead of leaving them out")
+    send_error: bool = Field(
+        False, description="send what goes wrong with an event to the actions, as {\"error\": text}"
+    )  # fmt: skip
+    send_meta_to_sink: bool = Field(
+        False, description="add the metadata of the message (topic and so on) to the rows; not with windows or joins"
+    )
+
+    concurrency: int = Field(1, ge=1, description="no effect: the engine of a rule runs in one thread, in order")
+    buffer_length: int = Field(1024, ge=1, description="no effect: waiting messages are bounded for the whole gateway")
+    disable_buffer_full_discard: bool = Field(True, description="no effect: a full intake holds the source back")
+    qos: Literal[0, 1, 2] = Field(0, description="no effect: a message is acknowledged when its effect is durable")
+    checkpoint_interval: DurationMs = Field(300_000, description="no effect: set checkpoints for the gateway")
+    restart_strategy: dict[str, Any] = Field(
+        default_factory=dict, description="no effect: one bad event never stops a rule, and sinks retry by themselves"
+    )
+    debug: bool = Field(False, description="no effect: the log level is the gateway's")
+    log_filename: str = Field("", description="no effect: the gateway writes one log")
+    plan_optimize_strategy: dict[str, Any] = Field(
+        default_factory=dict, description="no effect: the planner chooses the strategy; results never depend on it"
+    )
+    enable_save_state_before_stop: bool = Field(True, description="no effect: state is always saved at a stop")
+    force_exit_timeout: DurationMs = Field(0, description="no effect: the gateway bounds its shutdown")
+    notify_sub: bool = Field(False, description="no effect: subscribers follow the rule's own stream")
+    experiment: dict[str, Any] = Field(
+        default_factory=dict, description="no effect: eKuiper's trials do not exist here"
+    )
+
+    cron: str = Field("", description="refused: scheduled rules are not available")
+    duration: DurationMs | Literal[""] = Field("", description="refused: scheduled rules are not available")
+    cron_datetime_range: list[Any] | None = Field(None, description="refused: scheduled rules are not available")
+
+
+INERT: dict[str, tuple[Any, ...]] = {
+    "concurrency": (1,), "bufferLength": (1024,), "disableBufferFullDiscard": (True, False), "qos": (0,),
+    "checkpointInterval": (0, 300_000), "restartStrategy": ({},), "debug": (False,), "logFilename": ("",),
+    "planOptimizeStrategy": ({},), "enableSaveStateBeforeStop": (True, False), "forceExitTimeout": (0,),
+    "notifySub": (False,), "experiment": ({},),
+}  # fmt: skip
+"""Options without effect, with the values that eKuiper writes by default, which are worth no note."""
+
+REFUSED = ("cron", "duration", "cronDatetimeRange")
+"""Options that would change what the rule does, and cannot be honoured."""
+
+
+def without_effect(given: dict[str, Any]) -> list[tuple[str, str]]:
+    """The options written in a rule that have no effect, each with the reason."""
+    fields = {field.alias: field for field in Options.model_fields.values()}
+    found = []
+    for key, value in given.items():
+        if key in INERT and value is not None and value not in INERT[key]:
+            reason = str(fields[key].description).removeprefix("no effect: ")
+            found.append((key, reason))
+    return found
+
+
+def scheduled(given: dict[str, Any]) -> list[str]:
+    """The options written in a rule that ask for a schedule."""
+    return [key for key in REFUSED if given.get(key) not in (None, "", 0, [])]

@@ -1,0 +1,176 @@
+"""What is wrong with a rule file, as a person reads it: file, line, column, code, sentence, source line, caret, hint.
+
+    rules/pump.yaml:14:21: B201 unknown column 'tmp' in stream 'm'; it has dev, temp, ts
+        SELECT dev, AVG(tmp) FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)
+                        ^^^
+    hint: did you mean 'temp'?
+
+Codes of this package are in `CODES`; those of the SQL inside a file keep the engine's own.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sql.errors import Severity, Span
+
+CODES = {
+    "R001": "the text is not YAML, or not JSON",
+    "R002": "the file cannot be read: missing, no permission, not UTF-8, control characters",
+    "R003": "the file is beyond a limit: bytes, depth or number of values",
+    "R004": "the file holds more than one document",
+    "R005": "an anchor, alias or merge key",
+    "R006": "a key stands twice in one mapping",
+    "R007": "a tag, directive or key that rule files do not use",
+    "R008": "the file is empty",
+    "R009": "a number that cannot be represented",
+    "R101": "a key that does not exist here",
+    "R102": "a key that is missing",
+    "R103": "a value of the wrong type",
+    "R104": "a value that is not allowed",
+    "R105": "a sink that does not exist",
+    "R106": "an id or name that is defined twice",
+    "R107": "a form of rule that penstock does not run",
+    "R108": "a secret that cannot be resolved",
+    "R109": "a secret where none may stand",
+    "R110": "a test that cannot be run",
+    "R201": "an eKuiper setting without effect here",
+    "R202": "a number that YAML 1.1 read otherwise",
+    "R301": "a test got other rows than expected",
+    "R302": "a test missed a result",
+    "R303": "a test got a result that is not written down",
+}
+"""Every code that this package raises. R0: the text, R1: the model, R2: notes, R3: failed tests."""
+
+SHOWN_MAX = 150
+"""Characters of a source line that are shown around the caret."""
+
+_SECRET_KEY = r"[\w-]*(?:passw(?:or)?d|passphrase|secret|token|api_?-?key|access_?-?key|authorization)[\w-]*"
+_SECRET_NAME = re.compile(_SECRET_KEY, re.IGNORECASE)
+_SECRET_VALUE = re.compile(
+    rf"(\b{_SECRET_KEY}[\"']?\s*:\s*)(?![\"']?\$\{{)(\"[^\"]*\"|'[^']*'|[^\s,}}\]][^,}}\]]*)", re.IGNORECASE
+)
+
+
+def is_secret_name(key: object) -> bool:
+    """Whether a setting of this name holds what must not be shown, such as `password`."""
+    return isinstance(key, str) and _SECRET_NAME.fullmatch(key) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FileProblem:
+    """One problem at a place of a file. `line` and `column` count from 1; 0 means the file as a whole.
+
+    `source_line` is what is shown of the line, `caret` the column in it (from 1) under which the caret begins, and
+    `length` how many columns it covers. `detail` is text that stands between caret and hint, as it is.
+    """
+
+    path: str
+    line: int
+    column: int
+    code: str
+    message: str
+    hint: str | None = None
+    severity: Severity = "error"
+    source_line: str = ""
+    caret: int = 1
+    length: int = 1
+    detail: str = ""
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity == "error"
+
+    def render(self) -> str:
+        """The problem as text of a few lines, without a newline at the end."""
+        place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
+        warning = "" if self.is_error else "warning: "
+        parts = [f"{place}: {self.code} {warning}{self.message}"]
+        source = self.source_line
+        if source.strip():
+            before = source[: self.caret - 1]
+            width = max(1, min(self.length, len(source.rstrip()) - self.caret + 1))
+            blank = "".join("\t" if char == "\t" else " " for char in before)
+            parts += [f"    {source.rstrip()}", f"    {blank}{'^' * width}"]
+        if self.detail:
+            parts += [f"    {line}" for line in self.detail.split("\n")]
+        if self.hint:
+            parts.append(f"hint: {self.hint}")
+        return "\n".join(parts)
+
+
+def in_order(problems: Iterable[FileProblem]) -> list[FileProblem]:
+    """Sorted by file, then position, then code."""
+    return sorted(problems, key=lambda item: (item.path, item.line, item.column, item.code))
+
+
+def render_all(problems: Iterable[FileProblem]) -> str:
+    """All problems by position, each as its own paragraph."""
+    return "\n".join(problem.render() for problem in in_order(problems))
+
+
+@dataclass(slots=True)
+class FileText:
+    """A file's text: turns offsets into lines and columns. `path` is what messages call the file."""
+
+    path: str
+    text: str
+    _starts: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", self.text))]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1, of an offset into the text."""
+        offset = max(0, min(offset, len(self.text)))
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The line of this number (from 1) without its end."""
+        end = self._starts[number] if number < len(self._starts) else len(self.text)
+        return self.text[self._starts[number - 1] : end].rstrip("\r\n")
+
+    def problem(self, code: str, message: str, span: Span, hint: str | None = None, *, severity: Severity = "error",
+                detail: str = "") -> FileProblem:  # fmt: skip
+        """A problem at a range of offsets. A password written in the line is not repeated, a long line is cut."""
+        line, column = self.position(span.start)
+        source, caret = _excerpt(self.line(line), column)
+        return FileProblem(self.path, line, column, code, message, hint, severity, source, caret,
+                           max(1, span.end - span.start), detail)  # fmt: skip
+
+
+def _excerpt(source: str, column: int) -> tuple[str, int]:
+    """What is shown of a line, and where the column lies in it."""
+    before = _hide(source[: column - 1])
+    # The key of a secret may stand before the caret and its value behind: hide with the whole line in view.
+    whole = _hide(source)
+    caret = min(len(before), len(whole)) + 1
+    if len(whole) <= SHOWN_MAX:
+        return whole, caret
+    first = max(0, min(caret - SHOWN_MAX // 2, len(whole) - SHOWN_MAX))
+    head, tail = ("…" if first else ""), ("…" if first + SHOWN_MAX < len(whole) else "")
+    return head + whole[first : first + SHOWN_MAX] + tail, caret - first + len(head)
+
+
+def _hide(source: str) -> str:
+    return _SECRET_VALUE.sub(lambda match: match[1] + "***", source)
+
+
+@dataclass(slots=True)
+class Report:
+    """Collects the problems of one file while it is read."""
+
+    text: FileText
+    found: list[FileProblem] = field(default_factory=list)
+
+    def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        assert code in CODES, f"{code} is not in CODES"
+        self.found.append(self.text.problem(code, message, span, hint))
+
+    def note(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        assert code in CODES, f"{code} is not in CODES"
+        self.found.append(self.text.problem(code, message, span, hint, severity="warning"))

@@ -1,0 +1,187 @@
+"""The rules, tests and variables of a file, each read by itself, so that a wrong one does not hide the others."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rules import options
+from rules.base import yaml_keys
+from rules.document import Path
+from rules.model import ID_PATTERN, NO_EFFECT, Action, Rule, RuleFile, Variable, action_names, action_settings
+from rules.reading import LoadedRule, LoadedTest, Reading, items
+from rules.scenario import Test
+from rules.validation import describe, sketch, validate
+from sql.errors import Span, did_you_mean
+
+RULE_KEYS = ("sql", "id", "actions", "options", "graph")
+"""Keys by which a file is known to be one rule, as eKuiper writes it."""
+
+
+def is_rule_file(data: dict[str, Any]) -> bool:
+    """Whether a file holds several things; otherwise it is one rule."""
+    return any(key in data for key in ("rules", "streams")) or not any(key in data for key in RULE_KEYS)
+
+
+def check_keys(reading: Reading, data: dict[str, Any]) -> None:
+    """Report keys of the file that do not exist."""
+    known = yaml_keys(RuleFile)
+    for key in data:
+        if key not in known:
+            hint = did_you_mean(key, known) or f"known keys are {', '.join(sorted(known))}"
+            if key in RULE_KEYS:
+                hint = "a file is one rule, or has its rules under 'rules:'; not both"
+            reading.report.error("R101", f"unknown key '{key}' in the file", reading.document.key_span((key,)), hint)
+
+
+def read_variables(reading: Reading, data: Any) -> dict[str, Variable]:
+    """The variables: a mapping of names to first values."""
+    if data is None:
+        return {}
+    found: dict[str, Variable] = {}
+    if not isinstance(data, dict):
+        reading.report.error("R103", f"'variables' must be a mapping of names to values, not {describe(data)}",
+                             reading.document.value_span(("variables",)))  # fmt: skip
+        return found
+    for name, value in data.items():
+        if isinstance(value, list | dict):
+            reading.report.error("R103", f"the variable '{name}' must be a single value, not {describe(value)}",
+                                 reading.document.value_span(("variables", name)))  # fmt: skip
+        else:
+            found[name] = value
+    return found
+
+
+def read_rules(reading: Reading, data: Any) -> list[LoadedRule]:
+    """The rules under `rules`, as a list or by id; an id that stands twice is reported."""
+    found: dict[str, LoadedRule] = {}
+    nameless: list[LoadedRule] = []
+    for path, item, name in items(reading, data, ("rules",), "rules"):
+        rule = read_rule(reading, item, path, name)
+        if rule is None:
+            continue
+        if not rule.name:
+            nameless.append(rule)
+            continue
+        first = found.setdefault(rule.name, rule)
+        if first is not rule:
+            line = reading.text.position(first.name_span.start)[0]
+            reading.report.error("R106", f"the rule '{rule.name}' is already defined in line {line}", rule.name_span)
+    return [*found.values(), *nameless]
+
+
+def read_rule(reading: Reading, data: Any, path: Path, name: str | None = None) -> LoadedRule | None:
+    """One rule; None when it is not usable. Its actions are checked even when the rest is wrong."""
+    document, report = reading.document, reading.report
+    if isinstance(data, dict) and "graph" in data:
+        report.error("R107", "rules drawn as a graph are not supported", document.key_span((*path, "graph")),
+                     "write the same flow as a query under 'sql'")  # fmt: skip
+        return None
+    before = len(report.found)
+    rule = validate(Rule, data, document, path, report, {"query": "sql", "sinks": "actions", "action": "actions"})
+    rule = rule or sketch(Rule, data, depth=2)
+    if not isinstance(data, dict):
+        return None
+    actions, late, error = (read_actions(reading, data.get(key), (*path, key)) for key in ("actions", "late", "error"))
+    _notes(reading, data, path)
+    _refuse_schedules(reading, data, path)
+    secret_in_sql = _refuse_secrets(reading, data, path)
+    rule_id = _rule_id(reading, data, path, name)
+    if rule is None or secret_in_sql:
+        return None
+    usable = not any(problem.is_error for problem in report.found[before:])
+    return LoadedRule(rule_id or "", rule, actions, late, error, path, reading, usable)
+
+
+def _rule_id(reading: Reading, data: dict[str, Any], path: Path, key: str | None) -> str | None:
+    """The rule's id, from itself or from its key in a mapping of rules; None and a problem where there is none."""
+    document, report = reading.document, reading.report
+    given = data.get("id")
+    if given is None and key is None:
+        report.error("R102", "the key 'id' is missing in this rule", document.key_span(path), "give it a unique id")
+    elif key is not None and given not in (None, key):
+        report.error("R104", f"the id '{given}' differs from the rule's key '{key}'",
+                     document.value_span((*path, "id")), "remove 'id', or make them equal")  # fmt: skip
+    elif key is not None and not re.fullmatch(ID_PATTERN, key):
+        report.error("R104", f"'{key}' cannot be an id; use letters, digits and _ . : -", document.key_span(path))
+    return key or (given if isinstance(given, str) else None)
+
+
+def _notes(reading: Reading, data: dict[str, Any], path: Path) -> None:
+    for key, reason in NO_EFFECT.items():
+        if data.get(key) not in (None, False, ""):
+            span = reading.document.key_span((*path, key))
+            reading.report.note("R201", f"'{key}' has no effect: {reason}", span)
+    given = data.get("options")
+    if isinstance(given, dict):
+        for key, reason in options.without_effect(given):
+            span = reading.document.key_span((*path, "options", key))
+            reading.report.note("R201", f"'{key}' has no effect: {reason}", span)
+
+
+def _refuse_schedules(reading: Reading, data: dict[str, Any], path: Path) -> None:
+    given = data.get("options")
+    keys = options.scheduled(given) if isinstance(given, dict) else []
+    for key in keys:
+        span = reading.document.key_span((*path, "options", key))
+        reading.report.error("R107", f"'{key}' asks for a scheduled rule; rules here run all the time", span,
+                             "remove it, or filter by time in 'sql'")  # fmt: skip
+
+
+def _refuse_secrets(reading: Reading, data: dict[str, Any], path: Path) -> bool:
+    sql = data.get("sql")
+    found = list(re.finditer(r"\$\{(?:env|file):[^}]*\}", sql)) if isinstance(sql, str) else []
+    for match in found:
+        span = reading.sql_span(Span(*match.span()), (*path, "sql"))
+        reading.report.error("R109", "secrets are not resolved in SQL", span, "use a variable of the file")
+    return bool(found)
+
+
+def read_actions(reading: Reading, data: Any, path: Path) -> tuple[Action, ...]:
+    """A list of actions. eKuiper allows several sinks in one item; each becomes an action."""
+    found: list[Action] = []
+    for number, item in enumerate(data if isinstance(data, list) else []):
+        at = (*path, number)
+        if not isinstance(item, dict):
+            continue  # the model of the rule reports it
+        if not item:
+            reading.report.error(
+                "R102", "this action names no sink", reading.document.value_span(at), "write 'log: {}'"
+            )
+        for sink, settings in item.items():
+            action = _read_action(reading, str(sink), {} if settings is None else settings, (*at, sink))
+            found += [action] if action else []
+    return tuple(found)
+
+
+def _read_action(reading: Reading, sink: str, data: Any, path: Path) -> Action | None:
+    model = action_settings(sink)
+    if model is None:
+        known = action_names()
+        hint = did_you_mean(sink, known) or (f"there are {', '.join(known)}" if known else None)
+        reading.report.error("R105", f"there is no sink '{sink}'", reading.document.key_span(path), hint)
+        return None
+    resolved, failures = reading.secrets.resolve_all(data, path)
+    for at, message in failures:
+        reading.report.error("R108", message, reading.document.value_span(at))
+    settings = validate(model, resolved, reading.document, path, reading.report)
+    return None if settings is None or failures else Action(sink, settings, path)
+
+
+def read_tests(reading: Reading, data: Any, path: Path) -> list[LoadedTest]:
+    """The tests of the file as a whole; each names its rule."""
+    if data is None:
+        return []
+    if not isinstance(data, list):
+        reading.report.error("R103", f"'tests' must be a list, not {describe(data)}", reading.document.value_span(path))
+        return []
+    found = []
+    for number, item in enumerate(data):
+        at = (*path, number)
+        test = validate(Test, item, reading.document, at, reading.report)
+        if test is not None and test.rule is None:
+            reading.report.error("R102", "the key 'rule' is missing in this test", reading.document.key_span(at),
+                                 "name the rule under test, or put the test into the rule")  # fmt: skip
+        elif test is not None:
+            found.append(LoadedTest(test, at, reading))
+    return found

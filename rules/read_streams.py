@@ -1,0 +1,109 @@
+"""The streams of a file: texts with CREATE STREAM, or mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rules import streams
+from rules.document import Path
+from rules.reading import LoadedStream, Reading, items
+from rules.streams import Stream
+from rules.validation import sketch, validate
+from sql.errors import Problem, Span, SqlError
+from sql.language import parse
+from sql.syntax import CreateStream
+
+
+def read_streams(reading: Reading, data: Any) -> list[LoadedStream]:
+    """The streams under `streams`, as texts or mappings, in a list or by name."""
+    found: dict[str, LoadedStream] = {}
+    for path, item, name in items(reading, data, ("streams",), "streams"):
+        for stream in _read_stream(reading, item, path, name):
+            first = found.setdefault(stream.name, stream)
+            if first is not stream:
+                line = reading.text.position(first.name_span.start)[0]
+                reading.report.error(
+                    "R106", f"the stream '{stream.name}' is already defined in line {line}", stream.name_span
+                )
+    return list(found.values())
+
+
+def _read_stream(reading: Reading, data: Any, path: Path, name: str | None) -> list[LoadedStream]:
+    if isinstance(data, str):
+        return list(_stream_texts(reading, data, path, name))
+    if isinstance(data, dict) and list(data) == ["sql"] and isinstance(data["sql"], str):
+        return list(_stream_texts(reading, data["sql"], (*path, "sql"), name))
+    document, report = reading.document, reading.report
+    stream = validate(Stream, data, document, path, report, streams.SYNONYMS)
+    usable = stream is not None
+    stream = stream or sketch(Stream, data, depth=1)
+    if stream is None:
+        return []
+    if name is not None and stream.name not in (None, name):
+        report.error("R104", f"the name '{stream.name}' differs from the stream's key '{name}'",
+                     document.value_span((*path, "name")), "remove 'name', or make them equal")  # fmt: skip
+        usable = False
+    called = name or stream.name
+    if called is None:
+        report.error("R102", "the key 'name' is missing in this stream", document.key_span(path))
+        return []
+    span = document.key_span(path) if name else document.value_span((*path, "name"))
+    return [_stream_mapping(reading, stream, called, path, span, usable)]
+
+
+def _stream_mapping(
+    reading: Reading, stream: Stream, name: str, path: Path, name_span: Span, usable: bool
+) -> LoadedStream:
+    made = streams.as_statement(stream, name, path)
+    loaded = LoadedStream(name, CreateStream(name), path, name_span, reading, made, usable)
+    try:
+        (statement,) = parse(made.text)
+        assert isinstance(statement, CreateStream)
+        loaded.statement = statement
+        _note(loaded)
+    except SqlError as error:
+        reading.report.found += map(loaded.problem, error.problems)
+        loaded.usable = False
+    return loaded
+
+
+def _stream_texts(reading: Reading, text: str, path: Path, name: str | None) -> Iterator[LoadedStream]:
+    """The streams of a text with CREATE STREAM statements."""
+    report = reading.report
+    try:
+        statements = parse(text)
+    except SqlError as error:
+        report.found += [reading.sql_problem(problem, path) for problem in error.problems]
+        if name is not None:
+            key = reading.document.key_span(path)
+            yield LoadedStream(name, CreateStream(name), path, key, reading, usable=False)
+        return
+    for statement in statements:
+        if not isinstance(statement, CreateStream):
+            span = reading.sql_span(statement.span, path)
+            report.error("R104", "only CREATE STREAM may stand under 'streams'", span)
+            continue
+        start = max(0, text.find(statement.name, statement.span.start))
+        span = reading.sql_span(Span(start, start + len(statement.name)), path)
+        if name is not None and statement.name != name:
+            report.error("R104", f"the statement defines '{statement.name}', but its key is '{name}'", span)
+        loaded = LoadedStream(statement.name, statement, path, span, reading)
+        _note(loaded)
+        yield loaded
+
+
+_NOTES = {
+    "VERSION": (None, "a file is compared by its content"),
+    "TEMP": ("true", "streams live in files only"),
+    "SHARED": ("false", "rules on one stream always share its source"),
+}
+"""Options of a stream without effect: the value that is worth a note (None: any), and why."""
+
+
+def _note(stream: LoadedStream) -> None:
+    for option in stream.statement.options:
+        worth, reason = _NOTES.get(option.key, ("", ""))
+        if worth is None or str(option.value).lower() == worth:
+            note = Problem("R201", f"'{option.key}' has no effect: {reason}", option.span, severity="warning")
+            stream.reading.report.found.append(stream.problem(note))

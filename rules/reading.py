@@ -1,0 +1,140 @@
+"""A document being read, and what is read from it: rules, streams and tests that know their place in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from rules import scalars, streams
+from rules.document import Document, Path
+from rules.model import Action, Rule
+from rules.options import Options
+from rules.problems import FileProblem, FileText, Report
+from rules.scenario import Test
+from rules.secrets import Secrets
+from rules.validation import describe
+from sql.errors import Problem, Span
+from sql.syntax import CreateStream
+
+
+@dataclass(slots=True)
+class Reading:
+    """A document being read: its problems, and where secrets come from."""
+
+    document: Document
+    report: Report
+    secrets: Secrets = field(repr=False)
+
+    @property
+    def text(self) -> FileText:
+        return self.document.text
+
+    def problem_at(self, problem: Problem, span: Span) -> FileProblem:
+        """A problem of the engine at a range of the file."""
+        return self.text.problem(problem.code, problem.message, span, problem.hint, severity=problem.severity)
+
+    def sql_problem(self, problem: Problem, path: Path) -> FileProblem:
+        """A problem whose span counts in the SQL text at `path`, at its place in the file."""
+        return self.problem_at(problem, self.sql_span(problem.span, path))
+
+    def sql_span(self, span: Span, path: Path) -> Span:
+        """The range of the file for a range of the SQL text at `path`."""
+        value = self._text_at(path)
+        place = self.document.places.get(path)
+        if value is None or place is None:
+            return self.document.value_span(path)
+        marks = scalars.offsets(self.text.text, place, value)
+        start = marks[max(0, min(span.start, len(value)))]
+        last = max(span.start, span.end - 1)
+        return Span(start, max(start + 1, marks[min(last, len(value))] + (last < len(value))))
+
+    def _text_at(self, path: Path) -> str | None:
+        value = self.document.data
+        try:
+            for part in path:
+                value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+        return value if isinstance(value, str) else None
+
+
+@dataclass(slots=True, eq=False)
+class LoadedRule:
+    """A rule with its validated actions and its place. Secrets are in the actions' settings only.
+
+    One that is not `usable` has errors, which are reported: its query is checked as well, but it must not run.
+    """
+
+    name: str
+    rule: Rule
+    actions: tuple[Action, ...]
+    late: tuple[Action, ...]
+    error: tuple[Action, ...]
+    path: Path
+    reading: Reading = field(repr=False)
+    usable: bool = True
+
+    @property
+    def id(self) -> str:
+        return self.name
+
+    @property
+    def sql(self) -> str:
+        return self.rule.sql
+
+    @property
+    def options(self) -> Options:
+        return self.rule.options
+
+    @property
+    def name_span(self) -> Span:
+        """Where the rule's id stands."""
+        if (*self.path, "id") in self.reading.document.places:
+            return self.reading.document.value_span((*self.path, "id"))
+        return self.reading.document.key_span(self.path)
+
+
+@dataclass(slots=True, eq=False)
+class LoadedStream:
+    """A stream's statement and its place. `made` is the text written for a mapping; None for a text of the file.
+
+    One that is not `usable` has errors, which are reported; it is there so that its rules can be checked.
+    """
+
+    name: str
+    statement: CreateStream
+    path: Path
+    name_span: Span
+    reading: Reading = field(repr=False)
+    made: streams.Statement | None = field(default=None, repr=False)
+    usable: bool = True
+
+    def problem(self, problem: Problem) -> FileProblem:
+        """A problem whose span counts in the statement's text, at its place in the file."""
+        if self.made is None:
+            return self.reading.sql_problem(problem, self.path)
+        document, path = self.reading.document, self.made.path_at(problem.span.start)
+        known = path is not None and path in document.places
+        return self.reading.problem_at(problem, document.value_span(path) if known and path else self.name_span)
+
+
+@dataclass(slots=True, eq=False)
+class LoadedTest:
+    """A test and its place. `nested_in` is the rule it stands in, if it does."""
+
+    test: Test
+    path: Path
+    reading: Reading = field(repr=False)
+    nested_in: LoadedRule | None = None
+
+
+def items(reading: Reading, data: Any, path: Path, what: str) -> Iterator[tuple[Path, Any, str | None]]:
+    """Path, data and (in a mapping) name of each member of a list or mapping."""
+    if isinstance(data, dict):
+        yield from (((*path, key), item, key) for key, item in data.items())
+    elif isinstance(data, list):
+        yield from (((*path, number), item, None) for number, item in enumerate(data))
+    elif data is not None:
+        reading.report.error("R103", f"'{path[-1]}' must be a list or a mapping of {what}, not {describe(data)}",
+                             reading.document.value_span(path))  # fmt: skip

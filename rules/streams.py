@@ -1,0 +1,137 @@
+"""Streams in YAML. A mapping becomes the CREATE STREAM statement it stands for, so that one parser and one set of
+checks serve both forms; `Statement` remembers from which path of the file each part of the text came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue
+
+from rules.base import Model
+from rules.document import Path
+from sql.errors import Span
+
+
+class Column(Model):
+    """A column with its details."""
+
+    type: str = Field(
+        description="bigint, float, string, boolean, datetime, bytea, array(type) or struct(name type, …)"
+    )
+    default: bool | int | float | str | None = Field(None, description="value of the column where a message lacks it")
+
+
+class Stream(Model):
+    """Where events come from and what they look like."""
+
+    name: str | None = Field(
+        None, min_length=1, description="what rules call the stream; not needed in a mapping by name"
+    )
+    datasource: str | None = Field(
+        None, min_length=1, description="the MQTT topic filter, such as plant/+/temperature, or the file or address"
+    )
+    columns: dict[str, str | Column] | None = Field(
+        None, description="columns by name, with their types; without them the stream is schemaless: any name is legal"
+    )
+    type: str | None = Field(None, min_length=1, description="kind of source: mqtt (default), memory, file, …")
+    format: str | None = Field(None, min_length=1, description="how messages are encoded; default json")
+    timestamp: str | None = Field(None, min_length=1, description="the column with the event's time, for event time")
+    timestamp_format: str | None = Field(None, description="pattern of time stamps that are text")
+    strict_validation: bool | None = Field(None, description="refuse messages that do not fit the columns")
+    shared: bool | None = Field(None, description="one source for all rules on the stream; here that is always so")
+    conf_key: str | None = Field(None, description="named section of the source's configuration")
+    schema_id: str | None = Field(None, description="schema of formats that need one")
+    delimiter: str | None = Field(None, min_length=1, description="between the columns of the delimited format")
+    extra: dict[str, JsonValue] | str | None = Field(None, description="settings of the source, over those of confKey")
+    kind: Literal["scan", "lookup"] | None = Field(None, description="of tables: scan or lookup")
+    retain_size: int | None = Field(None, ge=1, description="of tables: rows kept")
+    key: str | None = Field(None, description="of tables: the key column")
+    version: str | int | None = Field(None, description="of the definition; for people only")
+    temp: bool | None = Field(
+        None, description="eKuiper's mark for streams that are not stored; nothing is stored here"
+    )
+
+
+SYNONYMS = {
+    "fields": "columns", "schema": "columns", "topic": "datasource", "source": "datasource", "topics": "datasource",
+    "options": None, "sql": None,
+}  # fmt: skip
+"""Keys people try, and the key that is meant."""
+
+_KEYWORDS = {
+    "datasource": "DATASOURCE", "type": "TYPE", "format": "FORMAT", "timestamp": "TIMESTAMP",
+    "timestampFormat": "TIMESTAMP_FORMAT", "strictValidation": "STRICT_VALIDATION", "shared": "SHARED",
+    "confKey": "CONF_KEY", "schemaId": "SCHEMAID", "delimiter": "DELIMITER", "extra": "EXTRA", "kind": "KIND",
+    "retainSize": "RETAIN_SIZE", "key": "KEY", "version": "VERSION", "temp": "TEMP",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Statement:
+    """A CREATE STREAM text written for a mapping, and where its parts came from."""
+
+    text: str = ""
+    parts: list[tuple[Span, Path]] = field(default_factory=list)
+
+    def add(self, text: str, path: Path | None = None) -> None:
+        """Append text; with a path, note that it stands for the value there."""
+        start = len(self.text)
+        self.text += text
+        if path is not None:
+            self.parts.append((Span(start, len(self.text)), path))
+
+    def path_at(self, offset: int) -> Path | None:
+        """The path of the smallest part that covers an offset."""
+        covering = [(span.end - span.start, path) for span, path in self.parts if span.start <= offset < span.end]
+        return min(covering)[1] if covering else None
+
+
+def as_statement(stream: Stream, name: str, path: Path) -> Statement:
+    """The CREATE STREAM text of a mapping at `path` of the file."""
+    made = Statement()
+    made.add("CREATE STREAM ")
+    made.add(_identifier(name), (*path, "name"))
+    made.add(" (")
+    for number, (column, declared) in enumerate((stream.columns or {}).items()):
+        at = (*path, "columns", column)
+        made.add(", " if number else "")
+        made.add(_column(column, declared), at)
+    made.add(") WITH (")
+    separator = ""
+    for field_name, info in Stream.model_fields.items():
+        value = getattr(stream, field_name)
+        if info.alias in _KEYWORDS and value is not None:
+            made.add(separator)
+            made.add(f"{_KEYWORDS[info.alias]}={_text(value)}", (*path, info.alias))
+            separator = ", "
+    made.add(")")
+    return made
+
+
+def _column(name: str, declared: str | Column) -> str:
+    if isinstance(declared, str):
+        return f"{_identifier(name)} {declared}"
+    default = "" if declared.default is None else f" DEFAULT {_literal(declared.default)}"
+    return f"{_identifier(name)} {declared.type}{default}"
+
+
+def _identifier(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(value: Any) -> str:
+    return _text(value) if isinstance(value, str) else str(value).upper()
+
+
+def _text(value: Any) -> str:
+    """A quoted text; with eKuiper's DDL every option is one."""
+    if isinstance(value, bool):
+        value = "true" if value else "false"
+    if isinstance(value, dict):
+        import json
+
+        value = json.dumps(value)
+    text = str(value)
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

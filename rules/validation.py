@@ -1,0 +1,254 @@
+"""From pydantic's errors to sentences with a place in the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from rules.base import yaml_keys
+from rules.document import Document, Path
+from rules.problems import Report, is_secret_name
+from rules.secrets import STARS, Secret, redact, secrets_in
+from sql.errors import Span, did_you_mean
+
+M = TypeVar("M", bound=BaseModel)
+
+_WANTED = {
+    "bool": "true or false", "int": "a whole number", "float": "a number", "string": "text", "list": "a list",
+    "tuple": "a list", "dict": "a mapping", "model": "a mapping", "set": "a list", "is_instance_of": "text",
+    "mapping": "a mapping", "none_required": "null", "dataclass": "a mapping",
+}  # fmt: skip
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"), "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"), "less_than": ("lt", "less than"),
+}  # fmt: skip
+
+
+def validate(
+    model: type[M], data: Any, document: Document, path: Path, report: Report,
+    synonyms: Mapping[str, str | None] | None = None,
+) -> M | None:  # fmt: skip
+    """The data at `path` as a model; None when it does not fit, with every reason reported at its place.
+
+    `synonyms` names the right key for wrong ones that people try.
+    """
+    if not isinstance(data, dict):
+        report.error("R103", f"{_name(path)} must be a mapping, not {describe(data)}", document.value_span(path))
+        return None
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        translate = _Translation(model, data, document, path, report, synonyms or {})
+        translate.all(error.errors(include_url=False))
+        return None
+
+
+def sketch(model: type[M], data: Any, depth: int) -> M | None:
+    """What is left of data that does not fit when its wrong parts are taken out, or None when nothing useful is.
+
+    For looking further only (so that a misspelt option does not hide an error in the query), never for running.
+    `depth` says how much goes with a wrong part: 1 takes out the whole value of a top key.
+    """
+    if not isinstance(data, dict):
+        return None
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        cut = dict(data)
+        for top, *below in {found["loc"][:depth] for found in error.errors(include_url=False) if found["loc"]}:
+            if below and isinstance(cut.get(top), dict):
+                cut[top] = {key: value for key, value in cut[top].items() if key != below[0]}
+            else:
+                cut.pop(top, None)
+    try:
+        return model.model_validate(cut)
+    except ValidationError:
+        return None
+
+
+class _Translation:
+    """The errors of one model over one part of a document."""
+
+    def __init__(
+        self, model: type[BaseModel], data: Any, document: Document, path: Path, report: Report,
+        synonyms: Mapping[str, str | None],
+    ) -> None:  # fmt: skip
+        self.model = model
+        self.data = data
+        self.document = document
+        self.path = path
+        self.report = report
+        self.synonyms = synonyms
+        self.secrets = list(secrets_in(data))
+
+    def all(self, errors: list[ErrorDetails]) -> None:
+        """Report all errors. Those of a union's members at one place become one sentence."""
+        placed: dict[Path, list[ErrorDetails]] = {}
+        for error in errors:
+            placed.setdefault(self._inner_path(error), []).append(error)
+        for inner, group in placed.items():
+            below = any(other[: len(inner)] == inner and len(other) > len(inner) for other in placed)
+            wanted = [want for error in group if (want := _wanted(error["type"]))]
+            if wanted and below:
+                continue  # a union: the member that was meant is wrong further inside
+            if wanted:
+                self._wrong_type(inner, wanted, group[0])
+            else:
+                self._report(inner, group[0])
+
+    def _inner_path(self, error: ErrorDetails) -> Path:
+        """The error's location without the names of union members, which are not in the file."""
+        inner: list[str | int] = []
+        current = self.data
+        location = error["loc"]
+        for number, part in enumerate(location):
+            is_last_key = number == len(location) - 1 and error["type"] in ("missing", "extra_forbidden")
+            if (isinstance(current, dict) and part in current) or (
+                isinstance(current, list) and isinstance(part, int) and part < len(current)
+            ):
+                current = current[part]  # type: ignore[index]
+                inner.append(part)
+            elif is_last_key:
+                inner.append(part)
+        return tuple(inner)
+
+    def _report(self, inner: Path, error: ErrorDetails) -> None:
+        kind, where = error["type"], (*self.path, *inner)
+        if kind == "extra_forbidden":
+            self._unknown_key(inner)
+        elif kind == "missing":
+            span = self.document.key_span(where[:-1])
+            self.report.error("R102", f"the key '{inner[-1]}' is missing in {_name(where[:-1])}", span)
+        elif kind in ("value_error", "assertion_error"):
+            self._rule_of_model(inner, error)
+        else:
+            message = f"{_name(where)} {self._constraint(kind, error)}"
+            if not kind.endswith(("too_short", "too_long")):
+                message += f", not {self._shown(inner, error['input'])}"
+            self.report.error("R104", self._clean(message), self.document.value_span(where))
+
+    def _wrong_type(self, inner: Path, wanted: list[str], error: ErrorDetails) -> None:
+        where = (*self.path, *inner)
+        value = error["input"]
+        message = f"{_name(where)} must be {' or '.join(dict.fromkeys(wanted))}, not {self._shown(inner, value)}"
+        self.report.error("R103", self._clean(message), self.document.value_span(where), _type_hint(wanted, value))
+
+    def _unknown_key(self, inner: Path) -> None:
+        where = (*self.path, *inner)
+        key = str(inner[-1])
+        known = [name for model in _models_at(self.model, inner[:-1]) for name in yaml_keys(model)]
+        hint = did_you_mean(self.synonyms.get(key) or key, known)
+        if hint is None and known:
+            hint = f"known keys are {', '.join(sorted(known))}"
+        self.report.error("R101", f"unknown key '{key}' in {_name(where[:-1])}", self.document.key_span(where), hint)
+
+    def _rule_of_model(self, inner: Path, error: ErrorDetails) -> None:
+        """A validator of ours speaks in sentences; one that begins with a quoted key is about that key."""
+        where = (*self.path, *inner)
+        message = str(error.get("ctx", {}).get("error", error["msg"]))
+        quoted = re.match(r"'([^']+)'", message)
+        value = error["input"]
+        if quoted and isinstance(value, dict) and quoted[1] in value:
+            span = self.document.key_span((*where, quoted[1]))
+        else:
+            span = self._span_of(where)
+        if message.startswith("must"):
+            message = f"{_name(where)} {message}"
+        self.report.error("R104", self._clean(message), span)
+
+    def _span_of(self, where: Path) -> Span:
+        place = self.document.place(where)
+        is_mapping = place.style == "collection" and place.key is not None
+        return self.document.key_span(where) if is_mapping else self.document.value_span(where)
+
+    def _constraint(self, kind: str, error: ErrorDetails) -> str:
+        context = error.get("ctx", {})
+        if kind in _BOUNDS:
+            key, words = _BOUNDS[kind]
+            return f"must be {words} {context[key]}"
+        if kind in ("literal_error", "enum"):
+            return f"must be {context['expected']}"
+        if kind in ("string_too_short", "too_short"):
+            return (
+                "must not be empty" if context["min_length"] == 1 else f"needs at least {context['min_length']} items"
+            )
+        if kind in ("string_too_long", "too_long"):
+            return f"must not be longer than {context['max_length']}"
+        if kind == "string_pattern_mismatch":
+            return f"must match {context['pattern']}"
+        return f"is not valid: {error['msg']}"
+
+    def _shown(self, inner: Path, value: Any) -> str:
+        return STARS if any(is_secret_name(part) for part in inner) else describe(value)
+
+    def _clean(self, message: str) -> str:
+        return redact(message, self.secrets)
+
+
+def _wanted(kind: str) -> str | None:
+    for ending in ("_type", "_parsing", "_from_float"):
+        if kind.endswith(ending):
+            return _WANTED.get(kind.removesuffix(ending))
+    return _WANTED.get(kind)
+
+
+def _type_hint(wanted: list[str], value: Any) -> str | None:
+    if isinstance(value, Secret):
+        return "a secret cannot stand here"
+    if "true or false" in wanted and isinstance(value, str) and value.lower() in ("on", "yes", "off", "no", "y", "n"):
+        return "write true or false; on, off, yes and no are text"
+    if (
+        wanted[0] in ("a whole number", "a number")
+        and isinstance(value, str)
+        and re.fullmatch(r"[-+]?\d+(\.\d+)?", value)
+    ):
+        return "remove the quotes"
+    if wanted == ["text"] and isinstance(value, int | float):
+        return "put it in quotes"
+    return None
+
+
+def describe(value: Any) -> str:
+    """A value of a file in words, cut when long; secrets as stars.
+
+    >>> describe(True), describe("on"), describe([1]), describe(None), describe(1.5)
+    ('true', "text 'on'", 'a list', 'null', '1.5')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return f"text '{value if len(value) <= 40 else value[:37] + '...'}'"
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list | tuple) else str(value)[:40]
+
+
+def _name(path: Path) -> str:
+    """What a message calls the value at a path: its key, with an index if it is in a list."""
+    if not path:
+        return "the file"
+    if isinstance(path[-1], int):
+        return f"item {path[-1] + 1}" + (f" of '{path[-2]}'" if len(path) > 1 else "")
+    return f"'{path[-1]}'"
+
+
+def _models_at(annotation: Any, path: Path) -> Iterator[type[BaseModel]]:
+    """The models that a value at `path` below a value of this type may belong to."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        yield from _models_at(arguments[0], path)
+    elif origin in (Union, UnionType):
+        for member in arguments:
+            yield from _models_at(member, path)
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if not path:
+            yield annotation
+        elif field := yaml_keys(annotation).get(str(path[0])):
+            yield from _models_at(field.annotation, path[1:])
+    elif origin in (list, tuple, dict) and path:
+        yield from _models_at(arguments[-1], path[1:])

@@ -1,0 +1,180 @@
+"""YAML as rule files use it: a strict subset, read with positions.
+
+    refused    duplicate keys, anchors, aliases, tags, directives, further documents, keys that are collections
+    scalars    those of YAML 1.2 (`rules.scalars`)
+    bounded    bytes, depth, number of values (`rules.document.Limits`)
+
+The reader walks PyYAML's events, not its nodes: nothing recurses, and a file that expands to billions of values is
+refused at its first alias. Both PyYAML back ends, in C and in Python, give the same result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Any
+
+import yaml
+
+from rules import json_source
+from rules.document import Builder, Document, Limits, Style, TooMuch
+from rules.problems import FileProblem, FileText, Report
+from rules.scalars import resolve_plain, was_octal
+from sql.errors import Span
+
+_UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_STYLES: dict[str | None, Style] = {None: "plain", "": "plain", "'": "'", '"': '"', "|": "|", ">": ">"}
+_TEXT_TAGS = ("tag:yaml.org,2002:str", "!")
+
+
+def read_file(path: FilePath, name: str, limits: Limits) -> tuple[Document | None, list[FileProblem]]:
+    """Read a file as YAML, or as JSON by its suffix. Never raises for what the file holds or for its absence.
+
+    `name` is what problems call the file. The document is None when the text is not readable to the end.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(limits.file_bytes_max + 1)
+    except OSError as error:
+        return None, [FileProblem(name, 0, 0, "R002", f"cannot be read: {error.strerror or type(error).__name__}")]
+    if len(content) > limits.file_bytes_max:
+        return None, [FileProblem(name, 0, 0, "R003", f"the file is larger than {limits.file_bytes_max} bytes",
+                                  "split it into several rule files")]  # fmt: skip
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = len(content[content.rfind(b"\n", 0, error.start) + 1 : error.start].decode("utf-8", "replace")) + 1
+        return None, [FileProblem(name, line, column, "R002", f"byte 0x{content[error.start]:02x} is not UTF-8",
+                                  "save the file as UTF-8")]  # fmt: skip
+    return read_text(text, name, limits, as_json=path.suffix.lower() == ".json")
+
+
+def read_text(
+    text: str, name: str = "<text>", limits: Limits | None = None, *, as_json: bool = False
+) -> tuple[Document | None, list[FileProblem]]:
+    """Read a text; like `read_file`."""
+    report = Report(FileText(name, text))
+    builder = Builder(report, limits or Limits())
+    if len(text) > builder.limits.file_bytes_max:
+        report.error("R003", f"the text is larger than {builder.limits.file_bytes_max} characters", Span(0, 1))
+        return None, report.found
+    if bad := _UNPRINTABLE.search(text):
+        report.error("R002", f"the character U+{ord(bad[0]):04X} may not stand in a rule file", Span(*bad.span()))
+        return None, report.found
+    try:
+        document = json_source.read(builder) if as_json else _read_yaml(text, builder, report)
+    except TooMuch:
+        return None, report.found
+    return document, report.found
+
+
+def _read_yaml(text: str, builder: Builder, report: Report) -> Document | None:
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    documents = 0
+    try:
+        events: Iterator[Any] = yaml.parse(text, Loader=loader)
+        for event in events:
+            span = Span(event.start_mark.index, max(event.start_mark.index + 1, event.end_mark.index))
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    report.error("R004", "a second document begins here; a rule file holds one", span,
+                                 "write several rules as a list under 'rules:'")  # fmt: skip
+                    break
+                if event.version or event.tags:
+                    report.error("R007", "directives are not supported in rule files", span, "remove the line with '%'")
+            else:
+                _handle(event, span, builder, report)
+    except yaml.MarkedYAMLError as error:
+        _syntax_error(error, report)
+        return None
+    if builder.root is None and not report.found:
+        report.error(
+            "R008", "the file is empty", Span(0, 1), "a rule file has 'rules:' or 'id:', 'sql:' and 'actions:'"
+        )
+        return None
+    return builder.finish()
+
+
+def _handle(event: Any, span: Span, builder: Builder, report: Report) -> None:
+    if isinstance(event, yaml.NodeEvent):
+        _check_node(event, span, builder, report)
+    if isinstance(event, yaml.AliasEvent):
+        _put(None, "*alias", span, "plain", builder)
+    elif isinstance(event, yaml.ScalarEvent):
+        _put(_value(event, span, builder, report), event.value, span, _STYLES[event.style], builder)
+    elif isinstance(event, yaml.CollectionStartEvent):
+        if builder.expects_key:
+            report.error("R007", "a key must be a text, not a list or mapping", span)
+            raise TooMuch
+        builder.begin({} if isinstance(event, yaml.MappingStartEvent) else [], span)
+    elif isinstance(event, yaml.CollectionEndEvent):
+        mark: Any = event.end_mark
+        builder.end(mark.index)
+
+
+def _put(value: Any, written: str, span: Span, style: Style, builder: Builder) -> None:
+    if builder.expects_key:
+        builder.key(written, span)
+    else:
+        builder.scalar(value, span, style)
+
+
+def _check_node(event: Any, span: Span, builder: Builder, report: Report) -> None:
+    if event.anchor:
+        what = "aliases" if isinstance(event, yaml.AliasEvent) else "anchors"
+        report.error("R005", f"{what} are not supported in rule files: '{event.anchor}'", span,
+                     "write the value out where it is needed")  # fmt: skip
+    tag = getattr(event, "tag", None)
+    if tag and not (isinstance(event, yaml.ScalarEvent) and tag in _TEXT_TAGS):
+        short = tag.replace("tag:yaml.org,2002:", "!!")
+        report.error("R007", f"the tag '{short}' is not supported in rule files", span, "remove it; quote what is text")
+    if isinstance(event, yaml.ScalarEvent) and builder.expects_key and event.value == "<<" and event.implicit[0]:
+        report.error("R005", "merge keys are not supported in rule files", span, "write the keys out")
+
+
+def _value(event: Any, span: Span, builder: Builder, report: Report) -> Any:
+    text = str(event.value)
+    if not event.implicit[0] or builder.expects_key:
+        return text
+    try:
+        value = resolve_plain(text)
+    except ValueError as error:
+        report.error("R009", str(error), span)
+        return None
+    if value.__class__ is int and was_octal(text):
+        report.note("R202", f"{text} is the number {value}; YAML 1.1 reads {int(text, 8)}", span,
+                    "write it without leading zeros, or quote it if it is text")  # fmt: skip
+    return value
+
+
+_PLAINER = (
+    ("mapping values are not allowed", "a second ':' in this line", "quote a text that has ': ' in it"),
+    ("cannot start any token", "this character cannot begin a value",
+     "quote the text, and indent with spaces, not with tabs"),
+    ("could not find expected ':'", "':' is missing after the key", None),
+    ("block end", "this line does not fit: its indentation belongs to no open mapping or list", None),
+    ("did not find expected key", "this line does not fit: its indentation belongs to no open mapping or list", None),
+    ("unexpected end of stream", "the quote that begins here has no end", None),
+    ("escape c", "an unknown escape in a double-quoted text", "use single quotes, or double the backslash"),
+)  # fmt: skip
+
+
+def _syntax_error(error: yaml.MarkedYAMLError, report: Report) -> None:
+    context: Any = error.context_mark
+    mark: Any = error.problem_mark or context
+    start: int = mark.index if mark is not None else 0
+    problem = str(error.problem)
+    for known, message, hint in _PLAINER:
+        if known in problem:
+            if known == "unexpected end of stream" and context is not None:
+                start = context.index
+            report.error("R001", message, Span(start, start + 1), hint)
+            return
+    began = ""
+    if error.context and context is not None:
+        line = report.text.position(context.index)[0]
+        began = f" {error.context}, begun in line {line}"
+    report.error("R001", f"{problem}{began}", Span(start, start + 1))
