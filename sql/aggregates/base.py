@@ -1,14 +1,14 @@
 """The contract of aggregates: one definition each, whatever strategy runs it.
 
-An `Aggregate` is the definition: names, parameters, types. Its `accumulator(removal)` gives the state machine the planner
+An `Aggregate` is the definition: names, parameters, types. Its `make(removal)` gives the state machine the planner
 asked for. `Removal` says how values will leave, so that each aggregate can pick the cheapest correct structure:
 
     NEVER    values only come (tumbling panes, running totals): grow-only
     FIFO     values leave in the order they came (length, time, sliding): running sums, monotonic queues
     ANY      values leave in any order (sort, unique, deletion): ordered multisets, counted values
 
-An accumulator is driven by `add(value, event)` and `remove(value, event)`. `value` is the argument's value, a tuple where
-the aggregate takes several, and TRUE for `count(*)`; NULLs are passed in and the definition skips them by its own rule.
+An accumulator is driven by `add(value, event)` and `remove(value, event)`. `value` is the argument's value, a tuple
+where the aggregate takes several, and TRUE for `count(*)`; NULLs are passed in and the definition skips them or not.
 `event` is the event the value was computed from. Removing an event passes the *same* value that was added for it.
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -52,6 +52,9 @@ class Accumulator(ABC):
     def add(self, value: Any, event: Event) -> None:
         """A value enters. Raises DataError for a value of a wrong type, leaving the state as it was."""
 
+    def check(self, value: Any) -> None:  # noqa: B027 - most aggregates take any value
+        """Raise the DataError that `add` would raise: several aggregates take an event in together or not at all."""
+
     def remove(self, value: Any, event: Event) -> None:
         """A value leaves; it was added before."""
         raise AssertionError(f"{type(self).__name__} was not built for removal")
@@ -63,6 +66,10 @@ class Accumulator(ABC):
     def merge(self, other: Accumulator) -> None:
         """Take in the state of another accumulator of the same kind over later events (panes, cloud partials)."""
         raise AssertionError(f"{type(self).__name__} cannot merge")
+
+    def held(self) -> Iterable[Event]:
+        """The events the state refers to; whoever stores a snapshot stores these with it."""
+        return ()
 
     @abstractmethod
     def snapshot(self) -> Any:
@@ -79,9 +86,10 @@ class Aggregate:
 
     make        builds an accumulator for a way of leaving; constant parameters are passed after it.
     ever        keeps what has left (firstever, countever …): `remove` is never called.
-    needs_event the accumulator keeps events (first, window, minby, sorted): their result is an event or events.
+    needs_event the accumulator keeps events (minby, sorted, deduplicate): its result is an event or a list of events.
     whole_row   the argument may be `*`, the whole event: `collect(*)`, `window(*)`, `last_value(*, true)`.
     constants   how many trailing parameters are constants, given to `make` and not to `add`.
+    examples    pairs of a call over a window's values, oldest first, as `last(x, 1) over [1, 2, 3]`, and its result.
     """
 
     name: str
@@ -91,6 +99,7 @@ class Aggregate:
     returns: Type | Callable[[Sequence[Type]], Type]
     aliases: tuple[str, ...] = ()
     ever: bool = False
+    needs_event: bool = False
     whole_row: bool = False
     constants: int = 0
     mergeable: bool = False

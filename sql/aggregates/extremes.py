@@ -1,0 +1,248 @@
+"""min and max. What they keep depends on how values leave: the best one, a monotonic queue, or all of them in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.ordered import OrderedMultiset
+from sql.aggregates.state import decode, encode
+from sql.aggregates.wrap import Filtered
+from sql.errors import DataError
+from sql.functions.registry import Parameter
+from sql.types import Type, describe
+
+
+class Extreme(Accumulator):
+    """What all of them share: which values are admitted, and that NaN stands above every number.
+
+    Numbers and text can be ordered, but not with each other: a value of the other kind is an error as long as one of
+    the first kind counts.
+    """
+
+    __slots__ = ("count", "kind", "nan")
+
+    def __init__(self) -> None:
+        self.count = 0
+        """How many values but NaN count."""
+        self.nan = 0
+        self.kind: type | None = None
+        """The class of the values; float also for integers."""
+
+    def _admit(self, value: Any) -> bool:
+        """Count the value; True if it is for the structure, False for NULL and NaN."""
+        kind = value.__class__
+        if kind is int:
+            kind = float
+        if kind is not self.kind:
+            if value is None:
+                return False
+            if (kind is not float and kind is not str) or self.count or self.nan:
+                raise DataError(self._refusal(value))
+            self.kind = kind
+        if value != value:
+            self.nan += 1
+            return False
+        self.count += 1
+        return True
+
+    def _refusal(self, value: Any) -> str:
+        if self.count or self.nan:
+            return f"{describe(value)} cannot be ordered among {'text' if self.kind is str else 'numbers'}"
+        return f"min and max take numbers or text, not {describe(value)}"
+
+    def _dismiss(self, value: Any) -> bool:
+        """Count a value out; True if it is in the structure."""
+        if value is None:
+            return False
+        if value != value:
+            self.nan -= 1
+            return False
+        self.count -= 1
+        return True
+
+    def _merge_counts(self, other: Extreme) -> None:
+        if (other.count or other.nan) and (self.count or self.nan) and self.kind is not other.kind:
+            raise DataError("min and max cannot order text among numbers")
+        if other.count or other.nan:
+            self.kind = other.kind
+        self.count += other.count
+        self.nan += other.nan
+
+    def _restore_counts(self, count: int, nan: int, example: Any) -> None:
+        self.count, self.nan = count, nan
+        self.kind = (str if example.__class__ is str else float) if count or nan else None
+
+
+class Kept(Extreme):
+    """The best value so far; nothing leaves."""
+
+    __slots__ = ("best", "largest")
+
+    def __init__(self, largest: bool) -> None:
+        super().__init__()
+        self.largest = largest
+        self.best: Any = None
+
+    def add(self, value: Any, event: Event) -> None:
+        if self._admit(value):
+            best = self.best
+            if self.count == 1 or (value > best if self.largest else value < best):
+                self.best = value
+
+    def result(self) -> Any:
+        if self.nan and (self.largest or not self.count):
+            return float("nan")
+        return self.best
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Kept)
+        alone = not self.count
+        self._merge_counts(other)
+        if other.count and (alone or (other.best > self.best if self.largest else other.best < self.best)):
+            self.best = other.best
+
+    def snapshot(self) -> Any:
+        return [self.count, self.nan, encode(self.best)]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.best = decode(state[2])
+        self._restore_counts(state[0], state[1], self.best)
+
+
+class Queued(Extreme):
+    """Values leave in the order they came: only those that no later one beats are kept, best first."""
+
+    __slots__ = ("largest", "queue")
+
+    def __init__(self, largest: bool) -> None:
+        super().__init__()
+        self.largest = largest
+        self.queue: deque[Any] = deque()
+
+    def add(self, value: Any, event: Event) -> None:
+        if self._admit(value):
+            self._push(value)
+
+    def _push(self, value: Any) -> None:
+        queue = self.queue
+        if self.largest:
+            while queue and queue[-1] < value:
+                queue.pop()
+        else:
+            while queue and queue[-1] > value:
+                queue.pop()
+        queue.append(value)
+
+    def remove(self, value: Any, event: Event) -> None:
+        # The value that leaves is older than all others, so either it heads the queue or a later one has beaten it.
+        if self._dismiss(value) and self.queue[0] == value:
+            self.queue.popleft()
+
+    def result(self) -> Any:
+        if self.nan and (self.largest or not self.count):
+            return float("nan")
+        return self.queue[0] if self.queue else None
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Queued)
+        self._merge_counts(other)
+        for value in other.queue:
+            self._push(value)
+
+    def snapshot(self) -> Any:
+        return [self.count, self.nan, [encode(value) for value in self.queue]]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.queue = deque(decode(value) for value in state[2])
+        self._restore_counts(state[0], state[1], self.queue[0] if self.queue else None)
+
+
+class Ranked(Extreme):
+    """Values leave in any order: all are kept, sorted."""
+
+    __slots__ = ("largest", "values")
+
+    def __init__(self, largest: bool) -> None:
+        super().__init__()
+        self.largest = largest
+        self.values = OrderedMultiset()
+
+    def add(self, value: Any, event: Event) -> None:
+        if self._admit(value):
+            self.values.add(value)
+
+    def remove(self, value: Any, event: Event) -> None:
+        if self._dismiss(value):
+            self.values.remove(value)
+
+    def result(self) -> Any:
+        if self.nan and (self.largest or not self.count):
+            return float("nan")
+        if not self.count:
+            return None
+        return self.values.highest() if self.largest else self.values.lowest()
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Ranked)
+        self._merge_counts(other)
+        for value in other.values:
+            self.values.add(value)
+
+    def snapshot(self) -> Any:
+        return [self.count, self.nan, [encode(value) for value in self.values]]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.values = OrderedMultiset(decode(value) for value in state[2])
+        self._restore_counts(state[0], state[1], self.values.lowest() if state[0] else None)
+
+
+_STRUCTURES: dict[Removal, Callable[[bool], Accumulator]] = {
+    Removal.NEVER: Kept,
+    Removal.FIFO: Queued,
+    Removal.ANY: Ranked,
+}
+
+
+def make_min(removal: Removal) -> Accumulator:
+    """The accumulator of min for a way of leaving."""
+    return _STRUCTURES[removal](False)
+
+
+def make_max(removal: Removal) -> Accumulator:
+    """The accumulator of max for a way of leaving."""
+    return _STRUCTURES[removal](True)
+
+
+def _ever(make: Callable[[Removal], Accumulator]) -> Callable[[Removal], Accumulator]:
+    return lambda removal: make(Removal.NEVER)
+
+
+def _filtered(make: Callable[[Removal], Accumulator]) -> Callable[[Removal], Accumulator]:
+    return lambda removal: Filtered(make(removal))
+
+
+X = Parameter("x")
+FILTER = Parameter("filter", Type.BOOLEAN)
+
+for _name, _make, _what in (("min", make_min, "smallest"), ("max", make_max, "largest")):
+    register(Aggregate(
+        _name, _make, f"The {_what} number or text; NaN counts as the largest number. NULL over nothing.",
+        (X,), lambda kinds: kinds[0], mergeable=True, cost="O(1) amortised; O(√n) where values leave in any order",
+        examples=((f"{_name}(x) over [2, null, 2]", 2),),
+    ))  # fmt: skip
+    register(Aggregate(
+        f"f{_name}", _filtered(_make), f"The {_what} value of the rows for which the filter is true.",
+        (X, FILTER), lambda kinds: kinds[0], mergeable=True,
+        examples=((f"f{_name}(x, filter) over [[9, true], [5, false], [9, true], [10, null]]", 9),),
+    ))  # fmt: skip
+    register(Aggregate(
+        f"{_name}ever", _ever(_make), f"The {_what} value that ever came, whatever has left since.",
+        (X,), lambda kinds: kinds[0], ever=True,
+    ))  # fmt: skip
+    register(Aggregate(
+        f"f{_name}ever", _filtered(_ever(_make)), f"The {_what} value that ever came with a true filter.",
+        (X, FILTER), lambda kinds: kinds[0], ever=True,
+    ))  # fmt: skip

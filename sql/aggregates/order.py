@@ -1,0 +1,268 @@
+"""first, last, nth, collect and their relatives: values by their place in the order of arrival.
+
+Unlike other aggregates these keep NULLs: a NULL that came last is the last value.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.sequences import arrivals
+from sql.aggregates.state import decode, encode
+from sql.aggregates.wrap import NotNull
+from sql.errors import DataError
+from sql.functions.registry import Parameter
+from sql.types import Type, describe
+
+
+class Head(Accumulator):
+    """The value at an index from the first, when nothing leaves: only the first few are kept."""
+
+    __slots__ = ("default", "index", "values")
+
+    def __init__(self, index: int, default: Any) -> None:
+        self.index = index
+        self.default = default
+        self.values: list[Any] = []
+
+    def add(self, value: Any, event: Event) -> None:
+        if len(self.values) <= self.index:
+            self.values.append(value)
+
+    def result(self) -> Any:
+        return self.values[self.index] if len(self.values) > self.index else self.default
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Head)
+        self.values = (self.values + other.values)[: self.index + 1]
+
+    def snapshot(self) -> Any:
+        return encode(self.values)
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.values = decode(state)
+
+
+class Tail(Accumulator):
+    """The value at an index from the last, when values leave in order or not at all: only the last few are kept."""
+
+    __slots__ = ("count", "default", "index", "values")
+
+    def __init__(self, index: int, default: Any) -> None:
+        self.index = index
+        self.default = default
+        self.count = 0
+        self.values: deque[Any] = deque(maxlen=index + 1)
+
+    def add(self, value: Any, event: Event) -> None:
+        self.count += 1
+        self.values.append(value)
+
+    def remove(self, value: Any, event: Event) -> None:
+        self.count -= 1
+        if self.count < len(self.values):
+            self.values.popleft()
+
+    def result(self) -> Any:
+        return self.values[0] if self.count > self.index else self.default
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Tail)
+        self.count += other.count
+        self.values.extend(other.values)
+
+    def snapshot(self) -> Any:
+        return [self.count, encode(list(self.values))]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.count = state[0]
+        self.values = deque(decode(state[1]), maxlen=self.index + 1)
+
+
+class Ordered(Accumulator):
+    """What keeps all values in order of arrival; subclasses say what comes of them."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, removal: Removal) -> None:
+        self.values = arrivals(removal)
+
+    def add(self, value: Any, event: Event) -> None:
+        self.values.add(value, event)
+
+    def remove(self, value: Any, event: Event) -> None:
+        self.values.remove(value, event)
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Ordered)
+        self.values.extend(other.values)
+
+    def snapshot(self) -> Any:
+        return self.values.snapshot()
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.values.restore(state)
+
+
+class At(Ordered):
+    """The value at an index, negative from the last."""
+
+    __slots__ = ("default", "index")
+
+    def __init__(self, removal: Removal, index: int, default: Any) -> None:
+        super().__init__(removal)
+        self.index = index
+        self.default = default
+
+    def result(self) -> Any:
+        index, count = self.index, len(self.values)
+        return self.values.at(index) if -count <= index < count else self.default
+
+
+class Collect(Ordered):
+    """All values, oldest first; NULL over nothing."""
+
+    __slots__ = ()
+
+    def result(self) -> list[Any] | None:
+        return list(self.values) or None
+
+
+class MergeObjects(Ordered):
+    """All objects in one, a later key over an earlier; NULL over nothing."""
+
+    __slots__ = ()
+
+    def add(self, value: Any, event: Event) -> None:
+        if value is None:
+            return
+        if not isinstance(value, Mapping):
+            raise DataError(f"merge_agg takes objects, not {describe(value)}")
+        super().add(value, event)
+
+    def remove(self, value: Any, event: Event) -> None:
+        if value is not None:
+            super().remove(value, event)
+
+    def result(self) -> dict[str, Any] | None:
+        merged: dict[str, Any] = {}
+        for value in self.values:
+            merged.update(value)
+        return merged or None
+
+
+class MergedObject(Accumulator):
+    """The same when nothing leaves: one object is enough."""
+
+    __slots__ = ("merged",)
+
+    def __init__(self) -> None:
+        self.merged: dict[str, Any] = {}
+
+    def add(self, value: Any, event: Event) -> None:
+        if value is None:
+            return
+        if not isinstance(value, Mapping):
+            raise DataError(f"merge_agg takes objects, not {describe(value)}")
+        self.merged.update(value)
+
+    def result(self) -> dict[str, Any] | None:
+        return dict(self.merged) or None
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, MergedObject)
+        self.merged.update(other.merged)
+
+    def snapshot(self) -> Any:
+        return encode(self.merged)
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.merged = decode(state)
+
+
+def _place(index: Any, name: str) -> int:
+    if index.__class__ is not int or index < 0:
+        raise ValueError(f"the index of {name}() is a whole number from 0, not {index!r}")
+    return int(index)
+
+
+def make_first(removal: Removal, index: Any = 0, default: Any = None) -> Accumulator:
+    """The accumulator of first(x, index)."""
+    index = _place(index, "first")
+    return Head(index, default) if removal is Removal.NEVER else At(removal, index, default)
+
+
+def make_last(removal: Removal, index: Any = 0, default: Any = None) -> Accumulator:
+    """The accumulator of last(x, index), nth(x, index) and, in stream queries, prior(x, index)."""
+    index = _place(index, "last")
+    return At(removal, -1 - index, default) if removal is Removal.ANY else Tail(index, default)
+
+
+def make_lot_nth(removal: Removal, index: Any, default: Any = None) -> Accumulator:
+    """The accumulator of nth(x, index) in stream queries; `default` is the result where there is no such item."""
+    if index.__class__ is not int:
+        raise ValueError(f"the index of nth() is a whole number, not {index!r}")
+    return make_first(removal, index, default) if index >= 0 else make_last(removal, -1 - index, default)
+
+
+def make_last_value(removal: Removal, ignore_null: Any = False) -> Accumulator:
+    """The accumulator of last_value(x, ignore_null)."""
+    if ignore_null.__class__ is not bool:
+        raise ValueError(f"the second argument of last_value() is true or false, not {ignore_null!r}")
+    return NotNull(make_last(removal)) if ignore_null else make_last(removal)
+
+
+def make_merge_agg(removal: Removal) -> Accumulator:
+    """The accumulator of merge_agg for a way of leaving."""
+    return MergedObject() if removal is Removal.NEVER else MergeObjects(removal)
+
+
+X = Parameter("x")
+INDEX = Parameter("index", Type.INTEGER, optional=True, constant=True)
+DEFAULT = Parameter("default", optional=True, constant=True)
+
+register(Aggregate(
+    "first", make_first, "The first value still there, or the one `index` places after it, counted from 0.",
+    (X, INDEX), lambda kinds: kinds[0], aliases=("first_value",), whole_row=True, constants=1, mergeable=True,
+    examples=(("first(x) over [4, 5, 6]", 4), ("first(x, 1) over [4, 5, 6]", 5), ("first(x, 3) over [4, 5, 6]", None)),
+))  # fmt: skip
+register(Aggregate(
+    "last", make_last, "The last value, or the one `index` places before it, counted from 0.",
+    (X, INDEX), lambda kinds: kinds[0], whole_row=True, constants=1, mergeable=True,
+    examples=(("last(x) over [4, 5, null]", None), ("last(x, 1) over [4, 5, 6]", 5)),
+))  # fmt: skip
+register(Aggregate(
+    "nth", make_last, "The value `index` places before the newest, which is 0.",
+    (X, Parameter("index", Type.INTEGER, constant=True)), lambda kinds: kinds[0], constants=1, mergeable=True,
+    examples=(("nth(x, 2) over [4, 5, 6]", 4),),
+))  # fmt: skip
+register(Aggregate(
+    "last_value", make_last_value, "The last value, with ignore_null the last that is not NULL.",
+    (X, Parameter("ignore_null", Type.BOOLEAN, optional=True, constant=True)), lambda kinds: kinds[0],
+    whole_row=True, constants=1, mergeable=True,
+    examples=(("last_value(x, true) over [4, null]", 4), ("last_value(x, false) over [4, null]", None)),
+))  # fmt: skip
+register(Aggregate(
+    "lot_nth", make_lot_nth, "nth in stream queries: counted from the earliest (0), negative numbers from the newest.",
+    (X, Parameter("index", Type.INTEGER, constant=True), DEFAULT), lambda kinds: kinds[0], constants=2, mergeable=True,
+    examples=(("lot_nth(x, 0) over [4, 5, 6]", 4), ("lot_nth(x, -1) over [4, 5, 6]", 6)),
+))  # fmt: skip
+register(Aggregate(
+    "lot_prior", make_last, "prior in stream queries: counted from the newest (0).",
+    (X, Parameter("index", Type.INTEGER, constant=True), DEFAULT), lambda kinds: kinds[0], constants=2, mergeable=True,
+    examples=(("lot_prior(x, 1) over [4, 5, 6]", 5),),
+))  # fmt: skip
+register(Aggregate(
+    "collect", Collect, "All values or rows as an array, oldest first, NULLs kept. NULL over nothing.",
+    (X,), Type.ARRAY, aliases=("window",), whole_row=True, mergeable=True, cost="O(1), O(n) per result",
+    examples=(("collect(x) over [4, null, 4]", [4, None, 4]),),
+))  # fmt: skip
+register(Aggregate(
+    "merge_agg", make_merge_agg, "All objects merged into one, a later key over an earlier one. NULL over nothing.",
+    (Parameter("x", Type.OBJECT),), Type.OBJECT, whole_row=True, mergeable=True,
+    cost="O(1), O(n) per result where values leave",
+    examples=(('merge_agg(x) over [{"a": 1, "b": 1}, {"b": 2}]', {"a": 1, "b": 2}),),
+))  # fmt: skip

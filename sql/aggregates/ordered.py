@@ -1,0 +1,78 @@
+"""A sorted list that may hold equal values, for what leaves in any order: O(√n) moves per change, no tree."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+BLOCK_MAX = 512
+"""Values in a block before it is split: short enough to shift cheaply, long enough for few blocks."""
+
+
+class OrderedMultiset:
+    """Values in order, kept in blocks of up to `BLOCK_MAX`. All values must be comparable with each other."""
+
+    __slots__ = ("_blocks", "_highest", "count")
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        ordered = sorted(values)
+        self.count = len(ordered)
+        self._blocks = [ordered[at : at + BLOCK_MAX // 2] for at in range(0, self.count, BLOCK_MAX // 2)]
+        self._highest = [block[-1] for block in self._blocks]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Any]:
+        for block in self._blocks:
+            yield from block
+
+    def add(self, value: Any) -> None:
+        """Put a value in its place."""
+        self.count += 1
+        if not self._blocks:
+            self._blocks.append([value])
+            self._highest.append(value)
+            return
+        index = min(bisect_left(self._highest, value), len(self._blocks) - 1)
+        block = self._blocks[index]
+        insort(block, value)
+        self._highest[index] = block[-1]
+        if len(block) > BLOCK_MAX:
+            half = BLOCK_MAX // 2
+            self._blocks[index : index + 1] = [block[:half], block[half:]]
+            self._highest.insert(index, block[half - 1])
+
+    def remove(self, value: Any) -> Any:
+        """Take out one value equal to `value` and return it; KeyError when there is none."""
+        index = bisect_left(self._highest, value)
+        block = self._blocks[index] if index < len(self._blocks) else []
+        place = bisect_left(block, value)
+        if place == len(block) or block[place] != value:
+            raise KeyError(value)
+        self.count -= 1
+        found = block.pop(place)
+        if block:
+            self._highest[index] = block[-1]
+        else:
+            del self._blocks[index], self._highest[index]
+        return found
+
+    def at(self, index: int) -> Any:
+        """The value at a place in the order, from 0."""
+        if not 0 <= index < self.count:
+            raise IndexError(index)
+        for block in self._blocks:
+            if index < len(block):
+                return block[index]
+            index -= len(block)
+        raise AssertionError("the count is the sum of the blocks' lengths")
+
+    def lowest(self) -> Any:
+        """The first value; IndexError when there is none."""
+        return self._blocks[0][0]
+
+    def highest(self) -> Any:
+        """The last value; IndexError when there is none."""
+        return self._highest[-1]

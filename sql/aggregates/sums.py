@@ -1,0 +1,280 @@
+"""count, sum, avg and their relatives: invertible, so one accumulator serves every way of leaving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.exact import Nonfinite, Power, binary, number, to_float
+from sql.aggregates.state import decode, encode
+from sql.errors import DataError
+from sql.functions.registry import Parameter
+from sql.types import Type, describe
+
+
+class Count(Accumulator):
+    """How many values that are not NULL."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, removal: Removal = Removal.ANY) -> None:
+        self.count = 0
+
+    def add(self, value: Any, event: Event) -> None:
+        if value is not None:
+            self.count += 1
+
+    def remove(self, value: Any, event: Event) -> None:
+        if value is not None:
+            self.count -= 1
+
+    def result(self) -> int:
+        return self.count
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Count)
+        self.count += other.count
+
+    def snapshot(self) -> Any:
+        return self.count
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.count = state
+
+
+class LotCount(Count):
+    """count of stream queries: TRUE counts and FALSE does not; a NaN is no value."""
+
+    __slots__ = ()
+
+    def add(self, value: Any, event: Event) -> None:
+        if value is not None and value is not False and value == value:
+            self.count += 1
+
+    def remove(self, value: Any, event: Event) -> None:
+        if value is not None and value is not False and value == value:
+            self.count -= 1
+
+
+class Sum(Accumulator):
+    """The exact sum: an integer while only integers are in it, else the float nearest to the true sum.
+
+    `numerator / 2**(bits - 1)` is the finite part, so that `bits` is the length of the denominator.
+    """
+
+    __slots__ = ("bits", "count", "floats", "nonfinite", "numerator")
+
+    name = "sum"
+
+    def __init__(self, removal: Removal = Removal.ANY) -> None:
+        self.count = 0
+        self.floats = 0
+        self.nonfinite: Nonfinite | None = None
+        self.numerator = 0
+        self.bits = 1
+
+    def add(self, value: Any, event: Event) -> None:
+        if value.__class__ is float:
+            try:
+                numerator, denominator = value.as_integer_ratio()
+                self.numerator += numerator << (self.bits - denominator.bit_length())
+            except (ValueError, OverflowError):
+                self._add_rare(value, 1)
+            self.floats += 1
+            self.count += 1
+        elif value.__class__ is int:
+            self.numerator += value << (self.bits - 1)
+            self.count += 1
+        elif value is not None:
+            raise DataError(f"{self.name} takes numbers, not {describe(value)}")
+
+    def remove(self, value: Any, event: Event) -> None:
+        if value is None:
+            return
+        self.count -= 1
+        if value.__class__ is float:
+            self.floats -= 1
+            try:
+                numerator, denominator = value.as_integer_ratio()
+                self.numerator -= numerator << (self.bits - denominator.bit_length())
+            except (ValueError, OverflowError):
+                self._add_rare(value, -1)
+        else:
+            self.numerator -= value << (self.bits - 1)
+        if not self.count:
+            # Empty: forget how fine the finest number was, which costs digits.
+            self.bits = 1
+
+    def _add_rare(self, value: float, by: int) -> None:
+        """Add or remove a number that is not finite, or add one finer than all before."""
+        if value - value != 0:
+            if self.nonfinite is None:
+                self.nonfinite = Nonfinite()
+            self.nonfinite.count(value, by)
+            return
+        numerator, denominator = value.as_integer_ratio()
+        finer = denominator.bit_length()
+        self.numerator = (self.numerator << (finer - self.bits)) + numerator * by
+        self.bits = finer
+
+    def result(self) -> Any:
+        return self.total() if self.count else None
+
+    def total(self) -> int | float:
+        """The sum, 0 when nothing is in it."""
+        if self.nonfinite:
+            return self.nonfinite.total()
+        if self.floats:
+            return to_float(self.numerator, 1 << (self.bits - 1))
+        return self.numerator >> (self.bits - 1)
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Sum)
+        self.count += other.count
+        self.floats += other.floats
+        finite = Power(self.numerator, self.bits - 1)
+        finite.add(other.numerator, other.bits - 1)
+        self.numerator, self.bits = finite.numerator, finite.shift + 1
+        if other.nonfinite is not None:
+            self.nonfinite = self.nonfinite or Nonfinite()
+            self.nonfinite.merge(other.nonfinite)
+
+    def snapshot(self) -> Any:
+        nonfinite = self.nonfinite.state() if self.nonfinite else None
+        return [self.count, self.floats, encode(self.numerator), self.bits, nonfinite]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.count, self.floats, numerator, self.bits, nonfinite = state
+        self.numerator = decode(numerator)
+        self.nonfinite = Nonfinite(*nonfinite) if nonfinite else None
+
+
+class Average(Sum):
+    """The mean as a float, rounded once: the exact sum divided by the count."""
+
+    __slots__ = ()
+
+    name = "avg"
+
+    def result(self) -> float | None:
+        if not self.count:
+            return None
+        if self.nonfinite:
+            return self.nonfinite.total()
+        return to_float(self.numerator, self.count << (self.bits - 1))
+
+
+class LotSum(Sum):
+    """sum of stream queries: NaN is left out, the sum of nothing is 0."""
+
+    __slots__ = ()
+
+    def add(self, value: Any, event: Event) -> None:
+        if value == value:
+            super().add(value, event)
+
+    def remove(self, value: Any, event: Event) -> None:
+        if value == value:
+            super().remove(value, event)
+
+    def result(self) -> int | float:
+        return self.total()
+
+
+class WeightedAverage(Accumulator):
+    """The sum of x·w divided by the sum of w; NaN where the weights sum to 0, NULL over nothing.
+
+    A pair with a NULL in it does not count. A pair with NaN or an infinity makes the result NaN while it is there.
+    """
+
+    __slots__ = ("count", "nonfinite", "products", "weights")
+
+    def __init__(self, removal: Removal = Removal.ANY) -> None:
+        self.count = 0
+        self.nonfinite = 0
+        self.products = Power()
+        self.weights = Power()
+
+    def add(self, value: Any, event: Event) -> None:
+        self._take(value, 1)
+
+    def remove(self, value: Any, event: Event) -> None:
+        self._take(value, -1)
+        if not self.count:
+            self.products, self.weights = Power(), Power()
+
+    def _take(self, value: Any, by: int) -> None:
+        x, weight = value
+        if x is None or weight is None:
+            return
+        # Both are looked at before anything changes: an error leaves the state as it was.
+        finite = [number(x, "a weighted average"), number(weight, "a weighted average")]
+        self.count += by
+        if not all(finite):
+            self.nonfinite += by
+            return
+        (x, x_shift), (weight, weight_shift) = binary(x), binary(weight)
+        self.products.add(x * weight * by, x_shift + weight_shift)
+        self.weights.add(weight * by, weight_shift)
+
+    def result(self) -> float | None:
+        return self.average() if self.count else None
+
+    def average(self) -> float:
+        """The weighted average, NaN when it is undefined."""
+        if self.nonfinite or not self.weights.numerator:
+            return float("nan")
+        shift = max(self.products.shift, self.weights.shift)
+        return to_float(self.products.at(shift), self.weights.at(shift))
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, WeightedAverage)
+        self.count += other.count
+        self.nonfinite += other.nonfinite
+        self.products.merge(other.products)
+        self.weights.merge(other.weights)
+
+    def snapshot(self) -> Any:
+        sums = (self.products, self.weights)
+        return [self.count, self.nonfinite, [[encode(item.numerator), item.shift] for item in sums]]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.count, self.nonfinite, sums = state
+        self.products, self.weights = (Power(decode(numerator), shift) for numerator, shift in sums)
+
+
+def _sum_type(arguments: Sequence[Type]) -> Type:
+    kind = arguments[0] if arguments else Type.NUMBER
+    return kind if kind in (Type.INTEGER, Type.FLOAT) else Type.NUMBER
+
+
+NUMBER = Parameter("x", Type.NUMBER)
+
+register(Aggregate(
+    "count", Count, "How many rows, `count(*)`, or how many values that are not NULL, `count(x)`.",
+    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True, examples=(("count(x) over [4, null, 5]", 2),),
+))  # fmt: skip
+register(Aggregate(
+    "sum", Sum, "The exact sum; an integer as long as all values are integers. NULL over nothing.",
+    (NUMBER,), _sum_type, mergeable=True,
+    examples=(("sum(x) over [1, null, 2]", 3), ("sum(x) over [1e16, 1, -1e16]", 1.0), ("sum(x) over [null]", None)),
+))  # fmt: skip
+register(Aggregate(
+    "avg", Average, "The mean, always a float. NULL over nothing.",
+    (NUMBER,), Type.FLOAT, aliases=("mean",), mergeable=True, examples=(("avg(x) over [1, 2]", 1.5),),
+))  # fmt: skip
+register(Aggregate(
+    "wavg", WeightedAverage, "The average of x weighted by w; NaN where the weights sum to 0.",
+    (NUMBER, Parameter("w", Type.NUMBER)), Type.FLOAT, mergeable=True,
+    examples=(("wavg(x, w) over [[10, 1], [20, 3]]", 17.5),),
+))  # fmt: skip
+register(Aggregate(
+    "lot_sum", LotSum, "sum in stream queries: NaN is left out, the sum of nothing is 0.",
+    (NUMBER,), _sum_type, mergeable=True, examples=(("lot_sum(x) over []", 0),),
+))  # fmt: skip
+register(Aggregate(
+    "lot_count", LotCount, "count in stream queries: items, items for which a condition is true, or values but NaN.",
+    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True,
+    examples=(("lot_count(x) over [true, false, true]", 2),),
+))  # fmt: skip

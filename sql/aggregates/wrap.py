@@ -1,0 +1,132 @@
+"""Accumulators around others: DISTINCT and a filter work with every aggregate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Aggregate, Event, Removal
+from sql.aggregates.state import decode, encode
+from sql.types import key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What is left of an event whose value still counts: its place in the stream."""
+
+    seq: int
+    time_ms: int
+    row: Any = None
+
+
+class Distinct(Accumulator):
+    """Passes each distinct value on once: when it first comes, and again when its last occurrence leaves."""
+
+    __slots__ = ("counts", "inner")
+
+    def __init__(self, inner: Accumulator) -> None:
+        self.inner = inner
+        self.counts: dict[Any, list[Any]] = {}
+        """key -> [occurrences, the value that was passed on, the event it came with]"""
+
+    def add(self, value: Any, event: Event) -> None:
+        key = key_of(value)
+        found = self.counts.get(key)
+        if found is not None:
+            found[0] += 1
+            return
+        self.inner.add(value, event)
+        self.counts[key] = [1, value, event]
+
+    def remove(self, value: Any, event: Event) -> None:
+        key = key_of(value)
+        found = self.counts[key]
+        found[0] -= 1
+        if not found[0]:
+            del self.counts[key]
+            self.inner.remove(found[1], found[2])
+
+    def result(self) -> Any:
+        return self.inner.result()
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Distinct)
+        for key, (count, value, event) in other.counts.items():
+            if key in self.counts:
+                self.counts[key][0] += count
+            else:
+                self.inner.add(value, event)
+                self.counts[key] = [count, value, event]
+
+    def held(self) -> Iterable[Event]:
+        return self.inner.held()
+
+    def snapshot(self) -> Any:
+        counts = [[count, encode(value), event.seq, event.time_ms] for count, value, event in self.counts.values()]
+        return [self.inner.snapshot(), counts]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.inner.restore(state[0], events)
+        self.counts = {}
+        for count, data, seq, time_ms in state[1]:
+            value = decode(data)
+            # The first event with this value may have left: only its place is needed to take the value out again.
+            self.counts[key_of(value)] = [count, value, Place(seq, time_ms)]
+
+
+def distinct(definition: Aggregate, removal: Removal, *constants: Any) -> Accumulator:
+    """The accumulator of `aggregate(DISTINCT x)`.
+
+    A value leaves with its last occurrence, which is not the order in which values first came: what is inside sees
+    removals in any order.
+    """
+    inside = removal if removal is Removal.NEVER else Removal.ANY
+    return Distinct(definition.make(inside, *constants))
+
+
+class Filtered(Accumulator):
+    """Takes (value, condition) and passes the value on where the condition is true."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Accumulator) -> None:
+        self.inner = inner
+
+    def add(self, value: Any, event: Event) -> None:
+        if value[1] is True:
+            self.inner.add(value[0], event)
+
+    def remove(self, value: Any, event: Event) -> None:
+        if value[1] is True:
+            self.inner.remove(value[0], event)
+
+    def result(self) -> Any:
+        return self.inner.result()
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Filtered)
+        self.inner.merge(other.inner)
+
+    def held(self) -> Iterable[Event]:
+        return self.inner.held()
+
+    def snapshot(self) -> Any:
+        return self.inner.snapshot()
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.inner.restore(state, events)
+
+
+class NotNull(Filtered):
+    """Passes values on that are not NULL, for accumulators that would keep a NULL."""
+
+    __slots__ = ()
+
+    def add(self, value: Any, event: Event) -> None:
+        if value is not None:
+            self.inner.add(value, event)
+
+    def remove(self, value: Any, event: Event) -> None:
+        if value is not None:
+            self.inner.remove(value, event)

@@ -1,0 +1,95 @@
+"""What the numbers must be: exact sums, values that stop counting, wrong types."""
+
+import math
+
+import pytest
+
+from sql.aggregates import extremes, sums
+from sql.aggregates.base import Removal
+from sql.errors import DataError
+from tests.unit.aggregates.support import Arrival, over, same, windowed
+
+INF = math.inf
+
+
+def test_infinities_and_nan_stop_counting_when_they_leave() -> None:
+    assert windowed(sums.Sum, [INF, 1, 2, 3], 2) == [INF, INF, 3, 5]
+    assert same(windowed(sums.Sum, [math.nan, 1.0, 2.0], 2), [math.nan, math.nan, 3.0])
+    assert same(windowed(sums.Sum, [INF, -INF, 2.0, 3.0], 2), [INF, math.nan, -INF, 5.0])
+    assert windowed(sums.Average, [INF, 1.0, 2.0], 2) == [INF, INF, 1.5]
+
+
+def test_sums_are_exact() -> None:
+    assert windowed(sums.Sum, [1e16, 1.0], 1) == [1e16, 1.0]
+    assert over(sums.Sum, [1e300, 1e150, 1.0, -1e300, -1e150]) == 1.0
+    assert over(sums.Sum, [0.1] * 10) == 1.0
+    assert over(sums.Sum, [2**70, 1]) == 2**70 + 1
+    assert over(sums.Sum, [2**70, 0.5, -(2**70)]) == 0.5
+
+
+def test_an_empty_sum_starts_again_at_zero() -> None:
+    accumulator = sums.Sum(Removal.FIFO)
+    accumulator.add(5e-324, Arrival(0))
+    accumulator.remove(5e-324, Arrival(0))
+    assert accumulator.total() == 0
+    assert accumulator.snapshot() == sums.Sum(Removal.FIFO).snapshot()
+
+
+def test_sums_beyond_floats_are_infinite() -> None:
+    assert over(sums.Sum, [1.7e308, 1.7e308]) == INF
+    assert over(sums.Average, [1.7e308, 1.7e308]) == 1.7e308
+    assert over(sums.Average, [-(10**400)]) == -INF
+
+
+def test_an_average_is_a_float_rounded_once() -> None:
+    assert over(sums.Average, [1, 2]) == 1.5
+    assert over(sums.Average, [3, 3]).__class__ is float
+    assert over(sums.Average, [10**17 + 1, 10**17 + 3]) == 1e17
+
+
+@pytest.mark.parametrize("value", ["1", True, [1], {"a": 1}, b"1"])
+@pytest.mark.parametrize("make", [sums.Sum, sums.Average, sums.LotSum])
+def test_sums_refuse_what_is_no_number_and_keep_their_state(make: type[sums.Sum], value: object) -> None:
+    accumulator = make(Removal.FIFO)
+    accumulator.add(2, Arrival(0))
+    before = accumulator.snapshot()
+    with pytest.raises(DataError, match="takes numbers"):
+        accumulator.add(value, Arrival(1))
+    assert accumulator.snapshot() == before
+
+
+def test_nan_is_the_largest_number() -> None:
+    values = [math.nan, 1.0, 2.0, 3.0]
+    assert same(windowed(extremes.make_min, values, 2), [math.nan, 1.0, 1.0, 2.0])
+    assert same(windowed(extremes.make_max, values, 2), [math.nan, math.nan, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("removal", list(Removal))
+@pytest.mark.parametrize(("values", "odd"), [([1, 2.5], "a"), (["a"], 1), ([], True), ([], [1]), ([math.nan], "a")])
+def test_extremes_refuse_mixed_types(removal: Removal, values: list[object], odd: object) -> None:
+    accumulator = extremes.make_max(removal)
+    for seq, value in enumerate(values):
+        accumulator.add(value, Arrival(seq))
+    before = accumulator.snapshot()
+    with pytest.raises(DataError, match="cannot be ordered|take numbers or text"):
+        accumulator.add(odd, Arrival(9))
+    assert accumulator.snapshot() == before
+
+
+def test_the_type_may_change_once_nothing_is_left() -> None:
+    accumulator = extremes.make_max(Removal.FIFO)
+    accumulator.add(1, Arrival(0))
+    accumulator.remove(1, Arrival(0))
+    accumulator.add("a", Arrival(1))
+    assert accumulator.result() == "a"
+
+
+def test_a_monotonic_queue_keeps_only_what_may_still_win() -> None:
+    accumulator = extremes.Queued(True)
+    for seq in range(1000):
+        accumulator.add(seq, Arrival(seq))
+    assert len(accumulator.queue) == 1
+
+
+def test_integers_keep_their_precision_against_floats() -> None:
+    assert over(extremes.make_max, [2.0**53, 2**53 + 1]) == 2**53 + 1
