@@ -1,0 +1,131 @@
+"""The spool's SQLite file: how it is opened, its tables, its version, and who may write to it.
+
+WAL with `synchronous=FULL`: a commit that returned survives a power cut. There is exactly one connection that writes
+and checkpoints, guarded by a lock file, because SQLite before 3.51.3 can damage a WAL when two do so at once. Readers
+(`penstock spool ls`) open the file read-only and never checkpoint.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cloud_sync.errors import SpoolBusy, SpoolCorrupt, SpoolError, SpoolFull, SpoolVersion
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x50454E53  # "PENS"
+
+SCHEMA = """
+CREATE TABLE rows (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, rule TEXT NOT NULL, date TEXT NOT NULL, created_ms INTEGER NOT NULL,
+    body BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE INDEX rows_by_file ON rows (rule, date, seq);
+CREATE TABLE set_aside (
+    seq INTEGER PRIMARY KEY, rule TEXT, date TEXT, created_ms INTEGER, body BLOB, checksum INTEGER,
+    reason TEXT NOT NULL);
+CREATE TABLE files (
+    name TEXT PRIMARY KEY, rule TEXT NOT NULL, date TEXT NOT NULL, first_seq INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL, sha256 TEXT NOT NULL);
+CREATE TABLE state (key TEXT PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+"""
+
+
+class WriterLock:
+    """Keeps a second process from writing to the spool. Released by the operating system when this one dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._descriptor)
+            raise SpoolBusy(f"spool {path} is in use by another process; stop it first, or look at a copy") from None
+
+    def release(self) -> None:
+        """Let others write."""
+        os.close(self._descriptor)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """The one writing connection; makes the tables of a new file. The caller holds the `WriterLock`."""
+    with translated(path):
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            check_version(connection, path)
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA mmap_size=0")
+            connection.execute("PRAGMA journal_size_limit=4194304")
+            if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+                connection.executescript(
+                    f"BEGIN;{SCHEMA}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={SCHEMA_VERSION};COMMIT;"
+                )
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """A connection for looking only; works beside a running writer."""
+    if not path.exists():
+        raise SpoolError(f"there is no spool at {path}")
+    with translated(path):
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        try:
+            check_version(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def check_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises SpoolVersion for a file of another program or of a version that this one does not know."""
+    application, version, tables = (
+        connection.execute(query).fetchone()[0]
+        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    )
+    if (application, version) == (APPLICATION_ID, SCHEMA_VERSION) or (application, version, tables) == (0, 0, 0):
+        return
+    if application != APPLICATION_ID:
+        raise SpoolVersion(f"{path} is a database of another program, not a spool; choose another path")
+    raise SpoolVersion(
+        f"spool {path} has schema version {version}, this program knows version {SCHEMA_VERSION}; "
+        "upload its rows with the program that wrote it, or move the file away"
+    )
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """All or nothing, durable at the end. Raises the spool's errors in place of SQLite's."""
+    with translated(path):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """SQLite's errors as the spool's, with what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL:
+            raise SpoolFull(f"the disk is full, spool {path} cannot grow; free space or lower spoolBytesMax") from error
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            remedy = f"save what can be read with: penstock spool repair {path}"
+            raise SpoolCorrupt(f"spool {path} is damaged ({error}); {remedy}") from error
+        raise SpoolError(f"spool {path}: {error}") from error

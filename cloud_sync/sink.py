@@ -1,0 +1,204 @@
+"""The `cloud` sink: a rule's rows become partial aggregates in the spool, which the cloud job merges over all gateways.
+
+The action says which columns identify a row and how each of the others merges; the same words are what the job obeys,
+so the query on the edge and the merge in the cloud cannot drift apart. The record is described in docs/cloud.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Literal, Self
+
+import msgspec
+from pydantic import Field, model_validator
+
+from cloud_sync.errors import SpoolError, SpoolFull
+from cloud_sync.records import Record
+from cloud_sync.spool import Spool
+from rules.base import Model
+from rules.durations import DurationMs
+from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
+from sinks.settings import SinkSettings
+
+SPOOL_SERVICE = "spool"
+"""The name under which the process offers its spool in `Environment.services`."""
+
+INT64 = range(-(2**63), 2**63)
+"""Whole numbers beyond these do not fit the cloud's columns."""
+
+DAY_MS = 86_400_000
+
+
+class Average(Model):
+    """An average as what it is made of: it merges exactly, the mean of means does not."""
+
+    sum: str = Field(min_length=1, description="the column with the sum")
+    count: str = Field(min_length=1, description="the column with the number of values")
+
+
+Merge = Literal["count", "sum", "min", "max"]
+
+
+class CloudSettings(SinkSettings):
+    """Upload rows as partial aggregates, to be merged over all gateways into fleet windows."""
+
+    encodes: ClassVar[bool] = False
+    unsupported: ClassVar[frozenset[str]] = frozenset(
+        {"sendSingle", "format", "delimiter", "hasHeader", "compression", "rowkindField", "sendNilField",
+         "batchSize", "lingerInterval", "omitIfEmpty"}
+    )  # fmt: skip
+
+    send_single: bool = Field(True, description="each row is a record of its own")
+    keys: list[str] = Field(default_factory=list, description="the columns that identify a row, beside rule and window")
+    merge: dict[str, Merge | Average] = Field(
+        default_factory=dict,
+        description="how the value columns merge: count, sum, min, max, or {sum: column, count: column}",
+    )
+    types: dict[str, Literal["int", "float"]] = Field(
+        default_factory=dict,
+        description="type of a value column in the fleet table; float unless given, counts are int",
+    )
+    window: DurationMs = Field(ge=1, description="length of the fleet window; a multiple of the rule's own window")
+    window_start: str = Field(
+        "window_start", min_length=1, description="the column with window_start() in milliseconds"
+    )
+    window_end: str = Field("window_end", min_length=1, description="the column with window_end() in milliseconds")
+
+    @model_validator(mode="after")
+    def _merge_is_consistent(self) -> Self:
+        if both := set(self.keys) & set(self.merge):
+            raise ValueError(f"columns in both 'keys' and 'merge': {', '.join(sorted(both))}")
+        if len(set(self.keys)) < len(self.keys):
+            raise ValueError("'keys' names a column twice")
+        if unknown := set(self.types) - set(self.merge):
+            raise ValueError(f"'types' names columns that 'merge' does not: {', '.join(sorted(unknown))}")
+        if wrong := [name for name, kind in self.types.items() if kind == "float" and self.merge[name] == "count"]:
+            raise ValueError(f"counts are whole numbers; remove 'types' of {', '.join(wrong)} or merge by sum")
+        return self
+
+    def type_of(self, column: str) -> Literal["int", "float"]:
+        """The declared type of a value column; counts are always whole."""
+        return "int" if self.merge[column] == "count" else self.types.get(column, "float")
+
+
+class CloudSink:
+    """Hands rows to the spool. They become durable with the gateway's next commit, together with the rule's state;
+    the receipt of a message therefore only says that the next commit will hold it."""
+
+    def __init__(self, settings: CloudSettings, context: SinkContext) -> None:
+        self._settings = settings
+        self._context = context
+        self._spool: Spool | None = None
+
+    def open(self) -> None:
+        """Find the process's spool; a process without one (a dry run) cannot use this sink."""
+        spool = self._context.environment.services.get(SPOOL_SERVICE)
+        if spool is None:
+            raise Retry("this process has no spool; run the rule in the daemon")
+        self._spool = spool
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Append every row in order. `Retry` while the spool is full, `Reject` for a row that cannot be merged."""
+        assert self._spool is not None, "send before open"
+        now_ms = self._context.environment.clock.now_ms()
+        for done, message in enumerate(messages):
+            try:
+                records = [partial(row, self._settings, self._context.rule_id, message.at_ms) for row in message.rows]
+                self._spool.append(records, now_ms)
+            except SpoolFull as full:
+                raise Retry(str(full), done=done) from full
+            except SpoolError as error:
+                raise Retry(str(error), done=done) from error
+            except ValueError as error:
+                raise Reject(str(error), done=done) from error
+
+    def close(self) -> None:
+        """The spool belongs to the process and stays open."""
+        self._spool = None
+
+
+def partial(row: Row, settings: CloudSettings, rule: str, at_ms: int) -> Record:
+    """The record of one row. `at_ms` stands for both bounds of a row without window columns (an alert).
+
+    Raises ValueError with the column and the reason when the row does not fit the settings.
+    """
+    start_ms = _instant(row, settings.window_start, at_ms)
+    end_ms = _instant(row, settings.window_end, start_ms)
+    if not start_ms <= end_ms <= start_ms + settings.window:
+        raise ValueError(
+            f"window [{start_ms}, {end_ms}) does not fit the fleet window of {settings.window} ms; "
+            "make 'window' of the cloud action a multiple of the rule's window"
+        )
+    fleet_start_ms = start_ms - start_ms % settings.window
+    body = {
+        "window": settings.window,
+        "window_start": start_ms,
+        "window_end": end_ms,
+        "keys": {name: _key(row, name) for name in settings.keys},
+        "values": [_value(row, name, settings) for name in settings.merge],
+    }
+    return Record(rule, _utc_date(fleet_start_ms), msgspec.json.encode(body))
+
+
+def _utc_date(instant_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(instant_ms // DAY_MS * 86_400, UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"window start {instant_ms} is not an instant in milliseconds since 1970") from None
+
+
+def _instant(row: Row, column: str, default_ms: int) -> int:
+    value = row.get(column)
+    if value is None:
+        return default_ms
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise ValueError(f"column {column!r} must hold milliseconds since 1970, not {value!r}")
+    return value
+
+
+def _key(row: Row, column: str) -> Any:
+    """A key's value in one spelling: whole floats as integers, so that 1 and 1.0 are one group as they are in SQL."""
+    value = row.get(column)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"key column {column!r} holds {value}, which JSON cannot carry")
+        return int(value) if value.is_integer() and int(value) in INT64 else value
+    if isinstance(value, int) and value not in INT64:
+        raise ValueError(f"key column {column!r} holds {value}, which does not fit 64 bits")
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    raise ValueError(f"key column {column!r} must hold text, a number or a boolean, not {type(value).__name__}")
+
+
+def _value(row: Row, column: str, settings: CloudSettings) -> Mapping[str, Any]:
+    merge, kind = settings.merge[column], settings.type_of(column)
+    if isinstance(merge, Average):
+        count = _number(row, merge.count, "int")
+        return {"as": column, "merge": "avg", "type": kind, kind: _number(row, merge.sum, kind), "count": count}
+    return {"as": column, "merge": merge, "type": kind, kind: _number(row, column, kind)}
+
+
+def _number(row: Row, column: str, kind: str) -> int | float | None:
+    """A number of the declared type, so that the cloud's column never meets another one."""
+    value = row.get(column)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"value column {column!r} must hold a number, not {type(value).__name__}")
+    if not math.isfinite(value):
+        raise ValueError(f"value column {column!r} holds {value}, which cannot be merged")
+    if kind == "float":
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"value column {column!r} holds a number beyond the range of a float") from None
+    if value != int(value) or int(value) not in INT64:
+        raise ValueError(
+            f"value column {column!r} holds {value}, declared int; write types: {{{column}: float}} if it is not"
+        )
+    return int(value)
+
+
+register_sink("cloud", CloudSettings, CloudSink)

@@ -1,0 +1,25 @@
+"""What an upload target is: four verbs. A target never overwrites.
+
+To add one, add a file here, and its URL scheme in `targets/__init__.py`; the contract suite of the tests runs on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+
+class Target(Protocol):
+    """Keeps files by name. Names are relative, with `/` between elements. Every verb raises TargetError on failure."""
+
+    def put_if_absent(self, name: str, content: bytes) -> bool:
+        """Store a file whole and durably, or not at all; False if the name is taken, whatever lies there."""
+
+    def get(self, name: str) -> bytes | None:
+        """The content of a file, or None if there is none."""
+
+    def size(self, name: str) -> int | None:
+        """The size of a file in bytes, or None if there is none."""
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """All names below the folder `prefix`, in no particular order."""

@@ -1,0 +1,67 @@
+"""A directory as a target: a mounted share, or the bucket of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cloud_sync.errors import TargetError
+from cloud_sync.files import DiskFiles, Files
+
+TEMPORARY = "_incoming"
+"""Folder of unfinished files. Readers of the bucket skip names that begin with an underscore."""
+
+
+class DirectoryTarget:
+    """Files below `root`. A file appears under its name only when it is whole and on the disk."""
+
+    def __init__(self, root: Path, files: Files | None = None) -> None:
+        self.root = root
+        self._files = files or DiskFiles()
+
+    def put_if_absent(self, name: str, content: bytes) -> bool:
+        """Write aside, fsync, link to the name (which fails if it is taken), fsync the folder."""
+        files, path = self._files, self._path(name)
+        temporary = self.root / TEMPORARY / path.name  # names hold a content hash: a retry replaces its own left-over
+        try:
+            if files.read(path) is not None:
+                files.sync_folder(path.parent)  # a crash may have left the name, not durable yet
+                files.remove(temporary)
+                return False
+            files.make_folder(temporary.parent)
+            files.make_folder(path.parent)
+            files.write(temporary, content)
+            files.sync(temporary)
+            try:
+                files.link(temporary, path)
+                created = True
+            except FileExistsError:
+                created = False
+            files.sync_folder(path.parent)
+            files.remove(temporary)
+        except OSError as error:
+            raise TargetError(f"cannot store {path}: {error.strerror or error}") from error
+        return created
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            return self._files.read(self._path(name))
+        except OSError as error:
+            raise TargetError(f"cannot read {name} in {self.root}: {error.strerror or error}") from error
+
+    def size(self, name: str) -> int | None:
+        try:
+            return self._path(name).stat().st_size
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise TargetError(f"cannot read {name} in {self.root}: {error.strerror or error}") from error
+
+    def names(self, prefix: str) -> Iterator[str]:
+        for path in (self.root / prefix).rglob("*"):
+            if path.is_file():
+                yield path.relative_to(self.root).as_posix()
+
+    def _path(self, name: str) -> Path:
+        assert name and not name.startswith("/") and ".." not in name.split("/"), name
+        return self.root / name

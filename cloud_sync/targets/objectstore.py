@@ -1,0 +1,60 @@
+"""Object stores: S3, Google Cloud Storage, Azure and what else obstore knows, with conditional create."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cloud_sync.errors import BadTarget, TargetError
+
+
+class ObjectStoreTarget:
+    """One bucket (and prefix) behind a URL. Credentials come from the environment, as the vendors' tools read them."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            import obstore
+            import obstore.exceptions
+        except ImportError:
+            raise BadTarget(
+                f"target {url!r} needs obstore; install it with: pip install 'penstock[object-store]'"
+            ) from None
+        self._obstore: Any = obstore
+        self._failures: Any = obstore.exceptions
+        try:
+            self._store: Any = obstore.store.from_url(url)
+        except (ValueError, obstore.exceptions.BaseError) as error:
+            raise BadTarget(f"target {url!r} cannot be used: {error}") from error
+
+    def put_if_absent(self, name: str, content: bytes) -> bool:
+        """A conditional PUT: the store itself refuses a taken name, so two writers cannot both win."""
+        try:
+            self._obstore.put(self._store, name, content, mode="create")
+        except (self._failures.AlreadyExistsError, FileExistsError):
+            return False
+        except (self._failures.BaseError, OSError) as error:
+            raise TargetError(f"cannot store {name}: {error}") from error
+        return True
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            return bytes(self._obstore.get(self._store, name).bytes())
+        except (self._failures.NotFoundError, FileNotFoundError):
+            return None
+        except (self._failures.BaseError, OSError) as error:
+            raise TargetError(f"cannot read {name}: {error}") from error
+
+    def size(self, name: str) -> int | None:
+        try:
+            return int(self._obstore.head(self._store, name)["size"])
+        except (self._failures.NotFoundError, FileNotFoundError):
+            return None
+        except (self._failures.BaseError, OSError) as error:
+            raise TargetError(f"cannot read {name}: {error}") from error
+
+    def names(self, prefix: str) -> Iterator[str]:
+        try:
+            for batch in self._obstore.list(self._store, prefix=prefix):
+                yield from (str(entry["path"]) for entry in batch)
+        except (self._failures.BaseError, OSError) as error:
+            raise TargetError(f"cannot list {prefix}: {error}") from error

@@ -1,0 +1,227 @@
+"""The uploader: rows leave the spool as files that count exactly once in the cloud.
+
+    plan (durable) -> data file -> manifest -> acknowledge (rows deleted, durable)
+
+A crash between any two steps is repaired by doing the same again: the plan fixes the boundaries, the name follows from
+the content, and both uploads are create-if-absent. "Already there" with the same content means done. With another
+content the target is not ours to correct: the rows are set aside, counted, and the others go on.
+
+Time comes in as an argument; `UploadWorker` runs the steps in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import random
+import threading
+from dataclasses import dataclass
+from typing import Protocol
+
+from cloud_sync.errors import SpoolError, TargetError
+from cloud_sync.layout import form_file, manifest, manifest_name
+from cloud_sync.spool import PlannedFile, Spool
+from cloud_sync.targets.base import Target
+from sinks.backoff import Backoff
+
+LOG = logging.getLogger("penstock.uploader")
+
+
+@dataclass(frozen=True, slots=True)
+class UploadSettings:
+    """When a file is closed, and how long to wait after a failure.
+
+    A file holds rows of one rule and one date: at most `rows_max` rows and `bytes_max` bytes before compression. It
+    is formed when so many rows wait, when the oldest has waited `wait_ms`, or when the spool is more than half full.
+    """
+
+    rows_max: int = 20_000
+    bytes_max: int = 8_000_000
+    wait_ms: int = 60_000
+    retry_ms: int = 1_000
+    retry_max_ms: int = 300_000
+
+
+@dataclass(slots=True)
+class UploadStats:
+    """Counters since start. `failures` in a row until now; `last_error` is empty when the last step worked."""
+
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    retries: int = 0
+    conflicts: int = 0
+    failures: int = 0
+    last_error: str = ""
+
+
+class Conflict(Exception):
+    """The target has another content under our name."""
+
+
+class Uploader:
+    """Moves one spool's rows to one target, one file per step. Not thread-safe; the spool is."""
+
+    def __init__(
+        self, spool: Spool, target: Target, settings: UploadSettings | None = None, rng: random.Random | None = None
+    ) -> None:
+        self.stats = UploadStats()
+        self._spool = spool
+        self._target = target
+        self._settings = settings or UploadSettings()
+        self._random = rng or random.Random()
+        self._backoff = Backoff(self._settings.retry_ms, self._settings.retry_max_ms)
+
+    def step(self, now_ms: int, *, force: bool = False) -> int:
+        """Upload at most one file; returns the milliseconds after which to call again (0: there may be more).
+
+        `force` takes the rows that are there without waiting for more. Failures of the target or the disk are counted
+        and lead to a longer wait; they are never raised.
+        """
+        try:
+            formed = self._formed(now_ms, force)
+            if formed is not None:
+                self._upload(*formed)
+        except (TargetError, SpoolError) as error:
+            return self._failed(str(error))
+        if self.stats.failures:
+            LOG.info("upload.recovered", extra={"retries": self.stats.failures})
+        self.stats.failures, self.stats.last_error = 0, ""
+        return 0 if formed is not None else self._idle_ms(now_ms)
+
+    def drain(self, now_ms: int) -> None:
+        """Upload everything that waits. Raises TargetError or SpoolError at the first failure."""
+        while (formed := self._formed(now_ms, force=True)) is not None:
+            self._upload(*formed)
+
+    def _failed(self, reason: str) -> int:
+        if reason != self.stats.last_error:
+            LOG.warning("upload.failed", extra={"error": reason})
+        self.stats.failures += 1
+        self.stats.retries += 1
+        self.stats.last_error = reason
+        return self._backoff.wait_ms(self.stats.failures, self._random)
+
+    def _idle_ms(self, now_ms: int) -> int:
+        oldest = self._spool.oldest()
+        waited_ms = 0 if oldest is None else max(0, now_ms - oldest.created_ms)
+        return max(1, self._settings.wait_ms - waited_ms)
+
+    # --- what to upload ------------------------------------------------------------------------------------------
+
+    def _formed(self, now_ms: int, force: bool) -> tuple[PlannedFile, bytes | None] | None:
+        """The file to upload now, planned durably, with its content (None if the target has it already)."""
+        if (planned := self._spool.planned()) is not None:
+            return self._formed_again(planned) or self._formed(now_ms, force)
+        oldest = self._spool.oldest()
+        if oldest is None or not (force or self._is_due(oldest.created_ms, now_ms)):
+            return None
+        settings = self._settings
+        rows = self._spool.take(oldest.rule, oldest.date, settings.rows_max, settings.bytes_max)
+        if not rows:  # all were damaged and are set aside now
+            return self._formed(now_ms, force)
+        planned, content = form_file(rows, self._spool.gateway, self._spool.spool_id)
+        self._spool.plan(planned)
+        return planned, content
+
+    def _is_due(self, created_ms: int, now_ms: int) -> bool:
+        waited = now_ms - created_ms >= self._settings.wait_ms
+        return waited or self._spool.waiting_rows >= self._settings.rows_max or self._spool.is_pressed
+
+    def _formed_again(self, planned: PlannedFile) -> tuple[PlannedFile, bytes | None] | None:
+        """The content of a file planned before a crash or a failure; None when no row of it is left."""
+        rows = self._spool.take(planned.rule, planned.date, 2**31, 2**62, planned.last_seq)
+        if rows:
+            again, content = form_file(rows, self._spool.gateway, self._spool.spool_id)
+            if again == planned:
+                return planned, content
+        # A row was damaged since, or another compressor is in use now. What was uploaded under the old name counts.
+        if _has(self._target, planned):
+            return planned, None
+        if not rows:
+            self._spool.cancel(planned)
+            return None
+        self._spool.plan(again, instead_of=planned)
+        return again, content
+
+    # --- uploading -----------------------------------------------------------------------------------------------
+
+    def _upload(self, planned: PlannedFile, content: bytes | None) -> None:
+        spool = self._spool
+        try:
+            if content is not None:
+                self._put(planned.name, content)
+            self._put(manifest_name(planned.name), manifest(planned, spool.gateway, spool.spool_id))
+        except Conflict as conflict:
+            LOG.error("upload.conflict", extra={"file": planned.name, "rule": planned.rule})
+            self.stats.conflicts += 1
+            spool.quarantine(planned, str(conflict))
+            return
+        spool.acknowledge(planned)
+        self.stats.files += 1
+        self.stats.rows += planned.rows
+        self.stats.bytes += planned.bytes
+
+    def _put(self, name: str, content: bytes) -> None:
+        if not self._target.put_if_absent(name, content) and self._target.get(name) != content:
+            raise Conflict(f"the target holds another content under {name}")
+
+
+def _has(target: Target, planned: PlannedFile) -> bool:
+    """Whether exactly the planned bytes arrived."""
+    content = target.get(planned.name)
+    return content is not None and hashlib.sha256(content).hexdigest() == planned.sha256
+
+
+class Clock(Protocol):
+    """What the worker asks about time; the daemon's clock fits."""
+
+    def now_ms(self) -> int: ...
+
+    def is_sane(self) -> bool:
+        """Whether the wall clock has been set. Uploads wait for it, because files are made by age."""
+
+    def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None: ...
+
+
+CLOCK_CHECK_MS = 1_000
+"""How often a worker looks whether the clock has been set."""
+
+
+class UploadWorker:
+    """Runs an uploader in a thread until it is closed."""
+
+    def __init__(self, uploader: Uploader, clock: Clock) -> None:
+        self._uploader = uploader
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._closing = False
+        self._woken = False
+        self._thread = threading.Thread(target=self._run, name="uploader", daemon=True)
+
+    def start(self) -> None:
+        """Begin to upload."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look at the spool now, without waiting for the next turn."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def close(self, timeout_s: float) -> bool:
+        """Stop after the file in hand; False if it did not end in time (the thread dies with the process then)."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._closing:
+            sane = self._clock.is_sane()
+            wait_ms = self._uploader.step(self._clock.now_ms()) if sane else CLOCK_CHECK_MS
+            with self._changed:
+                if wait_ms and not (self._closing or self._woken):
+                    self._clock.wait(self._changed, wait_ms)
+                self._woken = False
