@@ -1,0 +1,67 @@
+"""What a source gives and takes: batches out, acknowledgements in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+Message = tuple[str, bytes, int | None, int]
+"""(topic, payload, token, flags). A light tuple, because there is one for every event.
+
+token   give it to `acknowledge` when what the message caused is durable; None: nothing to acknowledge (QoS 0)
+flags   RETAINED | DUPLICATE | the quality of service, see `qos_of`
+"""
+
+BadMessage = tuple[str, bytes, int | None, str]
+"""(topic with escapes for what is no text, payload, token, reason): what cannot be handed on as a `Message`."""
+
+RETAINED = 0x01
+"""The broker had kept the message; it was not sent just now."""
+
+DUPLICATE = 0x08
+"""The broker has sent the message before, on this connection or an earlier one, and got no acknowledgement."""
+
+
+class ConnectionLost(Exception):
+    """The connection is of no more use; the text says why."""
+
+
+OnBatch = Callable[[list[Message]], None]
+OnBad = Callable[[list[BadMessage]], None]
+
+
+def qos_of(flags: int) -> int:
+    """Quality of service of a message, 0 to 2.
+
+    >>> qos_of(0x0A), qos_of(RETAINED)
+    (1, 0)
+    """
+    return flags >> 1 & 3
+
+
+def message_id(token: int | None) -> int:
+    """The packet id behind a token, for `meta(messageid)`; 0 when there is none."""
+    return 0 if token is None else token & 0xFFFF
+
+
+class Source(Protocol):
+    """A source runs in a thread of its own. All methods may be called from any thread."""
+
+    def start(self, on_batch: OnBatch, on_bad: OnBad | None = None) -> None:
+        """Begin. `on_batch` gets what one wake-up brought, in order, on the source's thread, and must be quick."""
+
+    def acknowledge(self, tokens: Iterable[int]) -> None:
+        """Tell the sender that these messages are safe. Tokens of an earlier connection are ignored."""
+
+    def pause(self) -> None:
+        """Read no more until `resume`; the connection stays alive."""
+
+    def resume(self) -> None:
+        """Read again."""
+
+    def stop(self, timeout_ms: int) -> bool:
+        """Send what is waiting, disconnect and end the thread; whether it ended in time."""
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters and gauges by name."""

@@ -1,0 +1,263 @@
+"""Brokers for tests: mosquitto on a free port, started, stopped and restarted as a test wants; amqtt where there is none.
+
+`PENSTOCK_REQUIRE_BROKER=1` makes a missing mosquitto a failure; without it such tests are skipped and say why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+START_S = 10.0
+
+
+def free_port() -> int:
+    """A TCP port of the loopback interface that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(condition: Callable[[], object], timeout_s: float = 10.0, what: str = "condition") -> None:
+    """Poll until `condition()` is true; fails the test at the deadline."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"{what} did not come true within {timeout_s} s")
+        time.sleep(0.005)
+
+
+def listens(port: int) -> bool:
+    """Whether somebody accepts connections on the port."""
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def mosquitto_path() -> str | None:
+    """The mosquitto program, also where the superuser's folders are not on the path."""
+    return shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+
+
+def require_mosquitto() -> str:
+    """The mosquitto program; skips the test without it, or fails where a broker is required."""
+    found = mosquitto_path()
+    if found is None:
+        reason = "mosquitto is not installed"
+        if os.environ.get("PENSTOCK_REQUIRE_BROKER") == "1":
+            pytest.fail(f"{reason}, but PENSTOCK_REQUIRE_BROKER=1 makes these tests mandatory")
+        pytest.skip(f"{reason}; set PENSTOCK_REQUIRE_BROKER=1 to make that a failure")
+    return found
+
+
+@dataclass
+class Mosquitto:
+    """A mosquitto of its own: its data, settings and log lie in `folder`.
+
+    persistence   keep sessions and queued messages over `restart`
+    lines         further lines of the configuration file
+    """
+
+    folder: Path
+    persistence: bool = False
+    lines: tuple[str, ...] = ()
+    anonymous: bool = True
+    port: int = field(default_factory=free_port)
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    def start(self) -> Mosquitto:
+        """Start, and wait until it accepts connections."""
+        program = require_mosquitto()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        settings = [
+            f"listener {self.port} 127.0.0.1",
+            f"allow_anonymous {str(self.anonymous).lower()}",
+            f"persistence {str(self.persistence).lower()}",
+            f"persistence_location {self.folder}/",
+            "max_queued_messages 0",
+            "max_inflight_messages 0",
+            "log_dest stderr",
+            *(["user root"] if os.geteuid() == 0 else []),
+            *self.lines,
+        ]
+        path = self.folder / "mosquitto.conf"
+        path.write_text("\n".join(settings) + "\n")
+        with (self.folder / "mosquitto.log").open("ab") as log:
+            self._process = subprocess.Popen([program, "-c", str(path)], stderr=log, stdout=log)
+        wait_for(lambda: self._ended() or listens(self.port), START_S, "start of mosquitto")
+        if self._ended():
+            pytest.fail(f"mosquitto did not start: {(self.folder / 'mosquitto.log').read_text()[-2000:]}")
+        return self
+
+    def stop(self) -> None:
+        """Stop in good order: with persistence everything is stored."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(10)
+            self._process = None
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
+
+    def restart(self) -> None:
+        """Stop, and start again on the same port."""
+        self.stop()
+        self.start()
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process, such as SIGSTOP for a broker that hangs."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def _ended(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
+
+@contextmanager
+def mosquitto(folder: Path, **settings: Any) -> Iterator[Mosquitto]:
+    """A running mosquitto that ends with the block; settings as in `Mosquitto`."""
+    broker = Mosquitto(folder, **settings)
+    try:
+        yield broker.start()
+    finally:
+        broker.stop()
+
+
+def password_lines(folder: Path, user: str, password: str) -> tuple[str, ...]:
+    """Settings that let this user in; to be used with `anonymous=False`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "passwords"
+    program = shutil.which("mosquitto_passwd")
+    if program is None:
+        pytest.skip("mosquitto_passwd is not installed")
+    subprocess.run([program, "-c", "-b", str(path), user, password], check=True, capture_output=True)
+    return (f"password_file {path}",)
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """An authority of our own, and what it signed: the broker as 127.0.0.1 and localhost, and one client."""
+
+    authority: Path
+    server: Path
+    server_key: Path
+    client: Path
+    client_key: Path
+
+    def lines(self, client_required: bool = False) -> tuple[str, ...]:
+        """Settings that make mosquitto's listener speak TLS."""
+        return (
+            f"cafile {self.authority}",
+            f"certfile {self.server}",
+            f"keyfile {self.server_key}",
+            f"require_certificate {str(client_required).lower()}",
+        )
+
+
+def make_certificates(folder: Path) -> Certificates:
+    """Make certificates with the openssl program; valid for a day."""
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("the openssl program is not installed")
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run([program, *arguments], cwd=folder, check=True, capture_output=True)
+
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "1", "-subj", "/CN=penstock test",
+            "-addext", "keyUsage=critical,keyCertSign,cRLSign")  # fmt: skip
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+    for name in ("server", "client"):
+        openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+                "-out", f"{name}.pem", "-days", "1", "-extfile", "names")  # fmt: skip
+    return Certificates(
+        folder / "ca.pem", folder / "server.pem", folder / "server.key", folder / "client.pem", folder / "client.key"
+    )
+
+
+class Amqtt:
+    """The embedded broker, MQTT 3.1.1 only, in a thread of this process: needs nothing but a Python package."""
+
+    def __init__(self, port: int | None = None) -> None:
+        self.port = port or free_port()
+        self._loop = asyncio.new_event_loop()
+        self._broker: Any = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    def start(self) -> Amqtt:
+        """Start, and wait until it accepts connections."""
+        from amqtt.broker import Broker
+
+        for name in ("amqtt", "transitions"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        settings = {
+            "listeners": {"default": {"type": "tcp", "bind": f"127.0.0.1:{self.port}"}},
+            "plugins": {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
+        }
+
+        async def begin() -> None:
+            self._broker = Broker(settings)
+            await self._broker.start()
+
+        self._thread = threading.Thread(target=self._loop.run_forever, name="amqtt", daemon=True)
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(begin(), self._loop).result(START_S)
+        return self
+
+    def stop(self) -> None:
+        """Stop the broker and its thread."""
+        if self._thread is None:
+            return
+        with suppress(Exception):  # it complains about connections that ended with it
+            asyncio.run_coroutine_threadsafe(self._broker.shutdown(), self._loop).result(START_S)
+        asyncio.run_coroutine_threadsafe(cancel_others(), self._loop).result(START_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(START_S)
+        self._loop.close()
+        self._thread = None
+
+
+async def cancel_others() -> None:
+    """End every task that is still there, so that the loop can be closed in silence."""
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+@contextmanager
+def amqtt() -> Iterator[Amqtt]:
+    """A running embedded broker that ends with the block; skips the test where the package is missing."""
+    pytest.importorskip("amqtt")
+    broker = Amqtt()
+    try:
+        yield broker.start()
+    finally:
+        broker.stop()
