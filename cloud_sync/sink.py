@@ -187,7 +187,7 @@ def _number(row: Row, column: str, kind: str) -> int | float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"value column {column!r} must hold a number, not {type(value).__name__}")
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"value column {column!r} holds {value}, which cannot be merged")
     if kind == "float":
         try:

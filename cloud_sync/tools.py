@@ -74,18 +74,18 @@ def ls(path: Path) -> list[Group]:
 
 def verify(path: Path) -> Verdict:
     """Check the structure of the file and every checksum, without changing anything."""
-    with closing(connect_read_only(path)) as db, translated(path):
-        messages = [text for (text,) in db.execute("PRAGMA integrity_check(20)")]
-        structure = () if messages == ["ok"] else tuple(messages)
+    structure: list[str] = []
+    with closing(connect_read_only(path)) as db:
+        structure += [text for (text,) in _readable(db, "PRAGMA integrity_check(20)", structure) if text != "ok"]
         rows, damaged = 0, []
-        for found in db.execute(f"SELECT {ROW_COLUMNS} FROM rows ORDER BY seq"):
+        for found in _readable(db, f"SELECT {ROW_COLUMNS} FROM rows ORDER BY seq", structure):
             rows += 1
-            if not SpooledRow(*found).is_intact:
+            if not _is_intact(found):
                 damaged.append(found[0])
-        state = db.execute("SELECT key, body, checksum FROM state")
+        state = _readable(db, "SELECT key, body, checksum FROM state", structure)
         wrong = tuple(key for key, body, check in state if zlib.crc32(body, zlib.crc32(key.encode())) != check)
-        aside = tuple(db.execute("SELECT seq, reason FROM set_aside ORDER BY seq").fetchall())
-    return Verdict(rows, tuple(damaged), wrong, aside, structure)
+        aside = tuple((seq, reason) for seq, reason in _readable(db, "SELECT seq, reason FROM set_aside", structure))
+    return Verdict(rows, tuple(damaged), wrong, aside, tuple(structure))
 
 
 def export(path: Path, out: IO[bytes], *, rule: str | None = None, set_aside: bool = False) -> int:
@@ -158,7 +158,7 @@ def _salvage(
     with transaction(whole, path):
         for key, value in _readable(damaged, "SELECT key, value FROM meta", lost):
             whole.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
-        for found in _readable(damaged, f"SELECT {ROW_COLUMNS} FROM rows NOT INDEXED ORDER BY seq", lost):
+        for found in _rows_from_both_ends(damaged, lost):
             intact = _is_intact(found)
             table, extra = ("rows", ()) if intact else ("set_aside", ("checksum does not fit",))
             marks = ", ".join("?" * (6 + len(extra)))
@@ -191,12 +191,26 @@ def _is_intact(found: tuple[Any, ...]) -> bool:
         return False
 
 
-def _readable(damaged: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
+def _rows_from_both_ends(damaged: sqlite3.Connection, lost: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Every row before the first page that cannot be read, then every row behind the last such page."""
+    query, found_before, seq = f"SELECT {ROW_COLUMNS} FROM rows NOT INDEXED ORDER BY seq", len(lost), 0
+    for found in _readable(damaged, query, lost):
+        seq = found[0]
+        yield found
+    if len(lost) > found_before:
+        for found in _readable(damaged, query + " DESC", []):
+            if found[0] <= seq:
+                return
+            yield found
+
+
+def _readable(db: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
     """The rows of a query up to the first page that cannot be read; what stopped it goes to `lost`."""
     try:
-        yield from damaged.execute(query)
+        yield from db.execute(query)
     except sqlite3.Error as error:
-        lost.append(f"{query.partition(' FROM ')[2].split()[0]}: {error}")
+        table = query.partition(" FROM ")[2].split()
+        lost.append(f"{table[0] if table else query}: {error}")
 
 
 def _database_files(path: Path) -> list[Path]:

@@ -1,0 +1,162 @@
+"""The cloud sink: which rows become partial aggregates, in which form, and which are refused and why."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+import cloud_sync.sink  # noqa: F401  registers the sink
+from cloud_sync.sink import CloudSettings, partial
+from cloud_sync.spool import Spool, SpoolSettings
+from edge.clock import SimulatedClock
+from sinks import Environment, MemoryBus, build_action
+from sql.runtime.emission import Emission
+from tests.unit.cloud_sync.support import NOW_MS
+
+ACTION: dict[str, Any] = {
+    "keys": ["dev"],
+    "merge": {"n": "count", "temp_sum": "sum", "temp_max": "max", "avg_temp": {"sum": "temp_sum", "count": "n"}},
+    "types": {"temp_max": "int"},
+    "window": "1m",
+}
+ROW: dict[str, Any] = {
+    "dev": "a", "n": 2, "temp_sum": 41, "temp_max": 21, "window_start": NOW_MS, "window_end": NOW_MS + 10_000,
+}  # fmt: skip
+
+
+def settings(**changes: Any) -> CloudSettings:
+    return CloudSettings.model_validate(ACTION | changes)
+
+
+def body(row: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(partial(row, settings(**changes), "hot", NOW_MS).body)
+    return found
+
+
+def test_a_row_becomes_a_typed_partial_aggregate() -> None:
+    record = partial(ROW, settings(), "hot", 0)
+    assert (record.rule, record.date) == ("hot", "2025-11-21")
+    assert json.loads(record.body) == {
+        "window": 60_000,
+        "window_start": NOW_MS,
+        "window_end": NOW_MS + 10_000,
+        "keys": {"dev": "a"},
+        "values": [
+            {"as": "n", "merge": "count", "type": "int", "int": 2},
+            {"as": "temp_sum", "merge": "sum", "type": "float", "float": 41.0},
+            {"as": "temp_max", "merge": "max", "type": "int", "int": 21},
+            {"as": "avg_temp", "merge": "avg", "type": "float", "float": 41.0, "count": 2},
+        ],
+    }
+
+
+def test_a_row_is_filed_under_the_day_of_its_fleet_window() -> None:
+    late = ROW | {"window_start": NOW_MS + 86_399_000, "window_end": NOW_MS + 86_400_000}
+    assert partial(late, settings(), "hot", 0).date == "2025-11-21"
+    assert partial(late, settings(window=2 * 86_400_000), "hot", 0).date == "2025-11-20", "two-day windows from the epoch"
+
+
+def test_an_alert_without_a_window_happens_at_its_instant() -> None:
+    found = body({"dev": "a"}, merge={}, types={})
+    assert (found["window_start"], found["window_end"], found["values"]) == (NOW_MS, NOW_MS, [])
+
+
+def test_absent_columns_are_null() -> None:
+    found = body({"window_start": NOW_MS, "window_end": NOW_MS + 10_000})
+    assert found["keys"] == {"dev": None}
+    assert found["values"][1] == {"as": "temp_sum", "merge": "sum", "type": "float", "float": None}
+
+
+@pytest.mark.parametrize(("value", "written"), [(1.0, 1), (1, 1), ("1", "1"), (-0.0, 0), (1.5, 1.5), (True, True)])
+def test_equal_keys_have_one_spelling(value: Any, written: Any) -> None:
+    found = body(ROW | {"dev": value})["keys"]["dev"]
+    assert found == written and type(found) is type(written)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"n": 2.5}, "'n' holds 2.5, declared int"),
+        ({"n": 2**63}, "'n' holds 9223372036854775808"),
+        ({"temp_sum": "hot"}, "'temp_sum' must hold a number, not str"),
+        ({"temp_sum": float("nan")}, "'temp_sum' holds nan"),
+        ({"temp_sum": 10**400}, "beyond the range"),
+        ({"temp_max": True}, "must hold a number, not bool"),
+        ({"dev": [1]}, "'dev' must hold text, a number or a boolean"),
+        ({"dev": float("inf")}, "'dev' holds inf"),
+        ({"dev": 2**64}, "does not fit 64 bits"),
+        ({"window_end": NOW_MS + 60_001}, "does not fit the fleet window of 60000 ms"),
+        ({"window_end": NOW_MS - 1}, "does not fit the fleet window"),
+        ({"window_start": "yesterday"}, "'window_start' must hold milliseconds"),
+        ({"window_start": 2**52, "window_end": 2**52}, "is not an instant"),
+    ],
+)
+def test_a_row_that_cannot_merge_is_refused(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        partial(ROW | change, settings(), "hot", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"keys": ["n"]}, "in both 'keys' and 'merge': n"),
+        ({"keys": ["dev", "dev"]}, "names a column twice"),
+        ({"types": {"x": "int"}}, "'types' names columns that 'merge' does not: x"),
+        ({"types": {"n": "float"}}, "counts are whole numbers"),
+        ({"merge": {"n": "median"}}, "merge"),
+        ({"window": 0}, "window"),
+        ({"format": "json"}, "no effect"),
+    ],
+)
+def test_wrong_settings_are_refused(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValidationError, match=reason):
+        settings(**change)
+
+
+class Letters:
+    """Keeps dead letters in memory."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def write(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
+        self.reasons.append(reason)
+
+    def sync(self) -> None:
+        """Memory needs none."""
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    with closing(Spool(tmp_path / "spool.db", "gw1", SpoolSettings(bytes_max=2000))) as opened:
+        yield opened
+
+
+def test_through_the_delivery_layer_bad_rows_alone_become_dead_letters(spool: Spool, tmp_path: Path) -> None:
+    done: list[tuple[Any, str]] = []
+    letters = Letters()
+    clock = RealWaits(NOW_MS)
+    environment = Environment(
+        clock, random.Random(1), tmp_path, letters, MemoryBus(), lambda *end: done.append(end), {"spool": spool}
+    )
+    action = build_action("cloud", ACTION, rule_id="hot", environment=environment)
+    rows = [ROW, ROW | {"n": "many"}, ROW | {"dev": "b"}]
+    assert action.submit(Emission("hot", NOW_MS, "rows", rows, [], None), "token")
+    assert action.close(clock.monotonic_ms() + 5000) == 0
+    assert done == [("token", "rejected")] and letters.reasons == ["value column 'n' must hold a number, not str"]
+    assert spool.stats().rows == 0, "durable only with the gateway's commit"
+    assert spool.commit(NOW_MS, {"rule/hot": b"state"}) == 2
+
+
+class RealWaits(SimulatedClock):
+    """A standing clock whose waits really wait, for a worker thread."""
+
+    def wait(self, condition: Any, timeout_ms: int | None) -> None:
+        condition.wait(0.05 if timeout_ms is not None else None)

@@ -1,0 +1,163 @@
+"""The contract of all targets, and the directory under power cuts after each file operation."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cloud_sync.errors import BadTarget, TargetError
+from cloud_sync.targets import DirectoryTarget, Target, open_target
+from tests.unit.cloud_sync.support import MemoryTarget
+
+MAKERS: dict[str, Callable[[Path], Target]] = {
+    "directory": lambda path: open_target(str(path / "bucket")),
+    "file-url": lambda path: open_target((path / "bucket with space").as_uri()),
+    "objectstore": lambda path: open_target("memory:///"),
+    "fake": lambda path: MemoryTarget(),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Target:
+    if request.param == "objectstore":
+        pytest.importorskip("obstore")
+    return MAKERS[request.param](tmp_path)
+
+
+def test_a_name_is_given_once(target: Target) -> None:
+    assert target.put_if_absent("v1/a/x.gz", b"first")
+    assert not target.put_if_absent("v1/a/x.gz", b"first")
+    assert not target.put_if_absent("v1/a/x.gz", b"second")
+    assert target.get("v1/a/x.gz") == b"first" and target.size("v1/a/x.gz") == 5
+
+
+def test_what_is_not_there(target: Target) -> None:
+    assert target.get("v1/none") is None and target.size("v1/none") is None
+    assert list(target.names("v1")) == []
+
+
+def test_names_below_a_folder(target: Target) -> None:
+    for name in ("v1/a/1", "v1/b/2", "v1-manifests/a/1"):
+        target.put_if_absent(name, b"")
+    assert sorted(target.names("v1")) == ["v1/a/1", "v1/b/2"]
+
+
+@pytest.mark.parametrize("url", ["ftp://host/x", "s4://bucket", "file://"])
+def test_an_unusable_url_is_told_at_once(url: str) -> None:
+    with pytest.raises(BadTarget, match="target"):
+        open_target(url)
+
+
+def test_a_directory_that_cannot_be_written_is_a_target_error(tmp_path: Path) -> None:
+    (tmp_path / "bucket").write_text("a file is in the way", encoding="utf-8")
+    with pytest.raises(TargetError, match="cannot store"):
+        open_target(str(tmp_path / "bucket")).put_if_absent("v1/x", b"")
+
+
+# --- power cuts ------------------------------------------------------------------------------------------------------
+
+
+class PowerCut(BaseException):
+    """The power goes off."""
+
+
+class RiggedDisk:
+    """A disk in memory that loses power before its n-th operation.
+
+    Every file has what was written and what was synced; every name is durable once its folder was synced.
+    """
+
+    def __init__(self, operations_left: int) -> None:
+        self.left = operations_left
+        self.names: dict[Path, int] = {}
+        self.durable_names: dict[Path, int] = {}
+        self.written: dict[int, bytes] = {}
+        self.synced: dict[int, bytes] = {}
+
+    def _operation(self) -> None:
+        if self.left == 0:
+            raise PowerCut
+        self.left -= 1
+
+    def make_folder(self, path: Path) -> None:
+        self._operation()
+
+    def write(self, path: Path, data: bytes) -> None:
+        self._operation()
+        number = self.names.setdefault(path, len(self.written))
+        self.written[number] = data
+
+    def sync(self, path: Path) -> None:
+        self._operation()
+        self.synced[self.names[path]] = self.written[self.names[path]]
+
+    def link(self, source: Path, path: Path) -> None:
+        self._operation()
+        if path in self.names:
+            raise FileExistsError(path)
+        self.names[path] = self.names[source]
+
+    def remove(self, path: Path) -> None:
+        self._operation()
+        self.names.pop(path, None)
+
+    def sync_folder(self, path: Path) -> None:
+        self._operation()
+        for name in {*self.names, *self.durable_names}:
+            if name.parent == path:
+                if name in self.names:
+                    self.durable_names[name] = self.names[name]
+                else:
+                    del self.durable_names[name]
+
+    def read(self, path: Path) -> bytes | None:
+        return self.written[self.names[path]] if path in self.names else None
+
+    def after_power_cut(self, lucky: bool) -> RiggedDisk:
+        """The disk at the next start: with luck everything got there, without it only what was synced."""
+        disk = RiggedDisk(10**9)
+        names = self.names if lucky else self.durable_names
+        for name, number in names.items():
+            content = self.written[number]
+            disk.written[number] = content if lucky else self.synced.get(number, content[: len(content) // 2])
+        disk.names, disk.durable_names, disk.synced = dict(names), dict(names), dict(disk.written)
+        return disk
+
+
+@pytest.mark.parametrize("lucky", [False, True])
+def test_a_power_cut_after_any_operation_leaves_whole_files_only(lucky: bool) -> None:
+    contents = {f"v1/{text}": text.encode() * 10 for text in ("one", "two")}
+    for operations in range(100):
+        disk = RiggedDisk(operations)
+        target = DirectoryTarget(Path("/bucket"), disk)
+        stored: list[str] = []
+        try:
+            for name, content in contents.items():
+                assert target.put_if_absent(name, content)
+                stored.append(name)
+        except PowerCut:
+            pass
+        disk = disk.after_power_cut(lucky)
+        again = DirectoryTarget(Path("/bucket"), disk)
+        for name, content in contents.items():
+            found = again.get(name)
+            assert found in (None, content), f"torn file after {operations} operations"
+            assert found == content or name not in stored, f"lost file after {operations} operations"
+            again.put_if_absent(name, content)
+        final = DirectoryTarget(Path("/bucket"), disk.after_power_cut(lucky=False))
+        assert {name: final.get(name) for name in contents} == contents
+        if len(stored) == len(contents):
+            assert operations > 10
+            return
+    pytest.fail("two files never ended")
+
+
+def test_a_real_directory_holds_what_was_put(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 1000
+    open_target(str(tmp_path)).put_if_absent("v1/gw=a/x.gz", content)
+    found = (tmp_path / "v1/gw=a/x.gz").read_bytes()
+    assert hashlib.sha256(found).digest() == hashlib.sha256(content).digest()
+    assert list((tmp_path / "_incoming").iterdir()) == []

@@ -1,0 +1,211 @@
+"""The uploader: deterministic files, exactly once, whatever happens between two steps."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud_sync.layout import form_file, manifest_name
+from cloud_sync.spool import Spool, SpoolSettings
+from cloud_sync.uploader import Uploader, UploadSettings
+from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget, flip_body, record, records
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    opened = Spool(tmp_path / "spool.db", "gw1")
+    yield opened
+    opened.close()
+
+
+def fill(spool: Spool, count: int, **fields: Any) -> None:
+    spool.append(records(count, **fields), NOW_MS)
+    spool.commit(NOW_MS)
+
+
+def arrived(target: MemoryTarget) -> list[int]:
+    """The numbers of all records in files that have a manifest, checked against it."""
+    found: list[int] = []
+    for name in target.names("v1"):
+        if (manifest := target.files.get(manifest_name(name))) is None:
+            continue
+        listed, content = json.loads(manifest), target.files[name]
+        lines = gzip.decompress(content).splitlines()
+        assert listed["name"] == name and listed["sha256"] == hashlib.sha256(content).hexdigest()
+        assert (listed["bytes"], listed["rows"]) == (len(content), len(lines))
+        assert [json.loads(lines[0])["seq"], json.loads(lines[-1])["seq"]] == [listed["first_seq"], listed["last_seq"]]
+        found += [json.loads(line)["n"] for line in lines]
+    return sorted(found)
+
+
+def test_files_hold_one_rule_and_date_within_the_bounds(spool: Spool) -> None:
+    fill(spool, 5)
+    fill(spool, 2, start=6, rule="cold/pump 7")
+    fill(spool, 1, start=8, date="2025-11-22")
+    target = MemoryTarget()
+    Uploader(spool, target, UploadSettings(rows_max=3)).drain(NOW_MS)
+    folders = sorted(name.rpartition("-")[0] for name in target.names("v1"))
+    assert folders == [
+        "v1/gw=gw1/rule=cold~2fpump~207/date=2025-11-21/6-7",
+        "v1/gw=gw1/rule=hot/date=2025-11-21/1-3",
+        "v1/gw=gw1/rule=hot/date=2025-11-21/4-5",
+        "v1/gw=gw1/rule=hot/date=2025-11-22/8-8",
+    ]
+    assert arrived(target) == [1, 2, 3, 4, 5, 6, 7, 8]
+    stats = spool.stats()
+    assert (stats.rows, stats.bytes, stats.counters["uploaded"]) == (0, 0, 8)
+
+
+def test_equal_rows_make_equal_bytes(spool: Spool) -> None:
+    fill(spool, 3)
+    rows = spool.take("hot", DATE, 10, 10**6)
+    assert form_file(rows, "gw1", "a1") == form_file(rows, "gw1", "a1")
+    first = json.loads(gzip.decompress(form_file(rows, "gw1", "a1")[1]).splitlines()[0])
+    assert first == {"gateway": "gw1", "spool": "a1", "rule": "hot", "seq": 1, "n": 1, "pad": ""}
+
+
+def test_a_file_is_formed_by_age_by_number_or_under_pressure(spool: Spool, tmp_path: Path) -> None:
+    uploader = Uploader(spool, MemoryTarget(), UploadSettings(rows_max=4, wait_ms=1000))
+    fill(spool, 1)
+    assert uploader.step(NOW_MS + 400) == 600 and uploader.stats.files == 0
+    assert uploader.step(NOW_MS + 1000) == 0 and uploader.stats.files == 1
+    fill(spool, 3)
+    uploader.step(NOW_MS)
+    assert uploader.stats.files == 1
+    fill(spool, 1)
+    uploader.step(NOW_MS)
+    assert (uploader.stats.files, uploader.stats.rows) == (2, 5)
+    with closing(Spool(tmp_path / "small.db", "gw1", SpoolSettings(bytes_max=1000))) as small:
+        small.append([record(1, size=500)], NOW_MS)
+        small.commit(NOW_MS)
+        pressed = Uploader(small, MemoryTarget())
+        pressed.step(NOW_MS)
+        assert pressed.stats.files == 1
+
+
+def test_a_target_that_is_down_is_tried_again_ever_later(spool: Spool) -> None:
+    fill(spool, 3)
+    target = MemoryTarget()
+    target.is_down = True
+    uploader = Uploader(spool, target, UploadSettings(wait_ms=0, retry_ms=1000, retry_max_ms=4000), random.Random(1))
+    waits = [uploader.step(NOW_MS) for _ in range(5)]
+    for wait, step in zip(waits, (1000, 2000, 4000, 4000, 4000), strict=True):
+        assert step / 2 <= wait <= step
+    assert uploader.stats.last_error == "the target is down" and uploader.stats.retries == 5
+    target.is_down = False
+    assert uploader.step(NOW_MS) == 0
+    assert arrived(target) == [1, 2, 3] and uploader.stats.last_error == ""
+
+
+def test_another_content_under_our_name_is_never_overwritten(spool: Spool) -> None:
+    fill(spool, 2)
+    planned, _ = form_file(spool.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)
+    target = MemoryTarget()
+    target.files[planned.name] = b"theirs"
+    uploader = Uploader(spool, target)
+    uploader.drain(NOW_MS)
+    assert target.files == {planned.name: b"theirs"}
+    stats = spool.stats()
+    assert (uploader.stats.conflicts, stats.counters["conflicts"], stats.set_aside) == (1, 1, 2)
+    fill(spool, 1, start=3)
+    uploader.drain(NOW_MS)
+    assert arrived(target) == [3], "the others go on"
+    del target.files[planned.name]
+    assert spool.restore_set_aside() == 2
+    uploader.drain(NOW_MS)
+    assert arrived(target) == [1, 2, 3]
+
+
+def test_a_row_damaged_after_planning_is_left_out(spool: Spool) -> None:
+    fill(spool, 3)
+    spool.plan(form_file(spool.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)[0])
+    flip_body(spool.path, 2)
+    target = MemoryTarget()
+    Uploader(spool, target).drain(NOW_MS)
+    assert arrived(target) == [1, 3] and spool.stats().set_aside == 1
+
+
+def test_a_row_damaged_after_its_upload_is_not_missed(spool: Spool) -> None:
+    fill(spool, 3)
+    planned, content = form_file(spool.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)
+    spool.plan(planned)
+    target = MemoryTarget()
+    target.files[planned.name] = content
+    flip_body(spool.path, 2)
+    Uploader(spool, target).drain(NOW_MS)
+    assert arrived(target) == [1, 2, 3] and len(list(target.names("v1"))) == 1
+
+
+def test_a_plan_without_intact_rows_is_dropped(spool: Spool) -> None:
+    fill(spool, 1)
+    spool.plan(form_file(spool.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)[0])
+    flip_body(spool.path, 1)
+    target = MemoryTarget()
+    Uploader(spool, target).drain(NOW_MS)
+    assert target.files == {} and spool.planned() is None
+
+
+class Crash(BaseException):
+    """The power goes off."""
+
+
+class Crashing:
+    """Passes calls on and pulls the plug before or after the n-th call of a step."""
+
+    def __init__(self, inner: object, steps: frozenset[str], fuse: list[int], after: bool) -> None:
+        self._inner, self._steps, self._fuse, self._after = inner, steps, fuse, after
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._inner, name)
+        if name not in self._steps:
+            return value
+
+        def step(*arguments: Any, **named: Any) -> Any:
+            self._fuse[0] -= 1
+            if self._fuse[0] == 0 and not self._after:
+                raise Crash
+            result = value(*arguments, **named)
+            if self._fuse[0] == 0:
+                raise Crash
+            return result
+
+        return step
+
+
+STEPS = frozenset({"plan", "put_if_absent", "get", "acknowledge", "take", "planned", "oldest"})
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_crash_between_any_two_steps_loses_and_doubles_nothing(tmp_path: Path, after: bool) -> None:
+    for number in range(1, 100):
+        path = tmp_path / f"{after}-{number}.db"
+        target, fuse = MemoryTarget(), [number]
+        crashed = False
+        with closing(Spool(path, "gw1")) as spool:
+            fill(spool, 5)
+            fill(spool, 2, start=6, rule="cold")
+            uploader = Uploader(
+                Crashing(spool, STEPS, fuse, after),  # type: ignore[arg-type]
+                Crashing(target, STEPS, fuse, after),  # type: ignore[arg-type]
+                UploadSettings(rows_max=3),
+            )
+            try:
+                uploader.drain(NOW_MS)
+            except Crash:
+                crashed = True
+        with closing(Spool(path, "gw1")) as spool:
+            Uploader(spool, target, UploadSettings(rows_max=2)).drain(NOW_MS)  # other bounds: the plan holds
+            assert spool.stats().rows == 0
+        assert arrived(target) == [1, 2, 3, 4, 5, 6, 7], f"crash at step {number}"
+        if not crashed:
+            assert number > 12, "the story has more steps than that"
+            return
+    pytest.fail("the upload never ended")
