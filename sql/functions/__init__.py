@@ -1,4 +1,4 @@
-"""The scalar functions, by category. Importing this package fills the registry; heavy libraries load when first used."""
+"""The scalar functions, by category. Importing this package fills the registry; heavy libraries load at first use."""
 
 from sql.functions import (
     arrays,

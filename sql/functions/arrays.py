@@ -23,7 +23,8 @@ VALUE = Parameter("value")
 
 @function("array_create", category="array", returns=Type.ARRAY, nulls="pass",
           parameters=(Parameter("value", variadic=True),),
-          examples=(("array_create(1, NULL, 'a')", [1, "a"]), ("array_create(NULL)", None), ("array_create()", [])))  # fmt: skip
+          examples=(("array_create(1, NULL, 'a')", [1, "a"]), ("array_create(NULL)", None),
+                    ("array_create()", [])))  # fmt: skip
 def array_create(*values: Any) -> list[Any] | None:
     """An array of the arguments without the NULLs; NULL if all are NULL."""
     kept = [value for value in values if value is not None]
@@ -60,7 +61,8 @@ def element_at(collection: Any, index: Any) -> Any:
 
 
 @function("array_position", category="array", returns=Type.INTEGER, parameters=(ARRAY, VALUE),
-          examples=(("array_position(array_create('a', 'b', 'a'), 'a')", 0), ("array_position(array_create(1), '1')", -1)))  # fmt: skip
+          examples=(("array_position(array_create('a', 'b', 'a'), 'a')", 0),
+                    ("array_position(array_create(1), '1')", -1)))  # fmt: skip
 def array_position(array: Array, value: Any) -> int:
     """Where the value first is in the array, -1 if nowhere."""
     key = key_of(value)
@@ -233,7 +235,8 @@ def repeat(value: Any, n: int) -> list[Any]:
 @function("sequence", category="array", returns=Type.ARRAY,
           parameters=(Parameter("first", Type.INTEGER), Parameter("last", Type.INTEGER),
                       Parameter("step", Type.INTEGER, optional=True)),
-          examples=(("sequence(1, 4)", [1, 2, 3, 4]), ("sequence(3, 1)", [3, 2, 1]), ("sequence(1, 6, 2)", [1, 3, 5])))  # fmt: skip
+          examples=(("sequence(1, 4)", [1, 2, 3, 4]), ("sequence(3, 1)", [3, 2, 1]),
+                    ("sequence(1, 6, 2)", [1, 3, 5])))  # fmt: skip
 def sequence(first: int, last: int, step: int | None = None) -> list[int]:
     """The integers from first to last, both included, at most ELEMENTS_MAX; the step is -1 when first > last."""
     if step is None:

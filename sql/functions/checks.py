@@ -1,7 +1,7 @@
 """Arguments at run time: the declared parameter types, checked in one place for every function.
 
-The binder refuses a wrong type it can see; on a stream without declared columns it sees none, so the same declaration is
-checked again against each value. Implementations may rely on it.
+The binder refuses a wrong type it can see; on a stream without declared columns it sees none, so the same declaration
+is checked again against each value. Implementations may rely on it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CLASSES: dict[Type, frozenset[type]] = {
 
 
 def checked(function: Function) -> Callable[..., Any]:
-    """The function's implementation behind a check of its arguments; the bare one where every parameter takes anything."""
+    """The implementation behind a check of its arguments; the bare one where every parameter takes anything."""
     implementation = function.implementation
     also = {type(None)} if function.nulls == "pass" else set()
     classes = [_CLASSES[p.type] | also if p.type in _CLASSES else None for p in function.parameters]

@@ -85,14 +85,14 @@ _part("month_name", lambda t: MONTHS[t.month - 1], "The English name of the mont
           examples=(("date_calc('2019-01-01', '1h')", "2019-01-01 01:00:00"),
                     ("date_calc('2019-01-01', '-1h30m')", "2018-12-31 22:30:00")))  # fmt: skip
 def date_calc(context: Context, value: Time, duration: str) -> str:
-    """The time a duration later, as text; units are h m s ms us ns, a leading minus goes back. Sums real, elapsed time."""
+    """The time a duration later, as text; units are h m s ms us ns, a leading minus goes back. Hours are elapsed."""
     found = moment(value, context.zone)
     # Through UTC: adding to local time would add wall-clock hours, which differ from elapsed ones at a clock change.
     return as_text(moment(epoch_ms(found) + _duration_ms(duration), found.tzinfo or context.zone))
 
 
-_NANOSECONDS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "µs": 1000,
-                "ns": 1}  # fmt: skip
+_NANOSECONDS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000, "us": 1000,
+                "µs": 1000, "ns": 1}  # fmt: skip
 _DURATION = re.compile(r"(\d{1,15})(?:\.(\d{1,9}))?(h|ms|m|s|us|µs|ns)")
 
 
@@ -110,7 +110,8 @@ def _duration_ms(text: str) -> int:
 
 @function("date_diff", category="datetime", returns=Type.INTEGER, context=True,
           parameters=(Parameter("from", Type.DATETIME), Parameter("to", Type.DATETIME)),
-          examples=(("date_diff('2024-02-28', '2024-03-01')", 2), ("date_diff('2024-01-02 00:00:00', '2024-01-01 12:00:00')", 0)))  # fmt: skip
+          examples=(("date_diff('2024-02-28', '2024-03-01')", 2),
+                    ("date_diff('2024-01-02 00:00:00', '2024-01-01 12:00:00')", 0)))  # fmt: skip
 def date_diff(context: Context, start: Time, end: Time) -> int:
     """The whole days from one time to another by the rule's calendar; negative when the second is earlier."""
     first, last = (moment(value, context.zone).astimezone(context.zone).replace(tzinfo=None) for value in (start, end))
@@ -135,7 +136,8 @@ def from_days(days: int) -> str:
 
 @function("from_unix_time", category="datetime", returns=Type.STRING, context=True,
           parameters=(Parameter("seconds", Type.NUMBER),),
-          examples=(("from_unix_time(0)", "1970-01-01 00:00:00"), ("from_unix_time(1)", "1970-01-01 00:00:01")))  # fmt: skip
+          examples=(("from_unix_time(0)", "1970-01-01 00:00:00"),
+                    ("from_unix_time(1)", "1970-01-01 00:00:01")))  # fmt: skip
 def from_unix_time(context: Context, seconds: float) -> str:
     """The time of a number of seconds since 1970 as text in the rule's zone."""
     return as_text(moment(int(seconds * 1000), context.zone))
@@ -153,7 +155,7 @@ def to_seconds(context: Context, value: Time) -> int:
           examples=(("format_time(0, 'YYYY-MM-dd HH:mm:ss.SSS')", "1970-01-01 00:00:00.000"),
                     ("format_time('2024-01-02 15:04:05', 'E d MMM yyyy, h a')", "Tue 2 Jan 2024, 3 PM")))  # fmt: skip
 def format_time(context: Context, value: Time, pattern: str) -> str:
-    """The time written by a pattern of the letters Y M d E H h a m s S z Z X; `\\` takes the next character as it is."""
+    """The time written by a pattern of the letters Y M d E H h a m s S z Z X; `\\` takes the next as it is."""
     return format_moment(moment(value, context.zone), pattern)
 
 

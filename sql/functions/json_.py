@@ -18,7 +18,8 @@ _compiled = lru_cache(CACHED_PATTERNS)(compile_path)
 
 
 @function("to_json", category="json", returns=Type.STRING, nulls="pass", parameters=(VALUE,),
-          examples=(("to_json(object_construct('a', array_create(1, 'b')))", '{"a":[1,"b"]}'), ("to_json(NULL)", "null")))  # fmt: skip
+          examples=(("to_json(object_construct('a', array_create(1, 'b')))", '{"a":[1,"b"]}'),
+                    ("to_json(NULL)", "null")))  # fmt: skip
 def to_json(value: Any) -> str:
     """The value as compact JSON text; bytes become base64 text. NaN and infinities have no JSON form: an error."""
     import json
@@ -62,14 +63,13 @@ def _base64(value: Any) -> str:
 def _check_depth(value: Any) -> None:
     """Refuse values nested deeper than JSON_DEPTH_MAX; level by level, so that the check itself needs no deep stack."""
     level, depth = [value], 0
-    while level := [inner for item in level for inner in _children(item)]:
+    while level := [item for item in level if isinstance(item, (list, tuple, dict))]:
         depth = within(depth + 1, JSON_DEPTH_MAX, "JSON_DEPTH_MAX")
+        level = [inner for item in level for inner in _children(item)]
 
 
 def _children(value: Any) -> Any:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, (list, tuple)) else ()
+    return value.values() if isinstance(value, dict) else value
 
 
 @function("json_path_exists", category="json", returns=Type.BOOLEAN, parameters=(VALUE, PATH),
@@ -82,7 +82,7 @@ def json_path_exists(value: Any, path: str) -> bool:
 
 @function("json_path_query", category="json", returns=Type.ARRAY, parameters=(VALUE, PATH),
           examples=(("json_path_query(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[*].x')", [1, 3]),
-                    ("json_path_query(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[? @.x > 1]')", [{"x": 3}])))  # fmt: skip
+                    ("json_path_query(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[?@.x>1]')", [{"x": 3}])))  # fmt: skip
 def json_path_query(value: Any, path: str) -> list[Any]:
     """An array of everything the path leads to, in order; empty if it leads nowhere.
 

@@ -1,4 +1,4 @@
-"""The bounds on what a function may produce or take in, so that no event can make the gateway run out of memory or time.
+"""The bounds on what a function may produce or take in: no event can make the gateway run out of memory or time.
 
 Each is reported with its name when an event meets it; such an event is an error event, the rule goes on.
 """

@@ -11,7 +11,8 @@ PATTERN = Parameter("pattern", Type.STRING)
 
 
 @function("regexp_matches", category="string", returns=Type.BOOLEAN, parameters=(TEXT, PATTERN),
-          examples=(("regexp_matches('pump-17', '[0-9]+$')", True), ("regexp_matches('pump', '^[0-9]')", False)))  # fmt: skip
+          examples=(("regexp_matches('pump-17', '[0-9]+$')", True),
+                    ("regexp_matches('pump', '^[0-9]')", False)))  # fmt: skip
 def regexp_matches(text: str, pattern: str) -> bool:
     """Whether the pattern matches somewhere in the text."""
     return compile_regex(pattern).first(text) is not None
@@ -28,7 +29,8 @@ def regexp_replace(text: str, pattern: str, by: str) -> str:
 
 @function("regexp_substr", category="string", returns=Type.STRING, parameters=(TEXT, PATTERN),
           aliases=("regexp_substring",),
-          examples=(("regexp_substr('pump-17 on', '[0-9]+')", "17"), ("regexp_substr('pump', '[0-9]+')", None)))  # fmt: skip
+          examples=(("regexp_substr('pump-17 on', '[0-9]+')", "17"),
+                    ("regexp_substr('pump', '[0-9]+')", None)))  # fmt: skip
 def regexp_substr(text: str, pattern: str) -> str | None:
     """The first match in the text; NULL without one."""
     return compile_regex(pattern).first(text)

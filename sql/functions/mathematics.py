@@ -153,7 +153,8 @@ def floor(x: float) -> float:
 
 
 @function("round", category="math", returns=Type.FLOAT, parameters=(X, DECIMALS),
-          examples=(("round(2.5)", 3.0), ("round(-2.5)", -3.0), ("round(1.005, 2)", 1.01), ("round(1234, -2)", 1200.0)))  # fmt: skip
+          examples=(("round(2.5)", 3.0), ("round(-2.5)", -3.0), ("round(1.005, 2)", 1.01),
+                    ("round(1234, -2)", 1200.0)))  # fmt: skip
 def round_half_away(x: float, decimals: int = 0) -> float:
     """x to so many decimals, half away from zero, as a float. Decimals are those of the number as it is written."""
     if decimals:
@@ -186,7 +187,7 @@ def _to_decimals(x: float, decimals: int, rounding: str) -> float:
           parameters=(X, Parameter("decimals", Type.INTEGER), Parameter("locale", Type.STRING, optional=True)),
           examples=(("format(12332.2, 2)", "12332.20"), ("format(12332.2, 2, 'de_DE')", "12.332,20")))  # fmt: skip
 def format_number(x: float, decimals: int, locale: str | None = None) -> str:
-    """The number as text with so many decimals; with a locale such as `de_DE` its separators of thousands and decimals."""
+    """The number as text with so many decimals; with a locale such as `de_DE` its thousands and decimal separators."""
     if decimals < 0:
         raise DataError(f"format() takes decimals from 0, not {decimals}")
     within(decimals, DECIMALS_MAX, "DECIMALS_MAX")
@@ -254,7 +255,8 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 @function("conv", category="math", returns=Type.STRING,
           parameters=(Parameter("x"), Parameter("from_base", Type.INTEGER), Parameter("to_base", Type.INTEGER)),
-          examples=(("conv('a', 16, 2)", "1010"), ("conv(-17, 10, -18)", "-h"), ("conv('1', 37, 2)", None)))  # fmt: skip
+          examples=(("conv('a', 16, 2)", "1010"), ("conv(-17, 10, -18)", "-h"),
+                    ("conv('1', 37, 2)", None)))  # fmt: skip
 def conv(x: Any, from_base: int, to_base: int) -> str | None:
     """A whole number, as text or number, written in another base; NULL for a base outside 2 to 36.
 

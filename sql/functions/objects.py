@@ -70,7 +70,7 @@ def object_construct(*pairs: Any) -> Object:
 
 @function("object_concat", category="object", returns=Type.OBJECT, nulls="pass",
           parameters=(OBJECT, Parameter("other", Type.OBJECT, variadic=True)),
-          examples=(("object_concat(object_construct('a', 1), NULL, object_construct('a', 2))", {"a": 2}),))  # fmt: skip
+          examples=(("object_concat(zip(parse_json('[[\"a\", 1]]')), NULL)", {"a": 1}),))  # fmt: skip
 def object_concat(*objects: Object | None) -> Object:
     """The objects merged, not their contents; the last one that has a key wins, NULL is skipped."""
     merged: Object = {}

@@ -46,8 +46,8 @@ class Regex:
         """The matches from left to right, none overlapping; an empty one right behind another match does not count."""
         if self.ways is not None and not self.ways.fits(len(text)):
             raise DataError(
-                f"pattern '{self.source}' may take more than REGEX_STEPS_MAX steps on a text of {len(text)} characters; "
-                f"{_REMEDY}"
+                f"pattern '{self.source}' may take more than REGEX_STEPS_MAX steps on a text of "
+                f"{len(text)} characters; {_REMEDY}"
             )
         end = -1
         for found in self.compiled.finditer(text):
@@ -90,7 +90,7 @@ def compile_regex(source: str) -> Regex:
 
 def _with_re2(source: str) -> Regex | None:
     try:
-        import re2
+        import re2  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return None
     options = re2.Options()
@@ -120,7 +120,7 @@ def _with_backtracking(source: str) -> Regex:
 
 
 def _in_python_syntax(source: str) -> str:
-    """RE2's `$` and `\\z` are the very end of the text; in Python that is `\\Z`, and `$` stands before a last newline too."""
+    """RE2's `$` and `\\z` match only at the very end of the text, which Python calls `\\Z`."""
     if re.match(r"\(\?[a-zA-Z]*m", source):
         return source
     inside_class = False

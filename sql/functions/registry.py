@@ -27,7 +27,10 @@ Implementation = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its name, the type it takes, whether it may be left out, whether it takes all further arguments."""
+    """One parameter: its name and type; `optional` may be left out, `variadic` takes all further arguments.
+
+    `constant` asks for a literal, so that it can be checked before the rule runs.
+    """
 
     name: str
     type: Type = Type.ANY

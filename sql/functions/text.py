@@ -39,7 +39,8 @@ def concat(*values: Any) -> str:
 
 
 @function("length", category="string", returns=Type.INTEGER, nulls="pass", parameters=(Parameter("x"),),
-          inline="len({0})", examples=(("length('Grüße')", 5), ("length(NULL)", 0), ("length(array_create(1, 2))", 2)))  # fmt: skip
+          inline="len({0})", examples=(("length('Grüße')", 5), ("length(NULL)", 0),
+                                       ("length(array_create(1, 2))", 2)))  # fmt: skip
 def length(value: Any) -> int:
     """The number of characters of a text, elements of an array, keys of an object; 0 for NULL."""
     try:
@@ -101,17 +102,19 @@ FILL = Parameter("fill", Type.STRING, optional=True)
 
 
 @function("lpad", category="string", returns=Type.STRING, parameters=(TEXT, N, FILL),
-          examples=(("lpad('ab', 2)", "  ab"), ("lpad('7', 3, '0')", "007"), ("lpad('abcd', 3, '0')", "abc")))  # fmt: skip
+          examples=(("lpad('ab', 2)", "  ab"), ("lpad('7', 3, '0')", "007"),
+                    ("lpad('abcd', 3, '0')", "abc")))  # fmt: skip
 def lpad(text: str, n: int, fill: str | None = None) -> str:
-    """`lpad(text, n)` puts n spaces before the text. `lpad(text, n, fill)` fills or cuts it to a width of n characters."""
+    """`lpad(text, n)` puts n spaces before the text. `lpad(text, n, fill)` fills or cuts it to n characters."""
     padding = _padding(text, n, fill)
     return padding + text if fill is None else padding + text[:n]
 
 
 @function("rpad", category="string", returns=Type.STRING, parameters=(TEXT, N, FILL),
-          examples=(("rpad('ab', 2)", "ab  "), ("rpad('7', 3, 'ab')", "7ab"), ("rpad('abcd', 3, '0')", "abc")))  # fmt: skip
+          examples=(("rpad('ab', 2)", "ab  "), ("rpad('7', 3, 'ab')", "7ab"),
+                    ("rpad('abcd', 3, '0')", "abc")))  # fmt: skip
 def rpad(text: str, n: int, fill: str | None = None) -> str:
-    """`rpad(text, n)` puts n spaces behind the text. `rpad(text, n, fill)` fills or cuts it to a width of n characters."""
+    """`rpad(text, n)` puts n spaces behind the text. `rpad(text, n, fill)` fills or cuts it to n characters."""
     padding = _padding(text, n, fill)
     return text + padding if fill is None else text[:n] + padding
 
