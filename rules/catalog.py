@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rules.loader import Loaded
 from rules.problems import FileProblem
 from rules.reading import LoadedStream
@@ -28,7 +30,7 @@ def build_catalog(loaded: Loaded) -> tuple[Catalog, list[FileProblem]]:
 
 
 def _define(catalog: Catalog, stream: LoadedStream) -> list[FileProblem]:
-    options = {option.key.upper(): option.value for option in stream.statement.options}
+    options: dict[str, Any] = {option.key.upper(): option.value for option in stream.statement.options}
     schemaless = Stream(stream.name, None, options.get("TIMESTAMP"), options.get("TIMESTAMP_FORMAT"), options)
     if not stream.usable:
         catalog.add(schemaless)

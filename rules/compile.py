@@ -1,9 +1,10 @@
-"""From loaded files to plans: every query is planned completely, and the engine's problems get their place in the file."""
+"""From loaded files to plans: every query is planned completely; the engine's problems get their place in the file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from rules.catalog import build_catalog
 from rules.document import Path
@@ -12,9 +13,12 @@ from rules.model import Action
 from rules.options import Options
 from rules.problems import FileProblem, in_order
 from rules.reading import LoadedRule
-from sql import Catalog, Plan, RuleOptions, SqlError, plan_rule
+from sql import Plan, plan_rule
+from sql.errors import SqlError
+from sql.plan.catalog import Catalog
+from sql.plan.options import RuleOptions
 
-_ALIGN = {"creation": "creation", "epoch": "epoch", "firstEvent": "first_event", "local": "local"}
+_ALIGN: dict[str, Any] = {"creation": "creation", "epoch": "epoch", "firstEvent": "first_event", "local": "local"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ def rule_options(options: Options, rule_id: str, zone: str) -> RuleOptions:
         zone=options.zone or zone,
         emit_empty=options.emit_empty,
         catch_up=options.catch_up,
-        align=_ALIGN[options.align],  # type: ignore[arg-type]
+        align=_ALIGN[options.align],
         max_groups=options.max_groups,
         max_window_events=options.max_window_events,
         max_empty_windows=options.max_empty_windows,

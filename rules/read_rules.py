@@ -164,7 +164,12 @@ def _read_action(reading: Reading, sink: str, data: Any, path: Path) -> Action |
     resolved, failures = reading.secrets.resolve_all(data, path)
     for at, message in failures:
         reading.report.error("R108", message, reading.document.value_span(at))
+    before = len(reading.report.found)
     settings = validate(model, resolved, reading.document, path, reading.report)
+    # What an unresolved text breaks further on is no second problem.
+    broken = {reading.text.position(reading.document.value_span(at).start) for at, _ in failures}
+    found = reading.report.found
+    found[before:] = [problem for problem in found[before:] if (problem.line, problem.column) not in broken]
     return None if settings is None or failures else Action(sink, settings, path)
 
 
