@@ -1,4 +1,6 @@
-"""Secrets: `${env:NAME}` and `${file:path}` in the text of actions and options.
+"""Secrets: `${env:NAME}` and `${file:path}` in the text of actions.
+
+`${env:NAME:-text}` stands for `text` where the variable is not set.
 
 A resolved text is a `Secret`: it prints as stars wherever it is shown (str, repr, format, model dumps, errors) and
 gives its characters only to `reveal()`. `$${` stands for a plain `${`. Nothing is ever resolved inside SQL.
@@ -109,15 +111,18 @@ class Secrets:
             return self._file(name)
         raise Unresolved(f"'${{{reference}}}' is neither ${{env:NAME}} nor ${{file:path}}; write $${{ for a plain ${{")
 
-    def _variable(self, name: str) -> str:
+    def _variable(self, reference: str) -> str:
+        name, with_default, default = reference.partition(":-")
         if not _ENV_NAME.fullmatch(name):
             raise Unresolved(f"'${{env:{name}}}' is not the name of an environment variable")
         if not name.startswith(self.env_prefixes):
             allowed = ", ".join(f"{prefix}…" for prefix in self.env_prefixes) or "none"
             raise Unresolved(f"the variable '{name}' may not be used in rule files; allowed are {allowed}")
-        if name not in self.env:
+        if name in self.env:
+            return self.env[name]
+        if not with_default:
             raise Unresolved(f"the environment variable '{name}' is not set")
-        return self.env[name]
+        return default
 
     def _file(self, name: str) -> str:
         if self.directory is None:
