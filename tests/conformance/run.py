@@ -1,0 +1,153 @@
+"""Runs one scenario on the engine and compares what it gives out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sql import Catalog, Emission, Engine, RuleOptions, parse, plan_rule
+from sql.errors import SqlError
+from tests.conformance import epl
+from tests.conformance.compare import Row, decoded, lines_of, same_rows, text_of
+from tests.conformance.restart import Restartable
+from tests.conformance.scenario import Difference, Mode, Scenario, Skip
+from tests.conformance.steps import batches
+
+NOT_SUPPORTED = ("P090", "B090")
+"""Codes of problems that say: a construct of the language this engine does not have."""
+
+
+def run(scenario: Scenario, mode: Mode = "single") -> None:
+    """Run a scenario; Difference if the engine does anything else, Skip if it cannot be judged."""
+    try:
+        run_epl(scenario, mode) if scenario.is_epl else run_kuiper(scenario, mode)
+    except SqlError as error:
+        reasons = [problem.message for problem in error.problems if problem.code in NOT_SUPPORTED]
+        if reasons:
+            raise Skip(reasons[0].split(" (")[0]) from None
+        raise Difference(f"    refused: {error}") from None
+
+
+# --- eKuiper rules: one list of emissions -----------------------------------------------------------------------------
+
+
+def run_kuiper(scenario: Scenario, mode: Mode) -> None:
+    """A rule over a stream: the emissions in order, and how many events were late."""
+    data = scenario.data
+
+    def prepare() -> tuple[Catalog, Any]:
+        catalog = Catalog()
+        for statement in parse(data["ddl"]):
+            catalog.define(statement)
+        options = data["options"]
+        chosen = RuleOptions(late_tolerance_ms=options.get("lateTolerance", 0), event_time=options.get("isEventTime"))
+        return catalog, plan_rule(data["sql"], catalog, chosen)
+
+    catalog, plan = prepare()
+    start = next((step["advance"] for step in scenario.steps if "advance" in step), 0)
+    engine = Engine(catalog)
+    engine.deploy("rule", plan, start)
+    machine = Restartable(engine, prepare, restarts=mode == "restart")
+    emissions: list[Emission] = []
+    now = start
+    for step in batches(scenario.steps, together=mode == "batched"):
+        machine.restart(now)
+        if "advance" in step:
+            now = step["advance"]
+            emissions += machine.engine.advance(now)
+        elif "flush" in step:
+            emissions += machine.engine.flush(now)
+        else:
+            emissions += machine.engine.push(step["send"], [decoded(event) for event in step["events"]], now)
+    _compare_kuiper(scenario, emissions)
+
+
+def _compare_kuiper(scenario: Scenario, emissions: list[Emission]) -> None:
+    wanted = [(item["at"], decoded(item["rows"])) for item in scenario.data["expect"]]
+    got = [(item.at_ms, item.inserted) for item in emissions if item.kind == "rows"]
+    errors = [item.error for item in emissions if item.kind == "error"]
+    late = sum(len(item.inserted) for item in emissions if item.kind == "late")
+    rest = list(wanted)
+    extra = []
+    for at_ms, rows in got:
+        index = next((i for i, (at, other) in enumerate(rest) if at == at_ms and same_rows(rows, other, ordered=True)), None)
+        if index is None:
+            extra.append((at_ms, rows))
+        else:
+            del rest[index]
+    ordered = [at for at, _ in got] == sorted(at for at, _ in got)
+    if extra or rest or errors or late != scenario.data["late"] or not ordered:
+        lines = ["    not expected:", *lines_of(extra), "    missing:", *lines_of(rest)]
+        lines += [f"    late: {late}, expected {scenario.data['late']}", *(f"    error: {error}" for error in errors)]
+        raise Difference("\n".join(lines if ordered else [*lines, "    not in order of time"]))
+
+
+# --- EPL: expectations at every step ----------------------------------------------------------------------------------
+
+
+def run_epl(scenario: Scenario, mode: Mode) -> None:
+    """Statements, then steps that each say what they cause."""
+    data = scenario.data
+    try:
+        machine = epl.Session(data["epl"], restarts=mode == "restart")
+    except SqlError as error:
+        if data.get("error") and not any(problem.code in NOT_SUPPORTED for problem in error.problems):
+            return
+        raise
+    if data.get("error"):
+        raise Difference("    accepted a statement that must be refused")
+    judged = "differs" not in data or "decided" in data
+    grouped = {name: "group by" in text.lower() or "groupwin" in text.lower() for name, text in machine.texts.items()}
+    for number, step in enumerate(batches(scenario.steps, together=mode == "batched")):
+        machine.restart()
+        if "read" in step:
+            content = machine.read(step["read"])
+            if judged and not same_rows(content, decoded(step["content"]), ordered=False):
+                raise Difference(_shown(number, step, [{"content": content}], [{"content": step["content"]}]))
+            continue
+        emissions = machine.perform(step)
+        if judged:
+            _compare_step(number, step, emissions, grouped)
+    if not judged:
+        raise Skip(f"no decision recorded: {data['differs']}")
+
+
+def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], grouped: dict[str, bool]) -> None:
+    wanted: dict[str, list[tuple[int, list[Row], list[Row]]]] = {}
+    for item in step.get("expect", ()):
+        entry = (item["at"], decoded(item["insert"]), decoded(item["remove"]))
+        wanted.setdefault(item["statement"], []).append(entry)
+    got: dict[str, list[tuple[int, list[Row], list[Row]]]] = {}
+    for out in emissions:
+        if out.kind != "rows":
+            raise Difference(_shown(number, step, emissions, step.get("expect", [])))
+        got.setdefault(out.rule, []).append((out.at_ms, out.inserted, out.removed))
+    if "merged" in step:
+        wanted, got = _merged(wanted), _merged(got)
+    for name in wanted.keys() | got.keys():
+        mine, theirs = got.get(name, []), wanted.get(name, [])
+        same = len(mine) == len(theirs) and all(
+            a[0] == b[0] and same_rows(a[1], b[1], ordered=not grouped[name]) and same_rows(a[2], b[2], ordered=False)
+            for a, b in zip(mine, theirs, strict=True)
+        )
+        if not same:
+            raise Difference(_shown(number, step, emissions, step.get("expect", [])))
+
+
+def _merged(posts: dict[str, list[tuple[int, list[Row], list[Row]]]]) -> dict[str, list[tuple[int, list[Row], list[Row]]]]:
+    """The posts of a batch of events as one: how a batch is cut into posts is not part of the result."""
+    return {
+        name: [(items[0][0], [row for item in items for row in item[1]], [row for item in items for row in item[2]])]
+        for name, items in posts.items()
+    }
+
+
+def _shown(number: int, step: dict[str, Any], got: list[Any], wanted: list[Any]) -> str:
+    what = {name: value for name, value in step.items() if name != "expect"}
+    lines = [f"    at step {number}: {text_of(what)}", "    expected:", *lines_of(wanted), "    got:"]
+    shown = [
+        {"at": item.at_ms, "statement": item.rule, "insert": item.inserted, "remove": item.removed,
+         **({"kind": item.kind, "error": item.error} if item.kind != "rows" else {})}
+        if isinstance(item, Emission) else item
+        for item in got
+    ]  # fmt: skip
+    return "\n".join([*lines, *lines_of(shown)])

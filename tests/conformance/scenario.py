@@ -1,0 +1,82 @@
+"""A scenario read from a file, and what running it can end in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+Mode = Literal["single", "batched", "restart", "fast"]
+
+MODES: tuple[Mode, ...] = ("single", "batched", "restart", "fast")
+"""How a scenario is driven. single: one event per push. batched: the events of an instant in one push. restart: state taken,
+written as JSON and put into a new engine before every step. fast: single, on the generated loop where the plan allows."""
+
+DECISIONS = Path(__file__).parent / "decisions.jsonl"
+"""What we expect where the reference behaviour is a defect, by the scenario's name."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One line of a scenario file."""
+
+    name: str
+    data: dict[str, Any] = field(repr=False)
+
+    @property
+    def is_epl(self) -> bool:
+        """Whether it is written in the EPL format (statements with expectations per step)."""
+        return "epl" in self.data
+
+    @property
+    def text(self) -> str:
+        """The query text."""
+        return "\n".join(self.data["epl"]) if self.is_epl else str(self.data["sql"])
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        return list(self.data["steps"])
+
+
+class Skip(Exception):
+    """The scenario cannot be judged; says why."""
+
+
+class Difference(Exception):
+    """The engine did something else; says what, in several lines."""
+
+
+def load(path: Path) -> list[Scenario]:
+    """The scenarios of a JSON-lines file, those with a decision of ours as decided."""
+    scenarios = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip():
+            data = json.loads(line)
+            scenarios.append(Scenario(data["name"], _decided(data)))
+    return scenarios
+
+
+def _decided(data: dict[str, Any]) -> dict[str, Any]:
+    """The scenario with our decision in place of the reference behaviour, where there is one for it."""
+    decision = _decisions().get(data["name"]) if "differs" in data else None
+    if decision is None or decision["epl"] != data["epl"]:
+        return data
+    steps = [dict(step) for step in data["steps"]]
+    for step in steps:
+        step.pop("expect", None)
+    for index, expect in decision["expect"].items():
+        steps[int(index)]["expect"] = expect
+    for index, content in decision.get("content", {}).items():
+        steps[int(index)]["content"] = content
+    return {**data, "steps": steps, "decided": True}
+
+
+def _decisions() -> dict[str, dict[str, Any]]:
+    if not _known and DECISIONS.exists():
+        lines = DECISIONS.read_text(encoding="utf-8").splitlines()
+        _known.update((item["name"], item) for item in map(json.loads, filter(None, lines)))
+    return _known
+
+
+_known: dict[str, dict[str, Any]] = {}

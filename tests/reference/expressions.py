@@ -1,0 +1,161 @@
+"""Bound expressions evaluated by walking the tree, in three-valued logic (semantics.md, NULL and numbers)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import fmod
+from typing import Any
+
+from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot
+from sql.types import equal, less
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an expression is evaluated: the row of each source, and what operators keep (`slots`)."""
+
+    rows: tuple[Row | None, ...] = ()
+    slots: Callable[[Slot], Any] | None = None
+    parameters: tuple[Any, ...] = field(default=())
+
+
+def evaluate(node: Bound, place: Place) -> Any:
+    """The value of an expression; None is NULL."""
+    match node:
+        case Const(value):
+            return value
+        case Read(source, column):
+            row = place.rows[source]
+            return row if column is None or row is None else row.get(column)
+        case Slot():
+            assert place.slots is not None, f"{node.kind} slot where there is none"
+            return place.slots(node)
+        case Apply(function, args):
+            values = [evaluate(arg, place) for arg in args]
+            assert not function.context, f"{function.name}() needs a clock"
+            null = function.nulls == "propagate" and any(value is None for value in values)
+            return None if null else function.implementation(*values)
+        case LambdaRead(name):
+            return place.parameters[-1] if name is None else place.parameters[-1].get(name)
+        case Enumerate(base, _, body):
+            items = evaluate(base, place)
+            assert body is not None
+            return None if items is None else [
+                evaluate(body, Place(place.rows, place.slots, (*place.parameters, item))) for item in items
+            ]  # fmt: skip
+        case Op(name, args, extra):
+            return _LAZY[name](args, place) if name in _LAZY else _strict(name, [evaluate(a, place) for a in args], extra)
+    raise AssertionError(f"unknown expression {node!r}")
+
+
+def holds(node: Bound | None, place: Place) -> bool:
+    """Whether a condition is TRUE; NULL and FALSE are not. An absent condition holds."""
+    return node is None or evaluate(node, place) is True
+
+
+def _and(args: tuple[Bound, ...], place: Place) -> bool | None:
+    values = [evaluate(arg, place) for arg in args]
+    return False if False in values else None if None in values else True
+
+
+def _or(args: tuple[Bound, ...], place: Place) -> bool | None:
+    values = [evaluate(arg, place) for arg in args]
+    return True if True in values else None if None in values else False
+
+
+def _case(args: tuple[Bound, ...], place: Place) -> Any:
+    *branches, default = args
+    for condition, value in zip(branches[::2], branches[1::2], strict=True):
+        if holds(condition, place):
+            return evaluate(value, place)
+    return evaluate(default, place)
+
+
+_LAZY: dict[str, Callable[[tuple[Bound, ...], Place], Any]] = {"and": _and, "or": _or, "case": _case}
+
+
+def _strict(name: str, values: list[Any], extra: Any) -> Any:
+    """An operation on values. Those that see NULL come first; the others are NULL if an operand is."""
+    match name, values:
+        case "isnull", [value]:
+            return value is None
+        case "is", [a, b]:
+            return a is b if a is None or b is None else equal(a, b) is True
+        case "in", [value, array] if extra == "array":
+            return None if array is None else _member(value, array)
+        case "in", [value, *items]:
+            return _member(value, items)
+        case "between", [value, low, high]:
+            low_enough, high_enough = less(value, low), less(high, value)
+            return False if True in (low_enough, high_enough) else None if None in (low_enough, high_enough) else True
+        case "array", _:
+            return values
+        case "slice", [base, low, high]:
+            return None if base is None else base[low:high]
+        case "descending", [value]:
+            return value
+    if None in [value for value in values if value is None]:
+        return None
+    return _not_null(name, values, extra)
+
+
+def _not_null(name: str, values: list[Any], extra: Any) -> Any:
+    match name, values:
+        case "not", [a]:
+            return not a
+        case "neg", [a]:
+            return -a
+        case "=", [a, b]:
+            return equal(a, b)
+        case "!=", [a, b]:
+            return not equal(a, b)
+        case "<" | ">=", [a, b]:
+            return less(a, b) is (name == "<") if a == a and b == b else False
+        case ">" | "<=", [a, b]:
+            return less(b, a) is (name == ">") if a == a and b == b else False
+        case "+", [a, b]:
+            return a + b
+        case "-", [a, b]:
+            return a - b
+        case "*", [a, b]:
+            return a * b
+        case "/", [a, b]:
+            return a / b if b else None
+        case "%", [a, b]:
+            return _remainder(a, b) if b else None
+        case "||", [a, b]:
+            return a + b
+        case "field", [base]:
+            return base.get(extra)
+        case "index", [base, position]:
+            return base[position] if -len(base) <= position < len(base) else None
+        case "like", [text, pattern]:
+            return re.fullmatch(_like(pattern, extra or "\\"), text, re.DOTALL) is not None
+    raise AssertionError(f"unknown operation {name}")
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    """`%` has the sign of the dividend, and two integers give an integer."""
+    return abs(a) % abs(b) * (1 if a >= 0 else -1) if isinstance(a, int) and isinstance(b, int) else fmod(a, b)
+
+
+def _member(value: Any, items: list[Any]) -> bool | None:
+    if value is None:
+        return None
+    found = [equal(value, item) for item in items]
+    return True if True in found else None if None in found else False
+
+
+def _like(pattern: str, escape: str) -> str:
+    parts, quoted = [], False
+    for char in pattern:
+        if not quoted and char == escape:
+            quoted = True
+            continue
+        parts.append(".*" if char == "%" and not quoted else "." if char == "_" and not quoted else re.escape(char))
+        quoted = False
+    return "".join(parts)
