@@ -13,13 +13,15 @@ BLOCK_MAX = 512
 class OrderedMultiset:
     """Values in order, kept in blocks of up to `BLOCK_MAX`. All values must be comparable with each other."""
 
-    __slots__ = ("_blocks", "_highest", "count")
+    __slots__ = ("_blocks", "_derived", "_highest", "count")
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
         ordered = sorted(values)
         self.count = len(ordered)
         self._blocks = [ordered[at : at + BLOCK_MAX // 2] for at in range(0, self.count, BLOCK_MAX // 2)]
         self._highest = [block[-1] for block in self._blocks]
+        self._derived: list[Any] = [None] * len(self._blocks)
+        """Per block whatever a subclass computed from it; None again as soon as the block changes."""
 
     def __len__(self) -> int:
         return self.count
@@ -34,15 +36,18 @@ class OrderedMultiset:
         if not self._blocks:
             self._blocks.append([value])
             self._highest.append(value)
+            self._derived.append(None)
             return
         index = min(bisect_left(self._highest, value), len(self._blocks) - 1)
         block = self._blocks[index]
         insort(block, value)
         self._highest[index] = block[-1]
+        self._derived[index] = None
         if len(block) > BLOCK_MAX:
             half = BLOCK_MAX // 2
             self._blocks[index : index + 1] = [block[:half], block[half:]]
             self._highest.insert(index, block[half - 1])
+            self._derived.insert(index, None)
 
     def remove(self, value: Any) -> Any:
         """Take out one value equal to `value` and return it; KeyError when there is none."""
@@ -55,8 +60,9 @@ class OrderedMultiset:
         found = block.pop(place)
         if block:
             self._highest[index] = block[-1]
+            self._derived[index] = None
         else:
-            del self._blocks[index], self._highest[index]
+            del self._blocks[index], self._highest[index], self._derived[index]
         return found
 
     def at(self, index: int) -> Any:

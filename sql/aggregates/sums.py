@@ -8,6 +8,7 @@ from typing import Any
 from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.exact import Nonfinite, Power, binary, number, to_float
 from sql.aggregates.state import decode, encode
+from sql.aggregates.wrap import Distinct
 from sql.errors import DataError
 from sql.functions.registry import Parameter
 from sql.types import Type, describe
@@ -254,6 +255,10 @@ NUMBER = Parameter("x", Type.NUMBER)
 register(Aggregate(
     "count", Count, "How many rows, `count(*)`, or how many values that are not NULL, `count(x)`.",
     (Parameter("x", optional=True),), Type.INTEGER, mergeable=True, examples=(("count(x) over [4, null, 5]", 2),),
+))  # fmt: skip
+register(Aggregate(
+    "countunique", lambda removal: Distinct(Count()), "How many distinct values that are not NULL.",
+    (Parameter("x"),), Type.INTEGER, mergeable=True, examples=(("countunique(x) over [4, null, 5, 4]", 2),),
 ))  # fmt: skip
 register(Aggregate(
     "sum", Sum, "The exact sum; an integer as long as all values are integers. NULL over nothing.",

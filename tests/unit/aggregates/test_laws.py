@@ -96,6 +96,73 @@ def weighted(pairs: list[Any]) -> Any:
     return rounded(sum(Fraction(x) * Fraction(w) for x, w in pairs) / sum(Fraction(w) for _, w in pairs))
 
 
+def spread(sample: bool, rooted: bool) -> Callable[[list[Any]], Any]:
+    """Variance or standard deviation from fractions."""
+
+    def of(values: list[Any]) -> Any:
+        values = known(values)
+        if len(values) <= sample:
+            return None
+        if not all(map(math.isfinite, values)):
+            return NAN
+        centre = sum(map(Fraction, values), Fraction(0)) / len(values)
+        variance = sum((Fraction(value) - centre) ** 2 for value in values) / (len(values) - sample)
+        if not rooted:
+            return rounded(variance)
+        # The root of a quotient too large or small for a float: 60 more digits as an integer root.
+        scaled = math.isqrt((variance.numerator << 8000) // variance.denominator)
+        return rounded(Fraction(scaled, 1 << 4000))
+
+    return of
+
+
+def ordered(values: list[Any]) -> list[Any]:
+    return sorted(value for value in known(values) if value == value)
+
+
+def median(values: list[Any]) -> Any:
+    values = ordered(values)
+    if not values:
+        return None
+    low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
+    return between(low, high, Fraction(1, 2)) if len(values) % 2 == 0 else as_float(low)
+
+
+def as_float(value: Any) -> float:
+    return rounded(Fraction(value)) if math.isfinite(value) else float(value)
+
+
+def between(low: Any, high: Any, part: Fraction) -> float:
+    if low == high:
+        return as_float(low)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return low + high
+    return rounded(Fraction(low) * (1 - part) + Fraction(high) * part)
+
+
+def quarter(values: list[Any]) -> Any:
+    """The interpolated first quartile: place (n-1)/4."""
+    values = ordered(values)
+    if not values:
+        return None
+    whole, rest = divmod(len(values) - 1, 4)
+    return between(values[whole], values[whole + 1], Fraction(rest, 4)) if rest else as_float(values[whole])
+
+
+def tenth(values: list[Any]) -> Any:
+    """The first value that at least a tenth do not exceed."""
+    values = ordered(values)
+    return next((value for place, value in enumerate(values, 1) if place * 10 >= len(values)), None)
+
+
+def deviation(values: list[Any]) -> Any:
+    values = known(values)
+    if not values or not all(map(math.isfinite, values)):
+        return NAN if values else None
+    centre = sum(map(Fraction, values), Fraction(0)) / len(values)
+    return rounded(sum((abs(Fraction(value) - centre) for value in values), Fraction(0)) / len(values))
+
+
 def once(values: list[Any]) -> list[Any]:
     return list({key_of(value): value for value in reversed(values)}.values())
 
@@ -124,6 +191,15 @@ CASES = [
     Case("collect", lambda v: v or None, anything),
     Case("merge_agg", lambda v: {k: x for row in known(v) for k, x in row.items()} or None,
          st.one_of(st.none(), st.dictionaries(st.sampled_from("abc"), anything, max_size=2))),
+    Case("stddev", spread(sample=True, rooted=True), number),
+    Case("stddev_pop", spread(sample=False, rooted=True), number),
+    Case("vars", spread(sample=True, rooted=False), number),
+    Case("var", spread(sample=False, rooted=False), number),
+    Case("median", median, number),
+    Case("percentile_cont", quarter, number, (0.25,)),
+    Case("percentile_disc", tenth, number, (0.1,)),
+    Case("avedev", deviation, number),
+    Case("countunique", lambda v: len(once(known(v))), st.one_of(st.none(), st.integers(0, 3), st.booleans())),
     Case("sum", or_null(lambda v: total(once(v))), st.one_of(st.none(), st.integers(-3, 3)), distinct=True),
     Case("count", lambda v: len(once(known(v))),
          st.one_of(st.none(), st.integers(0, 3), st.booleans(), st.text(max_size=1)), distinct=True),

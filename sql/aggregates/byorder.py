@@ -1,0 +1,266 @@
+"""minby, maxby, sorted and deduplicate: events, chosen or ordered by keys. Results are the events themselves.
+
+Criteria are compared like ORDER BY compares: any two values have an order, NULL is lowest. An argument written with
+`desc` comes wrapped in `Descending`. Of events with equal criteria the earliest is first, for minby and maxby alike.
+minby and maxby skip an event whose only criterion is NULL; sorted keeps it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.ordered import OrderedMultiset
+from sql.aggregates.sequences import arrivals
+from sql.aggregates.state import decode, encode
+from sql.functions.registry import Parameter
+from sql.types import Descending, Type, key_of, order_key
+
+Criteria = tuple[Any, ...]
+
+
+def criteria(value: Any) -> Criteria:
+    """The arguments of an aggregate as a key that orders any two events."""
+    parts = value if value.__class__ is tuple else (value,)
+    return tuple(Descending(order_key(part.key)) if part.__class__ is Descending else order_key(part) for part in parts)
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or (value.__class__ is Descending and value.key is None)
+
+
+def _pack(value: Any) -> Any:
+    """The arguments as plain data: a list of [value, descending]."""
+    parts = value if value.__class__ is tuple else (value,)
+    return [[encode(part.key), True] if part.__class__ is Descending else [encode(part), False] for part in parts]
+
+
+def _unpack(data: Any) -> Any:
+    parts = tuple(Descending(decode(part)) if descending else decode(part) for part, descending in data)
+    return parts if len(parts) != 1 else parts[0]
+
+
+Entry = tuple[Criteria, Event, Any]
+"""The key, the event, and the arguments the key was made of."""
+
+
+class KeptEvent(Accumulator):
+    """The best event so far; nothing leaves."""
+
+    __slots__ = ("best", "largest")
+
+    def __init__(self, largest: bool) -> None:
+        self.largest = largest
+        self.best: Entry | None = None
+
+    def add(self, value: Any, event: Event) -> None:
+        if _is_null(value):
+            return
+        key = criteria(value)
+        best = self.best
+        if best is None or (best[0] < key if self.largest else key < best[0]):
+            self.best = (key, event, value)
+
+    def result(self) -> Event | None:
+        return None if self.best is None else self.best[1]
+
+    def held(self) -> Iterable[Event]:
+        return () if self.best is None else (self.best[1],)
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, KeptEvent)
+        if other.best is not None:
+            self.add(other.best[2], other.best[1])
+
+    def snapshot(self) -> Any:
+        return None if self.best is None else [_pack(self.best[2]), self.best[1].seq]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.best = None
+        if state is not None:
+            self.add(_unpack(state[0]), events(state[1]))
+
+
+class QueuedEvents(Accumulator):
+    """Events leave in the order they came: only those that no later one beats are kept, best first."""
+
+    __slots__ = ("largest", "queue")
+
+    def __init__(self, largest: bool) -> None:
+        self.largest = largest
+        self.queue: deque[Entry] = deque()
+
+    def add(self, value: Any, event: Event) -> None:
+        if _is_null(value):
+            return
+        key, queue = criteria(value), self.queue
+        while queue and (queue[-1][0] < key if self.largest else key < queue[-1][0]):
+            queue.pop()
+        queue.append((key, event, value))
+
+    def remove(self, value: Any, event: Event) -> None:
+        if self.queue and self.queue[0][1].seq == event.seq:
+            self.queue.popleft()
+
+    def result(self) -> Event | None:
+        return self.queue[0][1] if self.queue else None
+
+    def held(self) -> Iterable[Event]:
+        return [event for _, event, _ in self.queue]
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, QueuedEvents)
+        for _, event, value in other.queue:
+            self.add(value, event)
+
+    def snapshot(self) -> Any:
+        return [[_pack(value), event.seq] for _, event, value in self.queue]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.queue.clear()
+        for data, seq in state:
+            self.add(_unpack(data), events(seq))
+
+
+class Sorted(Accumulator):
+    """All events by (criteria, arrival); NULL over nothing."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, removal: Removal = Removal.ANY) -> None:
+        self.entries = OrderedMultiset()
+        """(criteria, seq, event, arguments): seq is unique, so the rest is never compared."""
+
+    def add(self, value: Any, event: Event) -> None:
+        self.entries.add((criteria(value), event.seq, event, value))
+
+    def remove(self, value: Any, event: Event) -> None:
+        self.entries.remove((criteria(value), event.seq, event, value))
+
+    def result(self) -> Any:
+        return [entry[2] for entry in self.entries] or None
+
+    def held(self) -> Iterable[Event]:
+        return [entry[2] for entry in self.entries]
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Sorted)
+        for entry in other.entries:
+            self.entries.add(entry)
+
+    def snapshot(self) -> Any:
+        return [[_pack(value), seq] for _, seq, _, value in self.entries]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        entries = [(_unpack(data), seq) for data, seq in state]
+        self.entries = OrderedMultiset((criteria(value), seq, events(seq), value) for value, seq in entries)
+
+
+class SortedBest(Sorted):
+    """The first event by (criteria, arrival) where events leave in any order."""
+
+    __slots__ = ("largest",)
+
+    def __init__(self, largest: bool) -> None:
+        super().__init__()
+        self.largest = largest
+
+    def add(self, value: Any, event: Event) -> None:
+        if not _is_null(value):
+            self.entries.add(self._entry(value, event))
+
+    def remove(self, value: Any, event: Event) -> None:
+        if not _is_null(value):
+            self.entries.remove(self._entry(value, event))
+
+    def _entry(self, value: Any, event: Event) -> tuple[Any, ...]:
+        # The largest, too, stands first, before later ones with the same criteria.
+        key = criteria(value)
+        return (Descending(key) if self.largest else key, event.seq, event, value)
+
+    def result(self) -> Event | None:
+        return self.entries.lowest()[2] if len(self.entries) else None
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.entries = OrderedMultiset(self._entry(_unpack(data), events(seq)) for data, seq in state)
+
+
+class Deduplicate(Accumulator):
+    """deduplicate(key, all): the first event of each key; or the newest event if no earlier one has its key."""
+
+    __slots__ = ("all_keys", "values")
+
+    def __init__(self, removal: Removal, all_keys: Any) -> None:
+        if all_keys.__class__ is not bool:
+            raise ValueError(f"the second argument of deduplicate() is true or false, not {all_keys!r}")
+        self.all_keys = all_keys
+        self.values = arrivals(removal)
+
+    def add(self, value: Any, event: Event) -> None:
+        self.values.add((value, event), event)
+
+    def remove(self, value: Any, event: Event) -> None:
+        self.values.remove((value, event), event)
+
+    def result(self) -> Any:
+        first: dict[Any, Event] = {}
+        newest = None
+        for value, event in self.values:
+            first.setdefault(key_of(value), event)
+            newest = (value, event)
+        if newest is None:
+            return None
+        if self.all_keys:
+            return list(first.values())
+        return newest[1] if first[key_of(newest[0])] is newest[1] else None
+
+    def held(self) -> Iterable[Event]:
+        return [event for _, event in self.values]
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Deduplicate)
+        self.values.extend(other.values)
+
+    def snapshot(self) -> Any:
+        return [[encode(value), event.seq] for value, event in self.values]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.values = type(self.values)()
+        for data, seq in state:
+            self.add(decode(data), events(seq))
+
+
+def _make_by(largest: bool, ever: bool) -> Callable[[Removal], Accumulator]:
+    def make(removal: Removal) -> Accumulator:
+        if ever or removal is Removal.NEVER:
+            return KeptEvent(largest)
+        return QueuedEvents(largest) if removal is Removal.FIFO else SortedBest(largest)
+
+    return make
+
+
+KEYS = (Parameter("key"), Parameter("keys", variadic=True, optional=True))
+
+for _name, _largest in (("minby", False), ("maxby", True)):
+    _what = "largest" if _largest else "smallest"
+    register(Aggregate(
+        _name, _make_by(_largest, ever=False), f"The event with the {_what} criteria, of equal ones the earliest.",
+        KEYS, Type.OBJECT, needs_event=True, mergeable=True,
+        cost="O(1) amortised; O(√n) where events leave in any order",
+    ))  # fmt: skip
+    register(Aggregate(
+        f"{_name}ever", _make_by(_largest, ever=True), f"The event with the {_what} criteria that ever came.",
+        KEYS, Type.OBJECT, needs_event=True, ever=True,
+    ))  # fmt: skip
+register(Aggregate(
+    "sorted", Sorted, "All events as an array, ordered by criteria (each may be `desc`), then by arrival.",
+    KEYS, Type.ARRAY, needs_event=True, mergeable=True, cost="O(√n), O(n) per result",
+))  # fmt: skip
+register(Aggregate(
+    "deduplicate", Deduplicate,
+    "all = true: the first event of each key, as an array; false: the newest event if its key is new, else NULL.",
+    (Parameter("key"), Parameter("all", Type.BOOLEAN, constant=True)),
+    Type.ANY, needs_event=True, constants=1, mergeable=True, cost="O(1), O(n) per result",
+))  # fmt: skip

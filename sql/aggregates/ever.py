@@ -1,0 +1,59 @@
+"""firstever, lastever, countever and leaving: what is remembered of events that have left.
+
+minever and maxever stand beside min and max, minbyever and maxbyever beside minby and maxby.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.order import make_first, make_last
+from sql.aggregates.sums import Count
+from sql.functions.registry import Parameter
+from sql.types import Type
+
+
+class Leaving(Accumulator):
+    """Whether anything has left yet."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, removal: Removal) -> None:
+        self.left = False
+
+    def add(self, value: Any, event: Event) -> None:
+        pass
+
+    def remove(self, value: Any, event: Event) -> None:
+        self.left = True
+
+    def result(self) -> bool:
+        return self.left
+
+    def snapshot(self) -> Any:
+        return self.left
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.left = state
+
+
+X = Parameter("x")
+
+register(Aggregate(
+    "firstever", lambda removal: make_first(Removal.NEVER), "The value of the first event that ever came.",
+    (X,), lambda kinds: kinds[0], ever=True, whole_row=True, examples=(("firstever(x) over [4, 5]", 4),),
+))  # fmt: skip
+register(Aggregate(
+    "lastever", lambda removal: make_last(Removal.NEVER), "The value of the last event that ever came.",
+    (X,), lambda kinds: kinds[0], ever=True, whole_row=True, examples=(("lastever(x) over [4, 5]", 5),),
+))  # fmt: skip
+register(Aggregate(
+    "countever", Count, "How many rows, or values that are not NULL, ever came.",
+    (Parameter("x", optional=True),), Type.INTEGER, ever=True, examples=(("countever(x) over [4, null]", 1),),
+))  # fmt: skip
+register(Aggregate(
+    "leaving", Leaving, "Whether any event has left the window yet.", (), Type.BOOLEAN,
+    examples=(("leaving() over [4]", False),),
+))  # fmt: skip

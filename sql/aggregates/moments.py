@@ -1,0 +1,177 @@
+"""Variance and standard deviation from exact sums of x and x²: nothing cancels and everything can be taken back.
+
+`stddev` is the sample's, as in EPL. eKuiper calls the population's `stddev` and the sample's `stddevs`: in rules with
+an eKuiper window the binder takes `stddev_pop` for that name. `var` is the population's: only eKuiper has that word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.exact import INFINITY, NAN, Nonfinite, Power, binary, number, root, to_float
+from sql.aggregates.state import decode, encode
+from sql.functions.registry import Parameter
+from sql.types import Type
+
+
+class Moments:
+    """Count, sum and sum of squares of numbers, exactly. NaN and infinities are counted apart."""
+
+    __slots__ = ("count", "nonfinite", "squares", "sum")
+
+    def __init__(self) -> None:
+        self.count = 0
+        """All values, also those that are not finite."""
+        self.nonfinite = Nonfinite()
+        self.sum = Power()
+        self.squares = Power()
+
+    def take(self, value: float, by: int, name: str) -> None:
+        """Add (`by` 1) or remove (`by` -1) a value; DataError for what is no number."""
+        finite = number(value, name)
+        self.count += by
+        if not finite:
+            self.nonfinite.count(value, by)
+        elif not self.count:
+            self.sum, self.squares = Power(), Power()
+        else:
+            numerator, shift = binary(value)
+            self.sum.add(numerator * by, shift)
+            self.squares.add(numerator * numerator * by, 2 * shift)
+
+    def total(self) -> float:
+        """The sum, 0.0 over nothing."""
+        return self.nonfinite.total() if self.nonfinite else to_float(self.sum.numerator, 1 << self.sum.shift)
+
+    def mean(self) -> float:
+        """The mean, NaN over nothing."""
+        if not self.count or self.nonfinite:
+            return self.nonfinite.total() if self.nonfinite else NAN
+        return to_float(self.sum.numerator, self.count << self.sum.shift)
+
+    def total_of_squares(self) -> float:
+        """The sum of squares, 0.0 over nothing."""
+        if self.nonfinite:
+            return NAN if self.nonfinite.nan else INFINITY
+        return to_float(self.squares.numerator, 1 << self.squares.shift)
+
+    def variance(self, sample: bool) -> tuple[int, int] | None:
+        """The variance as a quotient; None if it is undefined: too few values, or not all of them finite."""
+        if self.count <= sample or self.nonfinite:
+            return None
+        square, shift = self.centred_square()
+        return square, self.count * (self.count - sample) << shift
+
+    def centred_square(self) -> tuple[int, int]:
+        """n·Sxx - Sx² of the finite values, as numerator and shift."""
+        shift = max(2 * self.sum.shift, self.squares.shift)
+        squared = self.sum.numerator**2 << (shift - 2 * self.sum.shift)
+        return self.count * self.squares.at(shift) - squared, shift
+
+    def merge(self, other: Moments) -> None:
+        """Take in the values of another."""
+        self.count += other.count
+        self.nonfinite.merge(other.nonfinite)
+        self.sum.merge(other.sum)
+        self.squares.merge(other.squares)
+
+    def state(self) -> Any:
+        """Plain data for a snapshot."""
+        sums = [[encode(item.numerator), item.shift] for item in (self.sum, self.squares)]
+        return [self.count, self.nonfinite.state(), sums]
+
+    def restore(self, state: Any) -> None:
+        """Put `state()` back."""
+        self.count, nonfinite, sums = state
+        self.nonfinite = Nonfinite(*nonfinite)
+        self.sum, self.squares = (Power(decode(numerator), shift) for numerator, shift in sums)
+
+
+class Spread(Accumulator):
+    """One of the measures of spread. NULL over too few values, NaN while a value is not finite."""
+
+    __slots__ = ("moments",)
+
+    name: ClassVar[str]
+    sample: ClassVar[bool]
+    rooted: ClassVar[bool]
+
+    def __init__(self, removal: Removal = Removal.ANY) -> None:
+        self.moments = Moments()
+
+    def add(self, value: Any, event: Event) -> None:
+        if value is not None:
+            self.moments.take(value, 1, self.name)
+
+    def remove(self, value: Any, event: Event) -> None:
+        if value is not None:
+            self.moments.take(value, -1, self.name)
+
+    def result(self) -> float | None:
+        if self.moments.count <= self.sample:
+            return None
+        variance = self.moments.variance(self.sample)
+        if variance is None:
+            return NAN
+        return root(*variance) if self.rooted else to_float(*variance)
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Spread)
+        self.moments.merge(other.moments)
+
+    def snapshot(self) -> Any:
+        return self.moments.state()
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.moments.restore(state)
+
+
+class StandardDeviation(Spread):
+    """The sample's standard deviation."""
+
+    __slots__ = ()
+    name, sample, rooted = "stddev", True, True
+
+
+class PopulationStandardDeviation(Spread):
+    """The population's standard deviation."""
+
+    __slots__ = ()
+    name, sample, rooted = "stddev_pop", False, True
+
+
+class Variance(Spread):
+    """The sample's variance."""
+
+    __slots__ = ()
+    name, sample, rooted = "var_samp", True, False
+
+
+class PopulationVariance(Spread):
+    """The population's variance."""
+
+    __slots__ = ()
+    name, sample, rooted = "var_pop", False, False
+
+
+X = (Parameter("x", Type.NUMBER),)
+
+register(Aggregate(
+    "stddev", StandardDeviation, "The sample's standard deviation; NULL over fewer than two values.",
+    X, Type.FLOAT, aliases=("stddevs", "stddev_samp"), mergeable=True,
+    examples=(("stddev(x) over [1, 3]", 1.4142135623730951), ("stddev(x) over [1]", None)),
+))  # fmt: skip
+register(Aggregate(
+    "stddev_pop", PopulationStandardDeviation, "The population's standard deviation; eKuiper's `stddev`.",
+    X, Type.FLOAT, mergeable=True, examples=(("stddev_pop(x) over [1, 3]", 1.0),),
+))  # fmt: skip
+register(Aggregate(
+    "var_samp", Variance, "The sample's variance; NULL over fewer than two values.",
+    X, Type.FLOAT, aliases=("vars",), mergeable=True, examples=(("var_samp(x) over [1, 3]", 2.0),),
+))  # fmt: skip
+register(Aggregate(
+    "var_pop", PopulationVariance, "The population's variance.",
+    X, Type.FLOAT, aliases=("var",), mergeable=True, examples=(("var_pop(x) over [1, 3]", 1.0),),
+))  # fmt: skip

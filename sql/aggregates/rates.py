@@ -1,0 +1,102 @@
+"""rate: events or amounts per second, over a span of time or over a window."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.exact import number
+from sql.aggregates.sums import Sum
+from sql.errors import DataError
+from sql.functions.registry import Parameter
+from sql.types import Type, describe
+
+
+class ArrivalRate(Accumulator):
+    """Arrivals in the last so many seconds, per second, seen at the newest arrival; NULL until one has left the span.
+
+    It keeps the arrival times of the span itself, whatever window the statement has.
+    """
+
+    __slots__ = ("left", "span_ms", "times_ms")
+
+    def __init__(self, removal: Removal, seconds: Any) -> None:
+        if seconds.__class__ not in (int, float) or not 0.001 <= seconds < 1e12:
+            raise ValueError(f"rate() takes a number of seconds, at least 0.001, not {seconds!r}")
+        self.span_ms = int(Fraction(str(seconds)) * 1000)
+        self.times_ms: deque[int] = deque()
+        self.left = False
+
+    def add(self, value: Any, event: Event) -> None:
+        times_ms = self.times_ms
+        times_ms.append(event.time_ms)
+        due_ms = event.time_ms - self.span_ms
+        while times_ms[0] <= due_ms:
+            times_ms.popleft()
+            self.left = True
+
+    def result(self) -> float | None:
+        return len(self.times_ms) * 1000 / self.span_ms if self.left else None
+
+    def snapshot(self) -> Any:
+        return [self.left, list(self.times_ms)]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.left = state[0]
+        self.times_ms = deque(state[1])
+
+
+class WindowRate(Accumulator):
+    """Count, or sum of amounts, divided by the seconds from the last time stamp that left to the newest; NULL before.
+
+    Takes the time stamp in ms, or (time stamp, amount). Events without time stamp do not count, an amount that is NULL
+    adds nothing.
+    """
+
+    __slots__ = ("amounts", "left_ms", "newest_ms")
+
+    def __init__(self, removal: Removal) -> None:
+        self.amounts = Sum(removal)
+        self.newest_ms: float | None = None
+        self.left_ms: float | None = None
+
+    def add(self, value: Any, event: Event) -> None:
+        time_ms, amount = value if value.__class__ is tuple else (value, 1)
+        if time_ms is None:
+            return
+        if not number(time_ms, "rate"):
+            raise DataError(f"rate takes time stamps in ms, not {describe(time_ms)}")
+        self.amounts.add(amount, event)
+        self.newest_ms = time_ms
+
+    def remove(self, value: Any, event: Event) -> None:
+        time_ms, amount = value if value.__class__ is tuple else (value, 1)
+        if time_ms is not None:
+            self.amounts.remove(amount, event)
+            self.left_ms = time_ms
+
+    def result(self) -> float | None:
+        if self.newest_ms is None or self.left_ms is None or self.newest_ms <= self.left_ms:
+            return None
+        return self.amounts.total() * 1000 / (self.newest_ms - self.left_ms)
+
+    def snapshot(self) -> Any:
+        return [self.amounts.snapshot(), self.newest_ms, self.left_ms]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.amounts.restore(state[0], events)
+        self.newest_ms, self.left_ms = state[1:]
+
+
+register(Aggregate(
+    "rate", ArrivalRate, "Arrivals per second over the last so many seconds, NULL until that time has passed.",
+    (Parameter("seconds", Type.NUMBER, constant=True),), Type.FLOAT, ever=True, constants=1, cost="O(1) amortised",
+))  # fmt: skip
+register(Aggregate(
+    "rate_ts", WindowRate,
+    "rate(ts) and rate(ts, x): events, or the sum of x, per second of the events' own time, over a window.",
+    (Parameter("ts", Type.NUMBER), Parameter("x", Type.NUMBER, optional=True)), Type.FLOAT,
+))  # fmt: skip
