@@ -6,7 +6,7 @@ is checked again against each value. Implementations may rely on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -56,18 +56,29 @@ def _unary(function: Function, implementation: Callable[..., Any], allowed: froz
 
 
 def _general(function: Function, implementation: Callable[..., Any], classes: Sequence[Classes]) -> Callable[..., Any]:
-    first = 1 if function.context else 0
-    variadic = bool(function.parameters) and function.parameters[-1].variadic
-    leading = (None,) * first
+    context = (None,) * function.context
+    fixed = (*context, *classes)
 
     def call(*arguments: Any) -> Any:
-        expected = chain(leading, classes, repeat(classes[-1])) if variadic else chain(leading, classes)
-        for index, (value, allowed) in enumerate(zip(arguments, expected, strict=False)):
+        # Fewer arguments than parameters is normal (optional ones), so zip must not be strict.
+        for value, allowed in zip(arguments, fixed):  # noqa: B905
             if allowed is not None and value.__class__ not in allowed:
-                raise mismatch(function, index - first, value)
+                raise _first_mismatch(function, arguments[len(context) :], classes)
         return implementation(*arguments)
 
-    return call
+    def call_variadic(*arguments: Any) -> Any:
+        for value, allowed in zip(arguments, chain(fixed, repeat(fixed[-1])), strict=False):
+            if allowed is not None and value.__class__ not in allowed:
+                raise _first_mismatch(function, arguments[len(context) :], chain(classes, repeat(classes[-1])))
+        return implementation(*arguments)
+
+    return call_variadic if function.parameters[-1].variadic else call
+
+
+def _first_mismatch(function: Function, arguments: Sequence[Any], classes: Iterable[Classes]) -> DataError:
+    pairs = enumerate(zip(arguments, classes, strict=False))
+    return next(mismatch(function, index, value) for index, (value, allowed) in pairs
+                if allowed is not None and value.__class__ not in allowed)  # fmt: skip
 
 
 def mismatch(function: Function, index: int, value: Any) -> DataError:

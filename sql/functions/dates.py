@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -123,8 +122,9 @@ def date_diff(context: Context, start: Time, end: Time) -> int:
           examples=(("last_day('2024-02-10')", "2024-02-29"),))  # fmt: skip
 def last_day(context: Context, value: Time) -> str:
     """The last date of the month, as text `YYYY-MM-DD`."""
-    found = moment(value, context.zone)
-    return found.replace(day=calendar.monthrange(found.year, found.month)[1]).date().isoformat()
+    first = moment(value, context.zone).date().replace(day=1)
+    days = 31 if first.month == 12 else (first.replace(month=first.month + 1) - first).days
+    return first.replace(day=days).isoformat()
 
 
 @function("from_days", category="datetime", returns=Type.STRING, parameters=(Parameter("days", Type.INTEGER),),

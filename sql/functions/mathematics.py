@@ -85,7 +85,7 @@ def log(x: float, of: float | None = None) -> float | None:
 # --- arithmetic -------------------------------------------------------------------------------------------------------
 
 
-@function("abs", category="math", returns=number_like_first, parameters=(X,), inline="abs({0})",
+@function("abs", category="math", returns=number_like_first, parameters=(X,),
           examples=(("abs(-3)", 3), ("abs(-1.5)", 1.5)))  # fmt: skip
 def absolute(x: float) -> float:
     """The number without its sign; an integer stays an integer."""

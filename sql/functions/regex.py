@@ -44,11 +44,7 @@ class Regex:
 
     def matches(self, text: str) -> Iterator[Any]:
         """The matches from left to right, none overlapping; an empty one right behind another match does not count."""
-        if self.ways is not None and not self.ways.fits(len(text)):
-            raise DataError(
-                f"pattern '{self.source}' may take more than REGEX_STEPS_MAX steps on a text of "
-                f"{len(text)} characters; {_REMEDY}"
-            )
+        self._check_length(text)
         end = -1
         for found in self.compiled.finditer(text):
             if found.end() > end:
@@ -57,7 +53,8 @@ class Regex:
 
     def first(self, text: str) -> str | None:
         """The text of the first match, None without one."""
-        found = next(self.matches(text), None)
+        self._check_length(text)
+        found = self.compiled.search(text)
         return None if found is None else str(found.group(0))
 
     def replace(self, text: str, by: str) -> str:
@@ -72,6 +69,13 @@ class Regex:
             pieces += (text[at : found.start()], expanded)
             at = found.end()
         return "".join(pieces) + text[at:]
+
+    def _check_length(self, text: str) -> None:
+        if self.ways is not None and not self.ways.fits(len(text)):
+            raise DataError(
+                f"pattern '{self.source}' may take more than REGEX_STEPS_MAX steps on a text of "
+                f"{len(text)} characters; {_REMEDY}"
+            )
 
     def _group(self, found: Any, name: str) -> str:
         try:

@@ -110,6 +110,15 @@ def test_date_diff_counts_whole_days(start: str, end: str, days: int) -> None:
     assert call("date_diff", start, end) == days
 
 
+@pytest.mark.parametrize(
+    ("day", "last"),
+    [("2023-02-01", "2023-02-28"), ("2024-12-31", "2024-12-31"), ("2024-04-30 23:00", "2024-04-30"),
+     ("9999-12-05", "9999-12-31")],
+)  # fmt: skip
+def test_last_day(day: str, last: str) -> None:
+    assert call("last_day", day) == last
+
+
 AFTERNOON = datetime(2024, 7, 5, 15, 4, 9, 7_000, tzinfo=BERLIN)
 
 

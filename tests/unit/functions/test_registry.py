@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 import subprocess
 import sys
@@ -138,7 +140,27 @@ def test_importing_the_functions_loads_nothing_heavy() -> None:
         "zoneinfo",
         "random",
         "sqlglot",
+        "calendar",
     }
     code = "import sys; before = set(sys.modules); import sql.functions; print(*(set(sys.modules) - before))"
     run = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
     assert not heavy & set(run.stdout.split())
+
+
+AWKWARD = (
+    None, True, 0, -1, 10**40, 1.5, math.nan, math.inf, "", "12", "(a", "$.x", "\ud800", b"\xff", [1, None, "a"], [[]], {},
+    {"a": None},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("item", EVERY)
+def test_no_value_can_do_worse_than_a_data_error(item: Function) -> None:
+    """One bad event must not stop a rule: whatever comes in, only the errors that the runtime takes for one go out."""
+    least, most = item.arity
+    leading = (example_context(),) if item.context else ()
+    for count in range(least, min(least + 1 if most is None else most, 2) + 1):
+        for arguments in itertools.product(AWKWARD, repeat=count):
+            if item.nulls == "propagate" and any(value is None for value in arguments):
+                continue
+            with contextlib.suppress(DataError, TypeError, ValueError, OverflowError, ZeroDivisionError):
+                assert type_of(item.implementation(*leading, *arguments)) is not Type.ANY
