@@ -147,9 +147,9 @@ def test_importing_the_functions_loads_nothing_heavy() -> None:
     assert not heavy & set(run.stdout.split())
 
 
-AWKWARD = (
-    None, True, 0, -1, 10**40, 1.5, math.nan, math.inf, "", "12", "(a", "$.x", "\ud800", b"\xff", [1, None, "a"], [[]], {},
-    {"a": None},
+AWKWARD: tuple[Any, ...] = (
+    None, True, 0, -1, 10**40, 1.5, math.nan, math.inf, "", "12", "(a", "$.x", "\ud800", b"\xff", [1, None, "a"], [[]],
+    {}, {"a": None},
 )  # fmt: skip
 
 
