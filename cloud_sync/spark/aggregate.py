@@ -54,6 +54,7 @@ def is_damaged() -> SparkColumn:
     missing = F.col("_corrupt_record").isNotNull()
     for name in REQUIRED:
         missing = missing | F.col(name).isNull()
+    missing = missing | _canonical("keys").isNull()
     outside = (F.col("window") <= 0) | ~F.col("window_start").between(0, LAST_START_MS)
     unknown = F.exists("values", lambda value: ~F.coalesce(_is_known(value), F.lit(False)))
     return missing | F.coalesce(outside | unknown, F.lit(True))
@@ -64,15 +65,20 @@ def _is_known(value: SparkColumn) -> SparkColumn:
 
 
 def placed(records: DataFrame) -> DataFrame:
-    """Records with the fleet window that holds their start (`fleet_start`, in milliseconds) and its UTC `date`.
+    """Records with the fleet window that holds their start (`fleet_start`, in milliseconds), its UTC `date`, and their keys
+    in one spelling.
 
     |--- fleet window (1m) ---|--- fleet window (1m) ---|
     |-10s-|-10s-|-10s-| ...   |-10s-| ...
     """
     start = F.col("window_start") - F.pmod("window_start", "window")
-    return records.withColumn("fleet_start", start).withColumn(
-        "date", F.date_format(F.timestamp_millis(start), "yyyy-MM-dd")
-    )
+    date = F.date_format(F.timestamp_millis(start), "yyyy-MM-dd")
+    return records.withColumns({"fleet_start": start, "date": date, "keys": _canonical("keys")})
+
+
+def _canonical(keys: str) -> SparkColumn:
+    """Keys in one spelling, whatever their order and spacing; NULL if they are no JSON."""
+    return F.to_json(F.try_parse_json(keys))
 
 
 def deduplicated(rows: DataFrame) -> DataFrame:

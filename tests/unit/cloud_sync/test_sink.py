@@ -60,7 +60,9 @@ def test_a_row_becomes_a_typed_partial_aggregate() -> None:
 def test_a_row_is_filed_under_the_day_of_its_fleet_window() -> None:
     late = ROW | {"window_start": NOW_MS + 86_399_000, "window_end": NOW_MS + 86_400_000}
     assert partial(late, settings(), "hot", 0).date == "2025-11-21"
-    assert partial(late, settings(window=2 * 86_400_000), "hot", 0).date == "2025-11-20", "two-day windows from the epoch"
+    assert partial(late, settings(window=2 * 86_400_000), "hot", 0).date == "2025-11-20", (
+        "two-day windows from the epoch"
+    )
 
 
 def test_an_alert_without_a_window_happens_at_its_instant() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_sync.errors import SpoolBusy, SpoolCorrupt, SpoolError, SpoolFull, SpoolVersion
+from cloud_sync.errors import SpoolBusy, SpoolError, SpoolFull, SpoolVersion
 from cloud_sync.records import ROW_OVERHEAD_BYTES, SpooledRow, checksum
 from cloud_sync.spool import OnFull, PlannedFile, Spool, SpoolSettings
 from tests.unit.cloud_sync.support import DATE, NOW_MS, flip_body, record, records
@@ -134,9 +134,9 @@ def test_drop_oldest_makes_room_but_spares_the_file_in_upload(path: Path) -> Non
 
 
 def test_a_row_larger_than_the_spool_is_refused(path: Path) -> None:
-    with closing(Spool(path, "gw1", SpoolSettings(bytes_max=1000))) as spool:
-        with pytest.raises(ValueError, match="cannot enter a spool of 1000 bytes"):
-            spool.append([record(1, size=1000)], NOW_MS)
+    spool = Spool(path, "gw1", SpoolSettings(bytes_max=1000))
+    with closing(spool), pytest.raises(ValueError, match="cannot enter a spool of 1000 bytes"):
+        spool.append([record(1, size=1000)], NOW_MS)
 
 
 def test_old_rows_expire_and_are_counted(path: Path) -> None:

@@ -120,7 +120,7 @@ class RiggedDisk:
         """The disk at the next start: with luck everything got there, without it only what was synced."""
         disk = RiggedDisk(10**9)
         names = self.names if lucky else self.durable_names
-        for name, number in names.items():
+        for number in names.values():
             content = self.written[number]
             disk.written[number] = content if lucky else self.synced.get(number, content[: len(content) // 2])
         disk.names, disk.durable_names, disk.synced = dict(names), dict(names), dict(disk.written)

@@ -1,0 +1,99 @@
+"""Gateways that really spool and upload, and the slow, obvious way to add up what they sent."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from cloud_sync.sink import CloudSettings, partial
+from cloud_sync.spool import Spool
+from cloud_sync.targets import open_target
+from cloud_sync.uploader import Uploader, UploadSettings
+
+DAY_MS = 1_763_683_200_000  # 2025-11-21T00:00:00Z
+SETTINGS = CloudSettings.model_validate(
+    {
+        "keys": ["dev"],
+        "merge": {
+            "n": "count", "energy": "sum", "temp_sum": "sum", "temp_min": "min", "temp_max": "max",
+            "avg_temp": {"sum": "temp_sum", "count": "n"},
+        },
+        "types": {"energy": "int"},
+        "window": "1m",
+    }
+)  # fmt: skip
+Row = dict[str, Any]
+
+
+def rows(rng: random.Random, count: int, first_minute: int = 0, minutes: int = 5) -> list[Row]:
+    """Partial aggregates of ten-second windows. Temperatures are multiples of 1/4, so float sums are exact."""
+    made = []
+    for _ in range(count):
+        start_ms = DAY_MS + first_minute * 60_000 + rng.randrange(minutes * 6) * 10_000
+        temperatures = [rng.randrange(-80, 400) / 4 for _ in range(rng.randint(1, 5))]
+        made.append(
+            {
+                "window_start": start_ms,
+                "window_end": start_ms + 10_000,
+                "dev": rng.choice(["a", "b", 1, "1", None]),
+                "n": len(temperatures),
+                "energy": rng.randrange(2**55, 2**60),
+                "temp_sum": sum(temperatures),
+                "temp_min": min(temperatures),
+                "temp_max": max(temperatures),
+            }
+        )
+    return made
+
+
+def upload(
+    bucket: Path, gateway: str, sent: list[Row], rule: str = "hot", rows_max: int = 20_000,
+    settings: CloudSettings = SETTINGS,
+) -> list[str]:  # fmt: skip
+    """Send rows through the spool of `gateway` (kept between calls) and its uploader; the names of the new files."""
+    before = set(data_files(bucket))
+    with closing(Spool(bucket.parent / gateway / "spool.db", gateway)) as spool:
+        spool.append([partial(row, settings, rule, 0) for row in sent], DAY_MS)
+        spool.commit(DAY_MS)
+        Uploader(spool, open_target(str(bucket)), UploadSettings(rows_max=rows_max)).drain(DAY_MS)
+    return sorted(set(data_files(bucket)) - before)
+
+
+def data_files(bucket: Path) -> list[str]:
+    return [path.relative_to(bucket).as_posix() for path in (bucket / "v1").rglob("*.jsonl.gz")]
+
+
+def brute_force(sent: list[tuple[str, Row]]) -> dict[tuple[int, str], tuple[Any, ...]]:
+    """The fleet table by loops over lists: (start, exact key) to values, gateways and rows."""
+    groups: dict[tuple[int, str], list[tuple[str, Row]]] = defaultdict(list)
+    for gateway, row in sent:
+        groups[row["window_start"] // 60_000 * 60_000, repr(row["dev"])].append((gateway, row))
+    return {
+        group: (
+            sum(row["n"] for _, row in members),
+            sum(row["energy"] for _, row in members),
+            sum(row["temp_sum"] for _, row in members),
+            min(row["temp_min"] for _, row in members),
+            max(row["temp_max"] for _, row in members),
+            sum(row["temp_sum"] for _, row in members) / sum(row["n"] for _, row in members),
+            len({gateway for gateway, _ in members}),
+            len(members),
+        )
+        for group, members in groups.items()
+    }
+
+
+def fleet_table(spark: Any, out: Path, rule: str = "hot") -> dict[tuple[int, str], tuple[Any, ...]]:
+    """The job's table in the form of `brute_force`."""
+    found = {}
+    columns = ("n", "energy", "temp_sum", "temp_min", "temp_max", "avg_temp", "gateways", "rows")
+    table = spark.read.parquet(str(out / "fleet" / f"rule={rule}"))
+    for row in table.selectExpr("*", "unix_millis(window_start) AS start_ms").collect():
+        group = (row["start_ms"], repr(json.loads(row["keys"])["dev"]))
+        assert group not in found, f"two lines for {group}"
+        found[group] = tuple(row[column] for column in columns)
+    return found
