@@ -1,0 +1,22 @@
+"""The streaming SQL engine: text in, deltas out. It knows no network, file, thread or wall clock.
+
+Where to start reading: `language` (text to tree), `plan` (tree to plan), `windows` (the operators), `runtime` (running
+queries), `codegen` (expressions and whole rules as Python).
+"""
+
+from __future__ import annotations
+
+from sql.errors import DataError, Problem, SqlError
+from sql.language import parse
+from sql.plan.catalog import Catalog, Stream
+from sql.plan.options import RuleOptions
+from sql.plan.plan import Plan
+from sql.plan.planner import plan_rule
+from sql.runtime.emission import Emission
+from sql.runtime.engine import Engine
+from sql.runtime.script import run_script
+
+__all__ = [
+    "Catalog", "DataError", "Emission", "Engine", "Plan", "Problem", "RuleOptions", "SqlError", "Stream", "parse",
+    "plan_rule", "run_script",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""From bound expressions to Python code."""

@@ -1,0 +1,196 @@
+"""Small functions for the engine's operators, one per clause: (event, aggregate values, window) -> value.
+
+    e   the event; its row is a dict, a struct, or for joins a tuple of rows
+    a   the values of aggregates, then of prev calls, then of subqueries
+    w   the window's (start, end, trigger), the built-in properties of expression windows, or TRUE on insert rows
+"""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+from sql.aggregates.base import Aggregate
+from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
+from sql.codegen.support import Warnings
+from sql.errors import DataError, Span, positioned
+from sql.functions.registry import Context
+from sql.plan.bound import Bound, Const, Read, Slot
+from sql.plan.catalog import Catalog
+from sql.plan.plan import Criterion, ItemPlan
+from sql.rows import Shape, as_dict, attribute_name
+from sql.types import Descending, Type, key_of, order_key
+
+DATA_ERRORS = (DataError, TypeError, ValueError, ArithmeticError, AttributeError, KeyError, IndexError)
+"""What a wrong value in an event may raise; everything else is a defect of ours."""
+
+EventFunction = Callable[..., Any]
+
+
+class EngineReader:
+    """How the engine's functions read: through the event `e`, the values `a` and the window `w`."""
+
+    def __init__(self, names: Names, catalog: Catalog, *, shape: Shape, joined: bool, offsets: dict[str, int]) -> None:
+        self.names = names
+        self.catalog = catalog
+        self.shape = shape
+        self.joined = joined
+        self.offsets = offsets
+
+    def read(self, source: int, column: str | None) -> Code:
+        row = f"e.row[{source}]" if self.joined else "e.row"
+        if column is None:
+            return Code(row, self.joined)
+        if not self.joined:
+            return Code(self._column(row, column))
+        name = self.names.temporary()
+        return Code(f"(None if ({name} := {row}) is None else {self._column(name, column)})")
+
+    def _column(self, row: str, column: str) -> str:
+        if self.shape == "dict" or column.startswith("$"):
+            return f"{row}.get({column!r})" if self.shape == "dict" else f"getattr({row}, 'meta_', None)"
+        return f"{row}.{attribute_name(column)}"
+
+    def slot(self, slot: Slot) -> Code:
+        if slot.kind in ("aggregate", "prev", "subquery"):
+            return Code(f"a[{self.offsets[slot.kind] + slot.key}]")
+        if slot.kind == "analytic":
+            return Code(f"e.extra[{slot.key}]")
+        if slot.kind == "window":
+            return Code(f"w[{('start', 'end', 'trigger').index(slot.key)}]", False, True, NUMBER)
+        if slot.kind == "variable":
+            variable = self.names.bind(self.catalog.variables[slot.key], f"v_{slot.key}")
+            return Code(f"{variable}.value")
+        if slot.kind == "builtin":
+            return Code(f"w.get({slot.key!r})")
+        if slot.kind == "event_time":
+            return Code("(e.time_ms if w is None or w is True or w is False else w[1])", False, False, NUMBER)
+        assert slot.kind == "istream", slot.kind
+        return Code("(w is not False)", False, False, "boolean")
+
+
+@lru_cache(maxsize=8192)
+def _compiled(source: str) -> tuple[CodeType, str]:
+    """The code of a function's source; equal functions of many rules compile once. The name finds the source again."""
+    name = f"<penstock {hashlib.sha256(source.encode()).hexdigest()[:12]}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    return compile(source, name, "exec"), name
+
+
+class FunctionSet:
+    """Makes the functions of one query at one place; finds the SQL position of what fails in them."""
+
+    def __init__(self, catalog: Catalog, context: Context, warnings: Warnings, *, shape: Shape = "dict",
+                 joined: bool = False, offsets: dict[str, int] | None = None) -> None:  # fmt: skip
+        self.names = Names()
+        reader = EngineReader(self.names, catalog, shape=shape, joined=joined,
+                              offsets=offsets or {"aggregate": 0, "prev": 0, "subquery": 0})  # fmt: skip
+        self.reader = reader
+        self.writer = ExpressionWriter(reader, self.names, warnings, context)
+        self.spans: dict[str, Span] = {}
+
+    def define(self, text: str, span: Span) -> EventFunction:
+        """The function that returns the Python expression `text`."""
+        code, name = _compiled(f"def f(e, a=None, w=None):\n    return {text}\n")
+        self.spans.setdefault(name, span)
+        local: dict[str, Any] = {}
+        exec(code, self.names.bound, local)  # noqa: S102 - our own code; user text enters only through Names
+        return local["f"]  # type: ignore[no-any-return]
+
+    def value(self, node: Bound) -> EventFunction:
+        """The value of an expression."""
+        return self.define(self.writer.text(node), node.span)
+
+    def true(self, node: Bound) -> EventFunction:
+        """Whether an expression is TRUE."""
+        return self.define(self.writer.true(node), node.span)
+
+    def key(self, nodes: tuple[Bound, ...]) -> EventFunction:
+        """A hashable key of several expressions, equal exactly where SQL groups them together."""
+        if not nodes:
+            return self.define("()", Span(0, 0))
+        name = self.names.bind(key_of, "key_of")
+        parts = [f"{name}({self.writer.text(node)})" for node in nodes]
+        text = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        return self.define(text, nodes[0].span)
+
+    def criteria(self, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> EventFunction:
+        """A sort key. NULL is lowest (sort and rank windows) or last in either direction (ORDER BY)."""
+        name = self.names.bind(order_key, "order_key")
+        down = self.names.bind(Descending, "Descending")
+        parts = []
+        for item in criteria:
+            code = self.writer.value(item.value)
+            key = f"{name}({code.text})"
+            key = f"{down}({key})" if item.descending else key
+            if not nulls_lowest:
+                first = bool(item.nulls_first)
+                key = f"(({code.text}) is {'not ' if first else ''}None, {key})"
+            parts.append(key)
+        return self.define(f"({', '.join(parts)},)", criteria[0].value.span)
+
+    def argument(self, definition: Aggregate, args: tuple[Bound, ...]) -> EventFunction:
+        """What an aggregate is fed with: TRUE for `f(*)`, the value, or a tuple of several."""
+        if not args:
+            return self.define("True", Span(0, 0))
+        texts = [self.writer.text(arg) for arg in args]
+        several = len(definition.parameters) - definition.constants > 1 or any(p.variadic for p in definition.parameters)
+        text = f"({', '.join(texts)},)" if several and not (definition.whole_row and len(args) == 1) else texts[0]
+        return self.define(text, args[0].span)
+
+    def row(self, items: tuple[ItemPlan, ...], columns: list[dict[str, Type] | None]) -> EventFunction:
+        """The output row: a dict of the visible items, in order."""
+        parts = []
+        for item in items:
+            if item.invisible:
+                continue
+            if item.name is None:
+                parts.append(self._spread(item, columns))
+            elif isinstance(item.value, Read) and item.value.column is None:
+                whole = self.names.bind(as_dict, "as_dict")
+                code = self.writer.text(item.value)
+                parts.append(f"{item.name!r}: None if {code} is None else {whole}({code})")
+            else:
+                parts.append(f"{item.name!r}: {self.writer.text(item.value)}")
+        span = items[0].value.span if items else Span(0, 0)
+        return self.define("{" + ", ".join(part for part in parts if part) + "}", span)
+
+    def _spread(self, item: ItemPlan, columns: list[dict[str, Type] | None]) -> str:
+        excluded = frozenset((*item.excluded, "$meta"))
+        if isinstance(item.value, Read):
+            declared = columns[item.value.source]
+            if declared is not None:
+                names = [name for name in declared if name not in excluded]
+                reads = (f"{name!r}: {self.reader.read(item.value.source, name).text}" for name in names)
+                return ", ".join(reads)
+        helper = self.names.bind(_spread, "spread")
+        return f"**{helper}({self.writer.text(item.value)}, {self.names.bind(excluded, 'excluded')})"
+
+    def failure(self, error: BaseException) -> DataError:
+        """The error with the position of the expression it came from."""
+        trace = error.__traceback__
+        while trace is not None:
+            span = self.spans.get(trace.tb_frame.f_code.co_filename)
+            if span is not None:
+                return positioned(error, span)
+            trace = trace.tb_next
+        return error if isinstance(error, DataError) else DataError(f"{type(error).__name__}: {error}")
+
+
+def _spread(value: Any, excluded: frozenset[str]) -> dict[str, Any]:
+    """A whole event or a struct as columns."""
+    if value is None:
+        return {}
+    row = as_dict(value) if not isinstance(value, dict) else value
+    return {name: item for name, item in row.items() if name not in excluded}
+
+
+def constant_value(node: Bound | None, functions: FunctionSet) -> Any:
+    """The value of an expression that reads no event, now: variables have their present values."""
+    if node is None or isinstance(node, Const):
+        return None if node is None else node.value
+    return functions.value(node)(None)

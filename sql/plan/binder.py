@@ -1,0 +1,436 @@
+"""The binder: a parsed SELECT and a catalog become a plan, or all problems at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sql import syntax as ast
+from sql.errors import Problems, did_you_mean
+from sql.plan.bound import AggregateCall, Bound, Const, Read, Slot
+from sql.plan.catalog import Catalog, Stream
+from sql.plan.expressions import ExpressionBinder, Place
+from sql.plan.options import RuleOptions
+from sql.plan.plan import Criterion, ItemPlan, JoinPlan, Mode, OutputPlan, Plan, RowKind, SourcePlan, SubqueryPlan
+from sql.plan.scope import META, Scope, SourceScope
+from sql.plan.windows import bind_group_window, bind_lot, bind_period, bind_windows
+from sql.types import Type
+from sql.windows import catalog as windows
+
+SELECT = Place("SELECT", aggregates=True, prevs=True, windows=True)
+HAVING = Place("HAVING", aggregates=True, prevs=True, windows=True)
+ORDER_BY = Place("ORDER BY", aggregates=True, windows=True)
+WHERE = Place("WHERE", prevs=True)
+GROUP_BY = Place("GROUP BY")
+FILTER = Place("a stream's filter", aliases=False, analytics=False)
+
+LOT_AGGREGATES = {"sum": "lot_sum", "nth": "lot_nth", "prior": "lot_prior", "count": "lot_count"}
+"""Stream queries: a sum of nothing is 0, nth counts from the earliest (stream-queries.md section 4)."""
+
+KUIPER_AGGREGATES = {"stddev": "stddev_pop", "var": "var_pop"}
+"""eKuiper: stddev and var are the population's."""
+
+
+def bind(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
+    """The plan of a SELECT. Raises SqlError with every problem found."""
+    problems = Problems()
+    plan = SelectBinder(select, catalog, options, text, problems).bind()
+    problems.raise_if_any(text)
+    return replace(plan, warnings=tuple(problems.found))
+
+
+class SelectBinder:
+    """Binds one SELECT; subqueries are bound by binders of their own into the same problems."""
+
+    def __init__(self, select: ast.Select, catalog: Catalog, options: RuleOptions, text: str, problems: Problems):
+        self.select = select
+        self.catalog = catalog
+        self.options = options
+        self.text = text
+        self.problems = problems
+        self.subqueries: list[SubqueryPlan] = []
+        self.mode: Mode = "lots" if select.lots else "sample" if select.windows else "delta"
+        self.sources = [self._stream_of(source) for source in self._all_sources()]
+        self.scope = self._scope()
+        self.binder = ExpressionBinder(self.scope, self._subquery)
+        self.binder.text = text
+        self.binder.epl = self._is_epl()
+        self.binder.aggregate_names = {"lots": LOT_AGGREGATES, "sample": KUIPER_AGGREGATES, "delta": {}}[self.mode]
+
+    # --- sources ------------------------------------------------------------------------------------------------------
+
+    def _all_sources(self) -> list[ast.Source]:
+        select = self.select
+        return ([select.source] if select.source else []) + [join.source for join in select.joins]
+
+    def _stream_of(self, source: ast.Source) -> Stream:
+        stream = self.catalog.streams.get(source.name)
+        if stream is None:
+            self.problems.error("B202", f"unknown stream '{source.name}'", source.span,
+                                did_you_mean(source.name, self.catalog.streams)
+                                or "declare it with CREATE STREAM or under streams:")  # fmt: skip
+            return Stream(source.name)
+        return stream
+
+    def _scope(self) -> Scope:
+        scopes = []
+        for source, stream in zip(self._all_sources(), self.sources, strict=True):
+            columns = stream.columns
+            scalar = next(iter(columns)) if columns is not None and len(columns) == 1 else None
+            is_item = isinstance(source, ast.LotSource)
+            scopes.append(SourceScope(source.alias, source.name, columns, scalar if is_item else None, is_item))
+        scope = Scope(self.catalog, self.problems, scopes)
+        seen: set[str] = set()
+        for source in self._all_sources():
+            if source.alias in seen:
+                self.problems.error("B205", f"two sources are called '{source.alias}'", source.span, "give one an alias")
+            seen.add(source.alias)
+        return scope
+
+    def _is_epl(self) -> bool:
+        select = self.select
+        epl_source = any(
+            isinstance(source, ast.StreamSource) and (source.windows or source.filter) for source in self._all_sources()
+        )
+        return bool(select.lots or epl_source or select.selector or select.output or select.insert_into
+                    or select.annotations)  # fmt: skip
+
+    # --- the statement ------------------------------------------------------------------------------------------------
+
+    def bind(self) -> Plan:
+        select, binder = self.select, self.binder
+        self._check_clauses()
+        sources = tuple(self._source(i, source) for i, source in enumerate(self._all_sources()))
+        self.scope.columns_first = binder.epl
+        self.scope.aliases = {item.alias: item for item in select.items if item.alias}
+        joins = tuple(self._join(join) for join in select.joins)
+        window = bind_group_window(binder, select.windows[0]) if select.windows else None
+        where = binder.condition(select.where, WHERE)
+        group_by = tuple(binder.bind(item, GROUP_BY) for item in select.group_by)
+        items = self._items()
+        having = binder.condition(select.having, HAVING)
+        order_by = tuple(
+            Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
+            for order in select.order_by
+        )
+        limit, offset = (self._row_count(node, name) for node, name in ((select.limit, "LIMIT"), (select.offset, "OFFSET")))
+        output = self._output()
+        stream = self.sources[0] if self.sources else None
+        timestamp = self._timestamp(stream)
+        plan = Plan(
+            text=self.text,
+            mode=self.mode,
+            sources=sources,
+            items=items,
+            options=self.options,
+            name=next((str(note.value) for note in select.annotations if note.name == "name"), None),
+            joins=joins,
+            analytics=tuple(binder.analytics),
+            window=window,
+            where=where,
+            group_by=group_by,
+            aggregates=tuple(binder.aggregates),
+            prevs=tuple(binder.prevs),
+            subqueries=tuple(self.subqueries),
+            row_kind=row_kind(items, group_by, binder.aggregates),
+            having=having,
+            order_by=order_by,
+            limit=limit,
+            offset=offset,
+            output=output,
+            distinct=select.distinct,
+            selector=select.selector or "istream",
+            insert=select.insert_into,
+            timestamp=timestamp,
+            timestamp_format=stream.timestamp_format if stream else None,
+            output_columns=self._output_columns(items, sources),
+            reads=self._reads(timestamp),
+            uses_meta=binder.uses_meta,
+        )
+        self._check_plan(plan)
+        return plan
+
+    def _check_clauses(self) -> None:
+        select, error = self.select, self.problems.error
+        if len(select.windows) > 1:
+            first, second = select.windows[0], select.windows[1]
+            error("B523", f"a second window, {second.name.upper()}WINDOW, beside {first.name.upper()}WINDOW", second.span,
+                  "a rule has one window; use a second rule on a memory stream")  # fmt: skip
+        has_epl_window = any(isinstance(s, ast.StreamSource) and s.windows for s in self._all_sources())
+        if select.windows and has_epl_window:
+            error("B524", "a window in GROUP BY and windows in FROM cannot be combined", select.windows[0].span)
+        if select.windows and select.output:
+            error("B603", "an output limit has no effect on a window in GROUP BY, which fires by itself",
+                  select.output.span)  # fmt: skip
+        if select.windows and select.selector in ("rstream", "irstream"):
+            error("B604", f"{select.selector} has no effect on a window in GROUP BY: it has no remove stream", select.span)
+        if select.windows and select.joins:
+            error("B525", "joins of windowed streams in GROUP BY are not supported yet", select.joins[0].span,
+                  "write windows in FROM: a#time(10 sec) as a, b#time(10 sec) as b")  # fmt: skip
+        if select.context:
+            error("B090", f"contexts are not supported yet (context '{select.context}')", select.span)
+
+    def _source(self, index: int, source: ast.Source) -> SourcePlan:
+        if isinstance(source, ast.LotSource):
+            return SourcePlan(source.name, source.alias, lot=bind_lot(self._alone(index), source))
+        assert isinstance(source, ast.StreamSource)
+        binder = self._alone(index)
+        condition = binder.condition(source.filter, FILTER)
+        plans = bind_windows(binder, source)
+        columns = self._derive(index, plans)
+        return SourcePlan(source.name, source.alias, condition, plans, source.retain == "union", None,
+                          source.unidirectional, self._reclaim(), columns)  # fmt: skip
+
+    def _alone(self, index: int) -> ExpressionBinder:
+        """A binder that sees one source only, as source 0: what stands inside FROM."""
+        scope = Scope(self.catalog, self.problems, [self.scope.sources[index]])
+        binder = ExpressionBinder(scope, self._subquery)
+        binder.text, binder.epl = self.text, True
+        self.scope.reads[index] = scope.reads[0] = self.scope.reads[index]
+        return binder
+
+    def _derive(self, index: int, plans: tuple[Any, ...]) -> dict[str, Type] | None:
+        """The columns behind the windows: derived-value windows replace the stream's by their own."""
+        scope = self.scope.sources[index]
+        derived = next((plan for plan in plans if (windows.lookup(plan.name) or plan).role == "derived"), None)
+        if derived is None:
+            return scope.columns
+        original = scope.columns
+        columns: dict[str, Type] = {}
+        if plans[0].name == "groupwin" and not any(plan.name == "merge" for plan in plans):
+            columns |= {name: key.type for name, key in zip(key_names(plans[0]), plans[0].arguments["keys"], strict=True)}
+        columns |= dict.fromkeys(windows.DERIVED_COLUMNS[derived.name], Type.NUMBER)
+        for name, bound in derived.arguments.get("extras", ()):
+            columns |= {name: bound.type} if name else (original or {})
+        # The derived row is what the rest of the statement reads; the stream's own columns were read by the windows.
+        self.scope.sources[index] = replace(scope, columns=columns)
+        return columns
+
+    def _reclaim(self) -> tuple[int, int] | None:
+        hints: dict[str, str] = {}
+        for note in self.select.annotations:
+            if note.name == "hint" and isinstance(note.value, str):
+                hints |= dict(part.strip().split("=", 1) for part in note.value.split(",") if "=" in part)
+        if "reclaim_group_aged" not in hints:
+            return None
+        try:
+            age = float(hints["reclaim_group_aged"])
+            every = float(hints.get("reclaim_group_freq", age))
+        except ValueError:
+            self.problems.error("B526", "reclaim_group_aged and reclaim_group_freq are numbers of seconds", self.select.span)
+            return None
+        return round(age * 1000), round(every * 1000)
+
+    def _join(self, join: ast.Join) -> JoinPlan:
+        return JoinPlan(join.kind, self.binder.condition(join.on, Place("ON", analytics=False)))
+
+    # --- select items -------------------------------------------------------------------------------------------------
+
+    def _items(self) -> tuple[ItemPlan, ...]:
+        out: list[ItemPlan] = []
+        taken: set[str] = set()
+        for item in self.select.items:
+            if isinstance(item.expr, ast.Star):
+                out += self._star(item.expr)
+                continue
+            bound = self.binder.bind(item.expr, replace(SELECT, outside=item.alias))
+            if isinstance(bound, Read) and bound.column is None and item.alias is None:
+                out.append(ItemPlan(None, bound))
+                continue
+            name = item.alias or self._unnamed(item)
+            if name in taken:
+                self.problems.error("B206", f"two columns are called '{name}'", item.span, "give one an alias with AS")
+            taken.add(name)
+            out.append(ItemPlan(name, bound, item.invisible))
+        return tuple(out)
+
+    def _unnamed(self, item: ast.SelectItem) -> str:
+        """The name of a column without alias: its text in EPL; the field's or function's name in eKuiper."""
+        expr = item.expr
+        if isinstance(expr, ast.Column):
+            return expr.name if not self.binder.epl or len(self.sources) == 1 else item.text
+        if self.binder.epl:
+            return item.text
+        if isinstance(expr, ast.Field | ast.Call):
+            return expr.name
+        return item.text
+
+    def _star(self, star: ast.Star) -> list[ItemPlan]:
+        if star.table is not None:
+            index = self.scope.source_named(star.table)
+            if index is None:
+                self.problems.error("B202", f"unknown stream '{star.table}'", star.span,
+                                    did_you_mean(star.table, [s.alias for s in self.scope.sources]))  # fmt: skip
+                return []
+            chosen = [index]
+        else:
+            chosen = list(range(len(self.sources)))
+        for name in star.excluded:
+            if not any(s.columns is None or name in s.columns for s in self.scope.sources):
+                self.scope.unknown(name, star.span)
+        replaced = {item.alias for item in star.replaced if item.alias}
+        excluded = (*star.excluded, *(name for name in replaced if name not in star.excluded))
+        named = star.table is None and len(chosen) > 1 and self.binder.epl
+        out = [
+            ItemPlan(self.scope.sources[i].alias if named else None, self.scope.read_all(i, star.span), False, excluded)
+            for i in chosen
+        ]
+        for item in star.replaced:
+            out.append(ItemPlan(item.alias or item.text, self.binder.bind(item.expr, replace(SELECT, outside=item.alias))))
+        return out
+
+    # --- the rest -----------------------------------------------------------------------------------------------------
+
+    def _row_count(self, node: ast.Expr | None, name: str) -> Bound | None:
+        if node is None:
+            return None
+        bound = self.binder.bind(node, Place(name, aliases=False, analytics=False))
+        if isinstance(bound, Const) and bound.value.__class__ is not int:
+            self.problems.error("B304", f"{name} takes a whole number", node.span)
+        if isinstance(bound, Const) and not self.binder.epl and isinstance(bound.value, int) and bound.value < 0:
+            self.problems.error("B304", f"{name} takes a whole number of at least 0", node.span)
+        return bound
+
+    def _output(self) -> OutputPlan | None:
+        limit = self.select.output
+        if limit is None:
+            return None
+        if limit.terminated is not None:
+            self.problems.error("B090", "output when terminated needs a context, and contexts are not supported yet",
+                                limit.span)  # fmt: skip
+        binder = self.binder
+        builtins = dict.fromkeys(
+            ("count_insert", "count_remove", "count_insert_total", "count_remove_total", "last_output_timestamp"),
+            Type.INTEGER,
+        )
+        when = Place("output when", aliases=False, analytics=False, builtins=builtins)
+        crontab_check(self.problems, limit.at, self.options)
+        return OutputPlan(
+            limit.mode,
+            None if limit.after is None else bind_period(binder, limit.after, "'after'"),
+            None if limit.after_events is None else binder.bind(limit.after_events, when),
+            None if limit.every is None else bind_period(binder, limit.every, "'every'"),
+            None if limit.every_events is None else binder.bind(limit.every_events, when),
+            limit.at,
+            binder.condition(limit.when, when),
+            tuple((item.name, self._assigned(item, when)) for item in limit.then_set),
+        )
+
+    def _assigned(self, item: ast.Assignment, place: Place) -> Bound:
+        variable = self.catalog.variables.get(item.name)
+        if variable is None:
+            self.problems.error("B207", f"unknown variable '{item.name}'", item.span,
+                                did_you_mean(item.name, self.catalog.variables))  # fmt: skip
+        elif variable.constant:
+            self.problems.error("B208", f"variable '{item.name}' is constant", item.span)
+        return self.binder.bind(item.value, place)
+
+    def _timestamp(self, stream: Stream | None) -> str | None:
+        wanted = self.options.event_time
+        if stream is None or wanted is False or stream.timestamp is None:
+            if wanted and stream is not None:
+                self.problems.error("B403", f"event time needs a timestamp column, and stream '{stream.name}' has none",
+                                    self.select.span, 'declare it: WITH (…, TIMESTAMP="ts")')  # fmt: skip
+            return None
+        self.scope.read(0, stream.timestamp, self.select.span) if stream.columns is not None else None
+        reads = self.scope.reads[0]
+        if reads is not None:
+            reads.add(stream.timestamp)
+        return stream.timestamp
+
+    def _reads(self, timestamp: str | None) -> dict[str, frozenset[str] | None]:
+        out: dict[str, frozenset[str] | None] = {}
+        for source, reads in zip(self.sources, self.scope.reads, strict=True):
+            known = out.get(source.name, frozenset())
+            out[source.name] = None if reads is None or known is None else known | reads
+        for sub in self.subqueries:
+            for name, columns in sub.plan.reads.items():
+                known = out.get(name, frozenset())
+                out[name] = None if columns is None or known is None else known | columns
+        return out
+
+    def _output_columns(self, items: tuple[ItemPlan, ...], sources: tuple[SourcePlan, ...]) -> dict[str, Type] | None:
+        out: dict[str, Type] = {}
+        for item in items:
+            if item.name is not None:
+                out[item.name] = item.value.type
+            elif isinstance(item.value, Read):
+                columns = self.scope.sources[item.value.source].columns
+                if columns is None:
+                    return None
+                out |= {name: kind for name, kind in columns.items() if name not in item.excluded and name != META}
+            else:
+                return None
+        return out
+
+    def _subquery(self, node: ast.Subquery) -> Bound:
+        inner = SelectBinder(node.select, self.catalog, self.options, self.text, self.problems)
+        plan = inner.bind()
+        if len(plan.items) != 1:
+            self.problems.error("B208", "a subquery in an expression selects one column", node.span)
+        if not plan.aggregates and not any(source.windows for source in plan.sources):
+            self.problems.error("B209", "a subquery needs a window to read from", node.span, "for example E#lastevent")
+        self.subqueries.append(SubqueryPlan(plan, node.exists))
+        return Slot("subquery", len(self.subqueries) - 1, type=Type.BOOLEAN if node.exists else plan.items[0].value.type,
+                    span=node.span)  # fmt: skip
+
+    def _check_plan(self, plan: Plan) -> None:
+        error, span = self.problems.error, self.select.span
+        if plan.mode == "lots" and plan.selector == "rstream" and plan.aggregates:
+            error("B531", "an aggregate stream query has no remove stream", span, "select without rstream")
+        if plan.mode == "lots" and plan.selector == "rstream" and plan.sources[0].lot and plan.sources[0].lot.retain_all:
+            error("B530", "'retain all' has no remove stream", span)
+        if plan.having is not None and plan.mode == "sample" and not plan.aggregates and not plan.group_by:
+            error("B605", "HAVING without aggregates or GROUP BY has no effect", span, "use WHERE")
+        if plan.prevs and plan.mode != "delta":
+            error("B322", "prev and prior read the windows of FROM", plan.prevs[0].span)
+        needs_window = any(call.name != "prior" for call in plan.prevs)
+        if needs_window and plan.sources and not plan.sources[0].windows:
+            error("B324", "prev() needs a data window", plan.prevs[0].span, "for example E#length(2)")
+        snapshot = plan.output is not None and plan.output.mode == "snapshot"
+        if snapshot and not plan.aggregates and plan.mode == "delta" and not any(s.windows for s in plan.sources):
+            error("B606", "output snapshot of plain rows needs a window in FROM", span)
+        if plan.mode == "delta" and plan.joins and not all(
+            source.windows or source.unidirectional for source in plan.sources
+        ):
+            error("B527", "each joined stream needs a window, or is unidirectional", span, "for example E#length(5) as e")
+
+
+def key_names(groupwin: Any) -> list[str]:
+    """The column names under which a derived window posts the keys of its groupwin."""
+    return [key.column if isinstance(key, Read) and key.column else f"key{i + 1}"
+            for i, key in enumerate(groupwin.arguments["keys"])]  # fmt: skip
+
+
+def crontab_check(problems: Problems, fields: tuple[ast.CronField, ...], options: RuleOptions) -> None:
+    """Report a crontab that cannot be read."""
+    if not fields:
+        return
+    from sql.calendar.crontab import Crontab
+
+    try:
+        Crontab.parse([field.text for field in fields], options.zone_info())
+    except ValueError as failure:
+        problems.error("B528", f"crontab: {failure}", fields[0].span.to(fields[-1].span))
+
+
+def row_kind(items: tuple[ItemPlan, ...], group_by: tuple[Bound, ...], aggregates: list[AggregateCall]) -> RowKind:
+    """Which of the kinds of statements of epl.md 5.2 this is."""
+    if not aggregates:
+        return "group_event" if group_by else "plain"
+    bare = any(_reads_event(item.value, group_by) for item in items)
+    local = any(call.group_by is not None for call in aggregates)
+    if group_by:
+        return "group_event" if bare or local else "group"
+    return "event" if bare or local else "aggregate"
+
+
+def _reads_event(bound: Bound, keys: tuple[Bound, ...]) -> bool:
+    """Whether an expression reads the event itself, outside aggregates and group keys."""
+    if bound in keys:
+        return False
+    if isinstance(bound, Read) or (isinstance(bound, Slot) and bound.kind in ("prev", "analytic")):
+        return True
+    return any(_reads_event(part, keys) for part in bound.parts())
+
+

@@ -1,0 +1,292 @@
+"""Binding calls: which kind of function a name is, and whether its arguments fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sql import syntax as ast
+from sql.aggregates import base as aggregates
+from sql.errors import Span, did_you_mean
+from sql.functions import registry as functions
+from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Op, PrevCall, Read, Slot
+from sql.types import Type
+
+if TYPE_CHECKING:
+    from sql.plan.expressions import ExpressionBinder, Place
+
+BARE = ("current_timestamp",)
+"""Functions that EPL writes without parentheses."""
+
+WINDOW_FUNCTIONS = {"window_start": "start", "window_end": "end", "window_trigger": "trigger"}
+
+PREVS = {"prev": (1, 2), "prior": (1, 2), "prevtail": (1, 2), "prevcount": (1, 1), "prevwindow": (1, 1)}
+
+ANALYTICS = {
+    "lag": (1, 4), "latest": (1, 2), "changed_col": (2, 2), "had_changed": (2, None), "acc_sum": (1, 3),
+    "acc_max": (1, 3), "acc_min": (1, 3), "acc_avg": (1, 3), "acc_count": (1, 3),
+}  # fmt: skip
+
+SCALAR_FORMS = {"max": "greatest", "min": "least"}
+"""EPL's max(a, b, …) and min(a, b, …) of several values in one row."""
+
+NOT_YET = {
+    "unnest": "rows from arrays", "extract": "columns from structs", "changed_cols": "columns that changed",
+    "row_number": "row numbers", "get_keyed_state": "an outside key store", "dedup_trigger": "request spans",
+    "last_hit_count": "hit counters", "last_hit_time": "hit counters", "last_agg_hit_count": "hit counters",
+    "last_agg_hit_time": "hit counters",
+}  # fmt: skip
+
+
+def bind_call(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    """The bound form of a call."""
+    name = node.name
+    if name in WINDOW_FUNCTIONS or name == "event_time":
+        return _window_function(binder, node, place)
+    if name == "istream" and binder.epl:
+        return Slot("istream", type=Type.BOOLEAN, span=node.span)
+    if name in PREVS:
+        return _prev(binder, node, place)
+    if name in ANALYTICS:
+        return _analytic(binder, node, place)
+    if name in SCALAR_FORMS and len(node.args) > 1:
+        return _scalar(binder, replace(node, name=SCALAR_FORMS[name]), place)
+    if name in ("meta", "mqtt"):
+        return _meta(binder, node, place)
+    definition = aggregates.lookup(binder.aggregate_names.get(name, name))
+    if definition is not None:
+        return _aggregate(binder, node, definition, place)
+    return _scalar(binder, node, place)
+
+
+def _arity(binder: ExpressionBinder, node: ast.Call, least: int, most: int | None) -> bool:
+    count = len(node.args)
+    if count >= least and (most is None or count <= most):
+        return True
+    wanted = str(least) if least == most else f"at least {least}" if most is None else f"{least} to {most}"
+    plural = "" if wanted == "1" else "s"
+    binder.problems.error("B310", f"{node.name}() takes {wanted} argument{plural}, not {count}", node.span)
+    return False
+
+
+def _unknown() -> Bound:
+    return Const(None)
+
+
+# --- scalar functions -------------------------------------------------------------------------------------------------
+
+
+def _scalar(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    if node.name == "current_timestamp" and binder.epl:
+        node = replace(node, name="tstamp")
+    if node.name == "cast" and len(node.args) == 2 and isinstance(node.args[1], ast.Column):
+        node = replace(node, args=(node.args[0], ast.Constant(node.args[1].name, span=node.args[1].span)))
+    function = functions.lookup(node.name)
+    if function is None:
+        return _unknown_function(binder, node)
+    least, most = function.arity
+    if node.distinct or node.filter is not None or node.group_by is not None:
+        binder.problems.error("B311", f"{node.name}() is no aggregate: DISTINCT and FILTER have no effect", node.span)
+    if not _arity(binder, node, least, most):
+        return _unknown()
+    args = tuple(binder.bind(arg, place) for arg in node.args)
+    for index, (bound, arg) in enumerate(zip(args, node.args, strict=True)):
+        parameter = function.parameter(index)
+        what = f"{node.name}() takes {parameter.type.value} for '{parameter.name}'"
+        binder.expect(bound, parameter.type, what, arg.span)
+        if parameter.constant and not isinstance(bound, Const):
+            binder.problems.error("B312", f"{node.name}() needs a constant for '{parameter.name}'", arg.span)
+    return Apply(function, args, type=function.result_type([arg.type for arg in args]), span=node.span)
+
+
+def cast(binder: ExpressionBinder, operand: Bound, type_name: str, span: Span) -> Bound:
+    """CAST(x AS type) is the function cast(x, "type")."""
+    function = functions.lookup("cast")
+    assert function is not None
+    name = Const(type_name, type=Type.STRING, span=span)
+    from sql.types import type_named
+
+    return Apply(function, (operand, name), type=type_named(type_name) or Type.ANY, span=span)
+
+
+def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
+    from sql.functions.refused import REFUSED
+
+    span = node.name_span if node.name_span.end else node.span
+    if node.name in NOT_YET:
+        binder.problems.error("B314", f"{node.name}() ({NOT_YET[node.name]}) is not supported yet", span)
+    elif node.name in REFUSED:
+        binder.problems.error("B313", f"{node.name}() is refused: {REFUSED[node.name]}", span)
+    else:
+        known = [*functions.names(), *aggregates.names(), *ANALYTICS, *PREVS, *WINDOW_FUNCTIONS]
+        binder.problems.error("B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known))
+    return _unknown()
+
+
+# --- what operators keep ----------------------------------------------------------------------------------------------
+
+
+def _window_function(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    _arity(binder, node, 0, 0)
+    if node.name == "event_time":
+        return Slot("event_time", type=Type.INTEGER, span=node.span)
+    if not place.windows:
+        binder.problems.error("B320", f"{node.name}() needs a window in GROUP BY and stands in SELECT, HAVING or ORDER BY",
+                              node.span)  # fmt: skip
+    return Slot("window", WINDOW_FUNCTIONS[node.name], type=Type.INTEGER, span=node.span)
+
+
+def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    if not _arity(binder, node, 1, 1):
+        return _unknown()
+    binder.uses_meta = True
+    path = _path(node.args[0])
+    if path is None:
+        binder.problems.error("B321", f"{node.name}() takes the name of a metadata field, e.g. {node.name}(topic)",
+                              node.args[0].span)  # fmt: skip
+        return _unknown()
+    bound = binder.scope.meta(node.span)
+    if len(path) > 1 and binder.scope.source_named(path[0]) is not None:
+        path = path[1:]
+    for name in path:
+        bound = Op("field", (bound,), name, span=node.span)
+    return bound
+
+
+def _path(node: ast.Expr) -> list[str] | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    if isinstance(node, ast.Column):
+        return [node.name] if node.table is None else [node.table, node.name]
+    if isinstance(node, ast.Field):
+        base = _path(node.base)
+        return None if base is None else [*base, node.name]
+    return None
+
+
+def _prev(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    least, most = PREVS[node.name]
+    if not _arity(binder, node, least, most):
+        return _unknown()
+    if not place.prevs:
+        binder.problems.error("B322", f"{node.name}() is not allowed in {place.name}", node.span)
+        return _unknown()
+    inner = replace(place, prevs=False, aggregates=False)
+    value: Bound | None
+    if isinstance(node.args[-1], ast.Star):
+        value = binder.scope.read_all(0, node.args[-1].span)
+    else:
+        value = binder.bind(node.args[-1], inner)
+    default = 0 if node.name == "prevtail" else 1
+    index = binder.bind(node.args[0], inner) if len(node.args) == 2 else Const(default)
+    if node.name == "prior" and not (isinstance(index, Const) and isinstance(index.value, int) and index.value >= 0):
+        binder.problems.error("B323", "prior() needs a constant number of events", node.args[0].span)
+        return _unknown()
+    source = next((part.source for part in value.walk() if isinstance(part, Read)), 0)
+    call = PrevCall(node.name, source, index, value, span=node.span)
+    result = Type.INTEGER if node.name == "prevcount" else Type.ARRAY if node.name == "prevwindow" else value.type
+    return Slot("prev", _remember(binder.prevs, call), type=result, span=node.span)
+
+
+def _remember(calls: list[Any], call: Any) -> int:
+    """The place of a call in its list; equal calls share one."""
+    if call in calls:
+        return calls.index(call)
+    calls.append(call)
+    return len(calls) - 1
+
+
+def _analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    least, most = ANALYTICS[node.name]
+    if not _arity(binder, node, least, most):
+        return _unknown()
+    if not place.analytics:
+        binder.problems.error("B324", f"analytic function {node.name}() is not allowed in {place.name}", node.span)
+        return _unknown()
+    inner = replace(place, analytics=False, aggregates=False, windows=False, prevs=False)
+    over = node.over or ast.Over()
+    args = tuple(_analytic_arguments(binder, node, inner))
+    call = AnalyticCall(
+        node.name,
+        args,
+        partition_by=tuple(binder.bind(part, inner) for part in over.partition_by),
+        when=binder.condition(over.when, replace(inner, name="WHEN")),
+        span=node.span,
+    )
+    kinds = {"acc_count": Type.INTEGER, "had_changed": Type.BOOLEAN, "acc_sum": Type.FLOAT, "acc_avg": Type.FLOAT}
+    value = args[1 if node.name.startswith(("changed", "had")) else 0] if args else None
+    result = kinds.get(node.name, value.type if value is not None else Type.ANY)
+    return Slot("analytic", _remember(binder.analytics, call), type=result, span=node.span)
+
+
+def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) -> list[Bound]:
+    out: list[Bound] = []
+    for arg in node.args:
+        if isinstance(arg, ast.Star):
+            out.append(binder.scope.read_all(0, arg.span))
+        else:
+            out.append(binder.bind(arg, place))
+    return out
+
+
+def _aggregate(binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, place: Place) -> Bound:
+    if not place.aggregates:
+        binder.problems.error("B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span,
+                              "use HAVING to filter by an aggregate" if place.name == "WHERE" else None)  # fmt: skip
+        return _unknown()
+    inner = replace(place, aggregates=False, windows=False, name=f"the arguments of {node.name}()")
+    star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
+    if star and not (definition.whole_row or node.name == "count"):
+        binder.problems.error("B331", f"{node.name}(*) has no meaning; name a column", node.span)
+        return _unknown()
+    least = sum(not parameter.optional and not parameter.variadic for parameter in definition.parameters)
+    most = None if any(parameter.variadic for parameter in definition.parameters) else len(definition.parameters)
+    if not star and not _arity(binder, node, 0 if node.name == "count" else least, most):
+        return _unknown()
+    values, constants = _split_arguments(binder, node, definition, inner)
+    _check_aggregate_types(binder, node, definition, values)
+    call = AggregateCall(
+        definition,
+        values,
+        constants,
+        node.distinct,
+        binder.condition(node.filter, replace(inner, name="FILTER")),
+        None if node.group_by is None else tuple(binder.bind(part, inner) for part in node.group_by),
+        span=node.span,
+    )
+    result = definition.result_type([value.type for value in values])
+    return Slot("aggregate", _remember(binder.aggregates, call), type=result, span=node.span)
+
+
+def _split_arguments(binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate,
+                     place: Place) -> tuple[tuple[Bound, ...], tuple[Any, ...]]:  # fmt: skip
+    """Arguments evaluated per event, and trailing ones that are constants."""
+    first_constant = len(definition.parameters) - definition.constants
+    values: list[Bound] = []
+    constants: list[Any] = []
+    for index, arg in enumerate(node.args):
+        if isinstance(arg, ast.Star):
+            if definition.whole_row:
+                values.append(binder.scope.read_all(0, arg.span))
+            continue
+        descending = isinstance(arg, ast.Ordering) and arg.descending
+        bound = binder.bind(arg.operand if isinstance(arg, ast.Ordering) else arg, place)
+        if definition.constants and index >= first_constant:
+            if not isinstance(bound, Const):
+                binder.problems.error("B332", f"{node.name}() needs a constant here", arg.span)
+            constants.append(getattr(bound, "value", None))
+        else:
+            values.append(Op("descending", (bound,), span=arg.span) if descending else bound)
+    return tuple(values), tuple(constants)
+
+
+def _check_aggregate_types(binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate,
+                           values: tuple[Bound, ...]) -> None:  # fmt: skip
+    for index, value in enumerate(values):
+        if not definition.parameters or isinstance(node.args[min(index, len(node.args) - 1)], ast.Star):
+            continue
+        parameter = definition.parameters[min(index, len(definition.parameters) - 1)]
+        what = f"{node.name}() takes {parameter.type.value} for '{parameter.name}'"
+        binder.expect(value, parameter.type, what, value.span if value.span.end else node.span)
+
+

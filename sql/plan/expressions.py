@@ -1,0 +1,269 @@
+"""Binding expressions: names to columns, calls to definitions, operands to types. Reports, never raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from sql import syntax as ast
+from sql.errors import Problems, Span, did_you_mean
+from sql.functions import registry as functions
+from sql.plan import calls
+from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Enumerate, LambdaRead, Op, PrevCall, Slot
+from sql.plan.scope import Scope
+from sql.types import Type, type_named, type_names
+
+UNKNOWN = Const(None)
+"""Stands where an expression could not be bound; its problem has been reported."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Where an expression stands, and so what it may contain."""
+
+    name: str
+    aggregates: bool = False
+    analytics: bool = True
+    prevs: bool = False
+    windows: bool = False
+    aliases: bool = True
+    builtins: dict[str, Type] = field(default_factory=dict)
+    outside: str | None = None
+    """The alias being defined: inside its own definition the name means the column."""
+
+
+class ExpressionBinder:
+    """Binds expressions of one statement; collects the aggregates, analytic functions and prevs it meets."""
+
+    def __init__(self, scope: Scope, bind_subquery: Callable[[ast.Subquery], Bound]) -> None:
+        self.scope = scope
+        self.problems: Problems = scope.problems
+        self.aggregates: list[AggregateCall] = []
+        self.analytics: list[AnalyticCall] = []
+        self.prevs: list[PrevCall] = []
+        self.bind_subquery = bind_subquery
+        self.aggregate_names: dict[str, str] = {}
+        """How the statement's language calls an aggregate: eKuiper's stddev is the population's."""
+        self.epl = False
+        self.uses_meta = False
+        self._resolving: list[str] = []
+        self.text = ""
+        self._parameters: list[str] = []
+
+    # --- entry --------------------------------------------------------------------------------------------------------
+
+    def bind(self, node: ast.Expr, place: Place) -> Bound:
+        """The bound form of an expression; `UNKNOWN` where a problem was reported."""
+        method = getattr(self, f"_{type(node).__name__.lower()}")
+        return method(node, place)  # type: ignore[no-any-return]
+
+    def condition(self, node: ast.Expr | None, place: Place) -> Bound | None:
+        """An expression that must be a boolean."""
+        if node is None:
+            return None
+        bound = self.bind(node, place)
+        self.expect(bound, Type.BOOLEAN, f"{place.name} must be a condition", node.span)
+        return bound
+
+    def expect(self, bound: Bound, wanted: Type, what: str, span: Span) -> None:
+        """Report an expression whose known type cannot be `wanted`."""
+        if not wanted.accepts(bound.type):
+            self.problems.error("B301", f"{what}, not {bound.type.value}", span)
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def _constant(self, node: ast.Constant, place: Place) -> Bound:
+        from sql.types import type_of
+
+        return Const(node.value, type=type_of(node.value), span=node.span)
+
+    def _column(self, node: ast.Column, place: Place) -> Bound:
+        if self._parameters and node.name == self._parameters[-1] and node.table is None:
+            return LambdaRead(span=node.span)
+        if self._parameters and node.table == self._parameters[-1]:
+            return LambdaRead(node.name, span=node.span)
+        builtin = place.builtins.get(node.table or node.name)
+        if builtin is not None:
+            base = Slot("builtin", node.table or node.name, type=builtin, span=node.span)
+            if node.table is not None:
+                self._read_everywhere(node.name)
+                return Op("field", (base,), node.name, span=node.span)
+            return base
+        if self._is_alias(node, place):
+            return self._alias(node, place)
+        bound = self.scope.column(node.name, node.table, node.span)
+        if bound is None and node.table is None and node.name.lower() in calls.BARE:
+            return self._call(ast.Call(node.name.lower(), span=node.span, name_span=node.span), place)
+        if bound is None:
+            self.scope.unknown(node.table or node.name, node.span)
+            return UNKNOWN
+        return bound
+
+    def _read_everywhere(self, column: str) -> None:
+        for reads in self.scope.reads:
+            if reads is not None:
+                reads.add(column)
+
+    def _is_alias(self, node: ast.Column, place: Place) -> bool:
+        if node.table is not None or not place.aliases or node.name not in self.scope.aliases:
+            return False
+        if node.name == place.outside or node.name in self._resolving:
+            return False
+        return not (self.scope.columns_first and self.scope.holders(node.name))
+
+    def _alias(self, node: ast.Column, place: Place) -> Bound:
+        """An alias stands for its definition; aliases may use other aliases, cycles end at the column."""
+        item = self.scope.aliases[node.name]
+        self._resolving.append(node.name)
+        bound = self.bind(item.expr, replace(place, outside=node.name))
+        self._resolving.pop()
+        return replace(bound, span=node.span)
+
+    def _star(self, node: ast.Star, place: Place) -> Bound:
+        self.problems.error("B202", "'*' stands only in SELECT and in functions that take whole rows", node.span)
+        return UNKNOWN
+
+    # --- operators ----------------------------------------------------------------------------------------------------
+
+    def _unary(self, node: ast.Unary, place: Place) -> Bound:
+        operand = self.bind(node.operand, place)
+        if node.op == "not":
+            self.expect(operand, Type.BOOLEAN, "NOT takes a boolean", node.operand.span)
+            return Op("not", (operand,), type=Type.BOOLEAN, span=node.span)
+        self.expect(operand, Type.NUMBER, f"'{node.op}' takes a number", node.operand.span)
+        if node.op == "+":
+            return operand
+        if isinstance(operand, Const) and operand.value.__class__ in (int, float):
+            return Const(-operand.value, type=operand.type, span=node.span)
+        return Op("neg", (operand,), type=operand.type, span=node.span)
+
+    def _binary(self, node: ast.Binary, place: Place) -> Bound:
+        args = (self.bind(node.left, place), self.bind(node.right, place))
+        sides = zip(args, (node.left, node.right), strict=True)
+        if node.op in ("and", "or"):
+            for bound, side in sides:
+                self.expect(bound, Type.BOOLEAN, f"{node.op.upper()} takes booleans", side.span)
+            return Op(node.op, args, type=Type.BOOLEAN, span=node.span)
+        if node.op in ("=", "!=", "<", "<=", ">", ">=", "is"):
+            if not (args[0].type.accepts(args[1].type) or args[1].type.accepts(args[0].type)):
+                self.problems.error("B302", f"'{node.op}' compares {args[0].type.value} with {args[1].type.value}",
+                                    node.span, "use cast(x, \"…\") to convert one side")  # fmt: skip
+            return Op(node.op, args, type=Type.BOOLEAN, span=node.span)
+        wanted = Type.STRING if node.op == "||" else Type.NUMBER
+        for bound, side in sides:
+            self.expect(bound, wanted, f"'{node.op}' takes {'texts' if node.op == '||' else 'numbers'}", side.span)
+        return Op(node.op, args, type=_arithmetic_type(node.op, args), span=node.span)
+
+    def _isnull(self, node: ast.IsNull, place: Place) -> Bound:
+        test = Op("isnull", (self.bind(node.operand, place),), type=Type.BOOLEAN, span=node.span)
+        return Op("not", (test,), type=Type.BOOLEAN, span=node.span) if node.negated else test
+
+    def _negatable(self, op: Op, negated: bool) -> Bound:
+        return Op("not", (op,), type=Type.BOOLEAN, span=op.span) if negated else op
+
+    def _between(self, node: ast.Between, place: Place) -> Bound:
+        args = tuple(self.bind(part, place) for part in (node.operand, node.low, node.high))
+        for bound in args[1:]:
+            self.expect(bound, args[0].type, f"BETWEEN compares with {args[0].type.value}", bound.span)
+        return self._negatable(Op("between", args, type=Type.BOOLEAN, span=node.span), node.negated)
+
+    def _in(self, node: ast.In, place: Place) -> Bound:
+        operand = self.bind(node.operand, place)
+        if node.array is not None:
+            array = self.bind(node.array, place)
+            self.expect(array, Type.ARRAY, "IN takes a list or an array", node.array.span)
+            op = Op("in", (operand, array), "array", type=Type.BOOLEAN, span=node.span)
+            return self._negatable(op, node.negated)
+        items = tuple(self.bind(item, place) for item in node.items)
+        for item in items:
+            self.expect(item, operand.type, f"IN compares with {operand.type.value}", item.span)
+        return self._negatable(Op("in", (operand, *items), type=Type.BOOLEAN, span=node.span), node.negated)
+
+    def _like(self, node: ast.Like, place: Place) -> Bound:
+        args = (self.bind(node.operand, place), self.bind(node.pattern, place))
+        for bound, side in zip(args, (node.operand, node.pattern), strict=True):
+            self.expect(bound, Type.STRING, "LIKE takes texts", side.span)
+        if node.regexp:
+            matches = functions.lookup("regexp_matches")
+            assert matches is not None
+            test: Bound = Apply(matches, args, type=Type.BOOLEAN, span=node.span)
+            return Op("not", (test,), type=Type.BOOLEAN, span=node.span) if node.negated else test
+        return self._negatable(Op("like", args, node.escape, type=Type.BOOLEAN, span=node.span), node.negated)
+
+    def _case(self, node: ast.Case, place: Place) -> Bound:
+        args: list[Bound] = []
+        subject = None if node.operand is None else self.bind(node.operand, place)
+        for when in node.whens:
+            test = self.bind(when.condition, place)
+            if subject is not None:
+                test = Op("=", (subject, test), type=Type.BOOLEAN, span=when.condition.span)
+            else:
+                self.expect(test, Type.BOOLEAN, "a searched WHEN takes a condition", when.condition.span)
+            args += [test, self.bind(when.value, place)]
+        args.append(Const(None, type=Type.NULL) if node.default is None else self.bind(node.default, place))
+        types = {value.type for value in (*args[1::2], args[-1])} - {Type.NULL}
+        return Op("case", tuple(args), type=types.pop() if len(types) == 1 else Type.ANY, span=node.span)
+
+    def _cast(self, node: ast.Cast, place: Place) -> Bound:
+        if type_named(node.type_name) is None:
+            self.problems.error("B303", f"unknown type '{node.type_name}'", node.span,
+                                did_you_mean(node.type_name, type_names()))  # fmt: skip
+            return UNKNOWN
+        return calls.cast(self, self.bind(node.operand, place), node.type_name, node.span)
+
+    def _ordering(self, node: ast.Ordering, place: Place) -> Bound:
+        self.problems.error("B304", "ASC and DESC stand only in sort criteria", node.span)
+        return self.bind(node.operand, place)
+
+    # --- access -------------------------------------------------------------------------------------------------------
+
+    def _field(self, node: ast.Field, place: Place) -> Bound:
+        base = self.bind(node.base, place)
+        self.expect(base, Type.OBJECT, f"'{node.name}' is read from a struct", node.base.span)
+        return Op("field", (base,), node.name, span=node.span)
+
+    def _index(self, node: ast.Index, place: Place) -> Bound:
+        base = self.bind(node.base, place)
+        return Op("index", (base, self.bind(node.index, place)), span=node.span)
+
+    def _slice(self, node: ast.Slice, place: Place) -> Bound:
+        bounds = [Const(None) if part is None else self.bind(part, place) for part in (node.low, node.high)]
+        return Op("slice", (self.bind(node.base, place), *bounds), type=Type.ARRAY, span=node.span)
+
+    def _method(self, node: ast.Method, place: Place) -> Bound:
+        if node.name.lower() != "selectfrom" or len(node.args) != 1 or not isinstance(node.args[0], ast.Lambda):
+            self.problems.error("B305", f"unknown method '{node.name}'", node.span, "lists have selectFrom(x => …)")
+            return UNKNOWN
+        body = node.args[0]
+        base = self.bind(node.base, place)
+        self._parameters.append(body.parameters[0])
+        bound = self.bind(body.body, place)
+        self._parameters.pop()
+        return Enumerate(base, "selectfrom", bound, type=Type.ARRAY, span=node.span)
+
+    def _lambda(self, node: ast.Lambda, place: Place) -> Bound:
+        self.problems.error("B305", "'=>' stands only inside an enumeration method", node.span)
+        return UNKNOWN
+
+    def _period(self, node: ast.Period, place: Place) -> Bound:
+        self.problems.error("B306", "a time period stands only as a parameter of windows and output limits", node.span)
+        return UNKNOWN
+
+    def _subquery(self, node: ast.Subquery, place: Place) -> Bound:
+        return self.bind_subquery(node)
+
+    def _call(self, node: ast.Call, place: Place) -> Bound:
+        return calls.bind_call(self, node, place)
+
+
+def _arithmetic_type(op: str, args: tuple[Bound, ...]) -> Type:
+    types = {arg.type for arg in args}
+    if op == "||":
+        return Type.STRING
+    if op == "/":
+        return Type.FLOAT
+    if types == {Type.INTEGER}:
+        return Type.INTEGER
+    if Type.FLOAT in types and Type.ANY not in types:
+        return Type.FLOAT
+    return Type.NUMBER

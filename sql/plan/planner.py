@@ -1,0 +1,29 @@
+"""From the text of a rule to its plan: parse, bind, and the checks that need the whole."""
+
+from __future__ import annotations
+
+import sql.aggregates
+import sql.functions  # noqa: F401 - fill the registries
+from sql import syntax as ast
+from sql.errors import Problems
+from sql.language import parse
+from sql.plan.binder import bind
+from sql.plan.catalog import Catalog
+from sql.plan.options import RuleOptions
+from sql.plan.plan import Plan
+
+
+def plan_rule(text: str, catalog: Catalog, options: RuleOptions | None = None) -> Plan:
+    """The plan of a rule's SQL. Raises SqlError holding every problem; `plan.warnings` has what is only odd."""
+    statements = parse(text)
+    problems = Problems()
+    if len(statements) != 1 or not isinstance(statements[0], ast.Select):
+        extra = statements[1].span if len(statements) > 1 else ast.Span(0, len(text))
+        problems.error("B001", "a rule is one SELECT statement", extra, "declare streams under streams:")
+        problems.raise_if_any(text)
+    statement = statements[0]
+    assert isinstance(statement, ast.Select)
+    if statement.source is None:
+        problems.error("B002", "a rule reads at least one stream: FROM is missing", statement.span)
+        problems.raise_if_any(text)
+    return bind(statement, catalog, options or RuleOptions(), text)

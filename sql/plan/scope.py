@@ -1,0 +1,129 @@
+"""What names mean in one statement: the sources of FROM, the aliases of SELECT, variables, built-in properties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sql.errors import Problems, Span, did_you_mean
+from sql.plan.bound import Bound, Op, Read, Slot
+from sql.plan.catalog import Catalog
+from sql.syntax import SelectItem
+from sql.types import Type
+
+META = "$meta"
+"""The column under which a row carries its message's metadata (topic, message id, …)."""
+
+
+@dataclass(slots=True)
+class SourceScope:
+    """One source as names see it. `columns` None: every name is legal. `scalar`: the bare item means this column."""
+
+    alias: str
+    stream: str
+    columns: dict[str, Type] | None
+    scalar: str | None = None
+    is_item: bool = False
+
+
+@dataclass(slots=True)
+class Scope:
+    """All names of one statement, and what was read through them."""
+
+    catalog: Catalog
+    problems: Problems
+    sources: list[SourceScope]
+    aliases: dict[str, SelectItem] = field(default_factory=dict)
+    columns_first: bool = False
+    """EPL: a column wins over an alias of the same name; eKuiper: the alias does."""
+    reads: list[set[str] | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.reads = [set() for _ in self.sources]
+
+    # --- reading ---
+
+    def read(self, index: int, column: str, span: Span) -> Bound:
+        """A column of one source, remembered as read."""
+        columns = self.sources[index].columns
+        known = self.reads[index]
+        if known is not None:
+            known.add(column)
+        return Read(index, column, type=Type.ANY if columns is None else columns.get(column, Type.ANY), span=span)
+
+    def read_all(self, index: int, span: Span) -> Bound:
+        """The whole event of one source: everything is read."""
+        columns = self.sources[index].columns
+        known = self.reads[index]
+        if columns is None:
+            self.reads[index] = None
+        elif known is not None:
+            known.update(columns)
+        return Read(index, None, type=Type.OBJECT, span=span)
+
+    def meta(self, span: Span) -> Bound:
+        """The metadata of the message."""
+        if self.reads and self.reads[0] is not None:
+            self.reads[0].add(META)
+        return Read(0, META, type=Type.OBJECT, span=span)
+
+    # --- resolving ---
+
+    def source_named(self, name: str) -> int | None:
+        """The source a qualifier names: by alias, else by stream name."""
+        for index, source in enumerate(self.sources):
+            if name == source.alias:
+                return index
+        matches = [index for index, source in enumerate(self.sources) if name == source.stream]
+        return matches[0] if len(matches) == 1 else None
+
+    def holders(self, name: str) -> list[int]:
+        """The sources that declare a column of this name."""
+        return [i for i, source in enumerate(self.sources) if source.columns is not None and name in source.columns]
+
+    def column(self, name: str, table: str | None, span: Span) -> Bound | None:
+        """What a column name means; None when nothing is called so (the caller reports)."""
+        if table is not None:
+            return self._qualified(name, table, span)
+        item = self.source_named(name) if self.sources and any(source.is_item for source in self.sources) else None
+        if item is not None and self.sources[item].alias == name:
+            scalar = self.sources[item].scalar
+            return self.read(item, scalar, span) if scalar else self.read_all(item, span)
+        declared = self.holders(name)
+        if len(declared) > 1:
+            owners = " and ".join(f"'{self.sources[index].alias}'" for index in declared)
+            self.problems.error("B203", f"column '{name}' is in {owners}", span,
+                                f"write {self.sources[declared[0]].alias}.{name}")  # fmt: skip
+        if declared:
+            return self.read(declared[0], name, span)
+        if name in self.catalog.variables:
+            variable = self.catalog.variables[name]
+            return Slot("variable", name, type=variable.type, span=span)
+        free = [index for index, source in enumerate(self.sources) if source.columns is None]
+        if len(free) == 1:
+            return self.read(free[0], name, span)
+        if free:
+            self.problems.error("B203", f"column '{name}' may be in any of several streams without declared columns",
+                                span, f"write {self.sources[free[0]].alias}.{name}")  # fmt: skip
+            return self.read(free[0], name, span)
+        return None
+
+    def _qualified(self, name: str, table: str, span: Span) -> Bound | None:
+        source = self.source_named(table)
+        if source is not None:
+            columns = self.sources[source].columns
+            if columns is not None and name not in columns:
+                self.unknown(name, span, source)
+            return self.read(source, name, span)
+        base = self.column(table, None, span)  # `a.b` where a is a struct column
+        return None if base is None else Op("field", (base,), name, span=span)
+
+    # --- reporting ---
+
+    def unknown(self, name: str, span: Span, source: int | None = None) -> None:
+        """Report an unknown column, with what there is and the nearest name."""
+        among = self.sources if source is None else [self.sources[source]]
+        known = [column for item in among for column in (item.columns or {}) if column != META]
+        where = " and ".join(f"stream '{item.stream}'" for item in among) or "a statement without FROM"
+        has = f"; it has {', '.join(sorted(known)[:12])}" if known else ""
+        hint = did_you_mean(name, [*known, *self.aliases, *self.catalog.variables])
+        self.problems.error("B201", f"unknown column '{name}' in {where}{has}", span, hint)

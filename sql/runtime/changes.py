@@ -1,0 +1,342 @@
+"""Rows from changes: each partial update of the windows becomes new and old rows (EPL, epl.md sections 1.1 and 5)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.codegen.functions import DATA_ERRORS, EventFunction, FunctionSet
+from sql.plan.bound import Const, PrevCall
+from sql.plan.plan import Plan
+from sql.runtime.emission import Out, Update
+from sql.runtime.groups import AggregateSet, Group
+from sql.windows.event import Delta, Event
+from sql.windows.operator import FindEvent, Operator
+
+OnError = Callable[[Event, BaseException], None]
+
+
+class PrevReader:
+    """prev, prevtail, prevcount, prevwindow and prior for one event."""
+
+    def __init__(self, plan: Plan, functions: FunctionSet, windows: Sequence[Operator]) -> None:
+        self.calls = plan.prevs
+        self.windows = windows
+        self.joined = bool(plan.joins)
+        self.values = [functions.value(call.value) if call.value is not None else None for call in plan.prevs]
+        self.indexes = [functions.value(call.index) for call in plan.prevs]
+
+    def read(self, event: Event, is_new: bool) -> list[Any]:
+        """The values of all calls, in order. On remove rows only `prior` is filled."""
+        return [self._one(i, call, event, is_new) for i, call in enumerate(self.calls)]
+
+    def _one(self, i: int, call: PrevCall, event: Event, is_new: bool) -> Any:
+        value = self.values[i]
+        assert value is not None
+        if call.name == "prior":
+            assert isinstance(call.index, Const)
+            priors: Sequence[Event] = event.extra.priors if isinstance(event.extra, Extra) else ()
+            if call.index.value == 0:
+                return value(event)
+            return value(priors[call.index.value - 1]) if call.index.value <= len(priors) else None
+        if not is_new:
+            return None
+        content, ranked = self.windows[call.source].window_of(event)
+        if call.name == "prevcount":
+            return len(content)
+        if call.name == "prevwindow":
+            return [value(other) for other in (content if ranked else reversed(content))]
+        index = self.indexes[i](event)
+        if index is None:
+            return None
+        place = _place(call.name, index, content, ranked, event)
+        return value(content[place]) if 0 <= place < len(content) else None
+
+
+def _place(name: str, index: int, content: Sequence[Event], ranked: bool, event: Event) -> int:
+    """Where in the content `prev(index)` points: counted in rank order, or back in time from the event itself."""
+    if index < 0:
+        return -1
+    if name == "prevtail":
+        return len(content) - 1 - index if ranked else index
+    if ranked:
+        return index
+    newest = len(content) - 1
+    if not content or content[newest] is event:
+        return newest - index
+    own = next((place for place in range(newest, -1, -1) if content[place] is event), newest)
+    return own - index
+
+
+class Extra(list[Any]):
+    """Values fixed when an event arrived: analytic functions by index, and the events before it for `prior`."""
+
+    __slots__ = ("priors",)
+
+    def __init__(self, values: Iterable[Any] = (), priors: Sequence[Event] = ()) -> None:
+        super().__init__(values)
+        self.priors = priors
+
+
+class PriorMemory:
+    """Remembers the last few inserted events, so that each keeps the ones before it."""
+
+    def __init__(self, plan: Plan) -> None:
+        depths = [call.index.value for call in plan.prevs if call.name == "prior" and isinstance(call.index, Const)]
+        self.depth = max(depths, default=0)
+        self.recent: deque[Event] = deque(maxlen=self.depth or 1)
+
+    def note(self, events: Iterable[Event]) -> None:
+        """Events enter the window, in order."""
+        if not self.depth:
+            return
+        for event in events:
+            before = tuple(Event(e.row, e.time_ms, e.seq) for e in reversed(self.recent))
+            event.extra = Extra(event.extra or (), before)
+            self.recent.append(event)
+
+
+class Changes:
+    """Folds deltas into groups and makes the rows of the statement's kind."""
+
+    def __init__(self, plan: Plan, functions: FunctionSet, window: Operator, windows: Sequence[Operator],
+                 subqueries: Callable[[Event], list[Any]] | None, on_error: OnError) -> None:  # fmt: skip
+        self.plan = plan
+        self.kind = plan.row_kind
+        self.on_error = on_error
+        self.subqueries = subqueries
+        self.where = functions.true(plan.where) if plan.where is not None else None
+        self.having = functions.true(plan.having) if plan.having is not None else None
+        self.key = functions.key(plan.group_by)
+        self.project = functions.row(plan.items, [source.columns for source in plan.sources])
+        self.order = functions.criteria(plan.order_by, nulls_lowest=False) if plan.order_by else None
+        removal = Removal.ANY if plan.joins else window.departure
+        self.never_removes = removal is Removal.NEVER
+        self.aggregates = AggregateSet(plan.aggregates, functions, removal)
+        self.prevs = PrevReader(plan, functions, windows) if plan.prevs else None
+        self.prior = PriorMemory(plan)
+        self.wants_old = plan.selector != "istream" or plan.output is not None
+        self.groups: dict[Any, Group] = {}
+        self.whole = Group((), self.aggregates.fresh(), Event(None, 0, -1))
+        self.refused: set[Event] = set()
+        """Events in the window that no aggregate could take in."""
+
+    # --- one update ---------------------------------------------------------------------------------------------------
+
+    def update(self, delta: Delta) -> Update | None:
+        """The rows of one partial update; None where WHERE lets nothing of it through."""
+        self.prior.note(delta.inserted)
+        inserted, removed = delta
+        if self.where is not None:
+            inserted = self._passing(inserted)
+            removed = self._passing(removed)
+            if not inserted and not removed:
+                return None
+        if self.kind != "plain":
+            return _MAKERS[self.kind](self, inserted, removed)
+        new = self._rows(inserted, True)
+        old = self._rows(removed, False) if self.wants_old else []
+        return Update(new, old, len(inserted), len(removed))
+
+    def _passing(self, events: Sequence[Event]) -> list[Event]:
+        assert self.where is not None
+        out = []
+        for event in events:
+            try:
+                if self.where(event, self._beside(event, True), True):
+                    out.append(event)
+            except DATA_ERRORS as error:
+                self.on_error(event, error)
+        return out
+
+    def _beside(self, event: Event, is_new: bool) -> list[Any] | None:
+        """Values of prev calls and subqueries, where the aggregates' would stand."""
+        if self.prevs is None and self.subqueries is None:
+            return None
+        values: list[Any] = [None] * len(self.plan.aggregates)
+        if self.prevs is not None:
+            values += self.prevs.read(event, is_new)
+        if self.subqueries is not None:
+            values += self.subqueries(event)
+        return values
+
+    def _rows(self, events: Iterable[Event], is_new: bool, group_of: Callable[[Event], Group | None] | None = None
+              ) -> list[Out]:  # fmt: skip
+        out = []
+        for event in events:
+            group = None if group_of is None else group_of(event)
+            row = self._row(event, group, is_new)
+            if row is not None:
+                out.append(row)
+        return out
+
+    def _row(self, event: Event, group: Group | None, is_new: bool) -> Out | None:
+        """The row for an event, with its group's values; None where HAVING drops it or it cannot be evaluated."""
+        values = [] if group is None else group.results(event)
+        beside = self._beside(event, is_new)
+        if beside is not None:
+            values = [*values, *beside[len(self.plan.aggregates) :]]
+        try:
+            if self.having is not None and not self.having(event, values, is_new):
+                return None
+            order = None if self.order is None else self.order(event, values, is_new)
+            key = None if group is None or not self.plan.group_by else group.key
+            return Out(self.project(event, values, is_new), key, order)
+        except DATA_ERRORS as error:
+            self.on_error(event, error)
+            return None
+
+    # --- folding ------------------------------------------------------------------------------------------------------
+
+    def _fold(self, inserted: Iterable[Event], removed: Iterable[Event]) -> tuple[list[Event], list[Event]]:
+        """Inserts first, then removes (epl.md 1.1); those that took part.
+
+        An event that cannot be folded in is an error: it is in no row, and nothing is taken out when it leaves.
+        """
+        folded, taken = [], []
+        for event in inserted:
+            try:
+                values = self.aggregates.values_of(event)
+                self._group(event).add(values, event)
+                folded.append(event)
+            except DATA_ERRORS as error:
+                self.refused.add(event)
+                self.on_error(event, error)
+                self._drop_if_empty(event)
+        for event in removed:
+            if event in self.refused:
+                self.refused.discard(event)
+                continue
+            group = self.groups[self.key(event)] if self.plan.group_by else self.whole
+            group.remove(self.aggregates.values_of(event), event)
+            self._drop_if_empty(event)
+            taken.append(event)
+        return folded, taken
+
+    def _group(self, event: Event) -> Group:
+        if not self.plan.group_by:
+            return self.whole
+        key = self.key(event)
+        group = self.groups.get(key)
+        if group is None:
+            if len(self.groups) >= self.plan.options.max_groups:
+                from sql.errors import DataError
+
+                raise DataError(f"more than {self.plan.options.max_groups} groups; raise maxGroups or group coarser")
+            group = self.groups[key] = Group(key, self.aggregates.fresh(), event)
+        return group
+
+    def _drop_if_empty(self, event: Event) -> None:
+        if not self.plan.group_by or self.aggregates.kept_for_ever:
+            return
+        key = self.key(event)
+        group = self.groups.get(key)
+        if group is not None and group.count == 0:
+            del self.groups[key]
+
+    # --- the kinds of statements --------------------------------------------------------------------------------------
+
+    def _aggregate_rows(self, inserted: Sequence[Event], removed: Sequence[Event]) -> Update:
+        """Only aggregates: one row per update, the old row is the previous value."""
+        at = (*inserted, *removed, self.whole.first)[0]
+        old = [self._row(at, self.whole, False)] if self.wants_old else []
+        self._fold(inserted, removed)
+        new = [self._row(at, self.whole, True)]
+        return Update([r for r in new if r], [r for r in old if r], len(inserted), len(removed))
+
+    def _event_rows(self, inserted: Sequence[Event], removed: Sequence[Event]) -> Update:
+        """Columns and aggregates: one row per event; old rows carry the current values."""
+        inserted, removed = self._fold(inserted, removed)
+        new = self._rows(inserted, True, lambda event: self.whole)
+        old = self._rows(removed, False, lambda event: self.whole) if self.wants_old else []
+        return Update(new, old, len(inserted), len(removed))
+
+    def _group_rows(self, inserted: Sequence[Event], removed: Sequence[Event]) -> Update:
+        """Only keys and aggregates: one row per changed group, the old row is its previous value."""
+        changed: dict[Any, Event] = {}
+        for event in (*inserted, *removed):
+            changed.setdefault(self.key(event), event)
+        old = [self._row(event, self._at(key, event), False) for key, event in changed.items()] if self.wants_old else []
+        self._fold(inserted, removed)
+        new = [self._row(event, self._at(key, event), True) for key, event in changed.items()]
+        return Update([r for r in new if r], [r for r in old if r], len(inserted), len(removed))
+
+    def _at(self, key: Any, event: Event) -> Group:
+        """The group of a key, or an empty one in its place."""
+        return self.groups.get(key) or Group(key, self.aggregates.fresh(), event)
+
+    def _group_event_rows(self, inserted: Sequence[Event], removed: Sequence[Event]) -> Update:
+        """Other columns and groups: one row per event with its group's current values."""
+        inserted, removed = self._fold(inserted, removed)
+
+        def group_of(event: Event) -> Group:
+            return self._at(self.key(event), event)
+
+        new = self._rows(inserted, True, group_of)
+        old = self._rows(removed, False, group_of) if self.wants_old else []
+        return Update(new, old, len(inserted), len(removed))
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def present(self, content: Iterable[Event]) -> list[Out]:
+        """The rows of the present content: what a read, a subquery or a snapshot sees."""
+        if self.kind == "aggregate":
+            return [row for row in [self._row(self.whole.first, self.whole, True)] if row]
+        events = list(content) if self.where is None else self._passing(list(content))
+        if self.kind == "plain":
+            return self._rows(events, True)
+        if self.kind == "event":
+            return self._rows(events, True, lambda event: self.whole)
+        if self.kind == "group_event":
+            return self._rows(events, True, lambda event: self._at(self.key(event), event))
+        return [row for group in self.groups.values() if (row := self._row(group.first, group, True))]
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def held(self) -> Iterable[Event]:
+        """Events the groups refer to beside the windows' content."""
+        yield from self.prior.recent
+        yield from self.refused
+        for group in self.groups.values():
+            yield group.first
+
+    def snapshot(self) -> Any:
+        def part(group: Group) -> Any:
+            return [group.first.seq, group.count, [item.snapshot() for item in group.accumulators]]
+
+        recent = [event.seq for event in self.prior.recent]
+        return {
+            "whole": part(self.whole),
+            "groups": [part(group) for group in self.groups.values()],
+            "prior": recent,
+            "refused": [event.seq for event in self.refused],
+        }
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        _, count, parts = state["whole"]
+        self.whole.count = count
+        _put_back(self.whole, parts, find)
+        for seq, count, parts in state["groups"]:
+            first = find(seq)
+            group = Group(self.key(first), self.aggregates.fresh(), first)
+            group.count = count
+            _put_back(group, parts, find)
+            self.groups[group.key] = group
+        self.prior.recent.extend(find(seq) for seq in state["prior"])
+        self.refused = {find(seq) for seq in state["refused"]}
+
+
+def _put_back(group: Group, parts: list[Any], find: FindEvent) -> None:
+    for accumulator, part in zip(group.accumulators, parts, strict=True):
+        accumulator.restore(part, find)
+
+
+_MAKERS: dict[str, Callable[[Changes, Sequence[Event], Sequence[Event]], Update]] = {
+    "aggregate": Changes._aggregate_rows,
+    "event": Changes._event_rows,
+    "group": Changes._group_rows,
+    "group_event": Changes._group_event_rows,
+}
+

@@ -1,0 +1,186 @@
+"""The engine: hosts running queries, routes events to them and their results to each other. Deterministic; knows no clock."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from sql.plan.catalog import Catalog
+from sql.plan.options import CatchUp
+from sql.plan.plan import Plan
+from sql.rows import Shape
+from sql.runtime.emission import Emission
+from sql.windows.operator import earliest
+
+
+class Running(Protocol):
+    """A query as the engine sees it."""
+
+    plan: Plan
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
+    def advance(self, now_ms: int) -> list[Emission]: ...
+    def next_deadline(self) -> int | None: ...
+    def flush(self, now_ms: int) -> list[Emission]: ...
+    def variable_changed(self, name: str) -> None: ...
+    def read(self) -> list[dict[str, Any]]: ...
+    def counters(self) -> dict[str, int]: ...
+    def snapshot(self) -> dict[str, Any]: ...
+    def restore(self, snapshot: dict[str, Any]) -> None: ...
+
+
+def start(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
+          make_row: Callable[[dict[str, Any]], Any] | None = None) -> Running:  # fmt: skip
+    """A running query for a plan."""
+    from sql.runtime.delta_query import DeltaQuery
+    from sql.runtime.event_time import EventTime
+    from sql.runtime.lot_query import LotQuery
+    from sql.runtime.sample_query import SampleQuery
+
+    kind = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}[plan.mode]
+    query = kind(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
+    return query if plan.timestamp is None else EventTime(query, now_ms)
+
+
+class Engine:
+    """All running rules. Rules see events in order of deployment; results of `insert into` follow when all have seen them."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.queries: dict[str, Running] = {}
+        self.readers: dict[str, list[str]] = {}
+        self.now_ms: int | None = None
+        self.moved: deque[tuple[str, dict[str, Any]]] = deque()
+        self.before: dict[str, list[Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+        """`update istream`: what changes the events of a stream before anybody sees them."""
+
+    # --- rules --------------------------------------------------------------------------------------------------------
+
+    def deploy(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None = None, *, shape: Shape = "dict",
+               make_row: Callable[[dict[str, Any]], Any] | None = None) -> None:  # fmt: skip
+        """Start a rule, or replace it atomically. `state`, a snapshot, is kept where its plan computes the same."""
+        query = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row)
+        if state is not None and state.get("fingerprint") == plan.fingerprint:
+            query.restore(state)
+        self.host(name, query, plan.streams)
+        self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
+        if plan.insert_into is not None:
+            self.catalog.derive(plan.insert_into, plan.output_columns)
+
+    def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
+        """Run something that behaves like a query."""
+        self.remove(name)
+        self.queries[name] = query
+        for stream in streams:
+            self.readers.setdefault(stream, []).append(name)
+
+    def remove(self, name: str) -> None:
+        """Stop a rule; its state is gone."""
+        if self.queries.pop(name, None) is not None:
+            for names in self.readers.values():
+                if name in names:
+                    names.remove(name)
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one stream arrive at `now_ms`, in order; what is due before is done before."""
+        out = self.advance(now_ms) if self.now_ms is None or now_ms > self.now_ms else []
+        if stream in self.before:
+            rows = [self._changed(stream, row) for row in rows]
+        names = self.readers.get(stream, ())
+        if len(rows) > 1 and not self._order_matters():
+            for name in names:
+                out += self._collect(self.queries[name].push(stream, rows, now_ms))
+            return out + self._follow(now_ms)
+        for row in rows:
+            for name in tuple(names):
+                out += self._collect(self.queries[name].push(stream, [row], now_ms))
+            out += self._follow(now_ms)
+        return out
+
+    def _order_matters(self) -> bool:
+        """Whether rules can see each other's effects, so that each event must be done before the next."""
+        return bool(self.catalog.variables) or any(query.plan.insert_into for query in self.queries.values())
+
+    def _changed(self, stream: str, row: Any) -> Any:
+        for change in self.before[stream]:
+            row = change(row)
+        return row
+
+    def _collect(self, emissions: list[Emission]) -> list[Emission]:
+        """Rows of `insert into` are queued for their stream."""
+        for emission in emissions:
+            insert = self.queries[emission.rule].plan.insert if emission.rule in self.queries else None
+            if insert is None or emission.kind != "rows":
+                continue
+            rows = emission.inserted
+            if insert.selector == "rstream" and self.queries[emission.rule].plan.selector == "irstream":
+                rows = emission.removed
+            for row in rows:
+                moved = row if not insert.columns else dict(zip(insert.columns, row.values(), strict=False))
+                self.moved.append((insert.stream, moved))
+        return emissions
+
+    def _follow(self, now_ms: int) -> list[Emission]:
+        """Queued rows enter their streams one by one, each a step."""
+        out: list[Emission] = []
+        while self.moved:
+            stream, row = self.moved.popleft()
+            if stream in self.before:
+                row = self._changed(stream, row)
+            for name in tuple(self.readers.get(stream, ())):
+                out += self._collect(self.queries[name].push(stream, [row], now_ms))
+        return out
+
+    def advance(self, now_ms: int, catch_up: CatchUp = "step") -> list[Emission]:
+        """Time moves to `now_ms`. step: through every due instant; once: what is due fires once, now; skip: unseen."""
+        out: list[Emission] = []
+        while (deadline := self.next_deadline_ms()) is not None and deadline <= now_ms:
+            instant = deadline if catch_up == "step" else now_ms
+            progressed = self._fire(instant)
+            out += progressed
+            if catch_up != "step":
+                break
+        self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
+        return [] if catch_up == "skip" else out
+
+    def _fire(self, instant: int) -> list[Emission]:
+        out: list[Emission] = []
+        for name, query in list(self.queries.items()):
+            deadline = query.next_deadline()
+            if deadline is not None and deadline <= instant:
+                out += self._collect(query.advance(instant))
+        return out + self._follow(instant)
+
+    def next_deadline_ms(self) -> int | None:
+        """The earliest instant of the processing clock at which a rule has something to do."""
+        return earliest(query.next_deadline() for query in self.queries.values())
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        """Bounded sources have ended: open windows close at their nominal instants."""
+        out: list[Emission] = []
+        for query in list(self.queries.values()):
+            out += self._collect(query.flush(now_ms))
+        return out + self._follow(now_ms)
+
+    def set_variable(self, name: str, value: Any) -> None:
+        """Give a variable a new value; rules that depend on it are told."""
+        self.catalog.variables[name].value = value
+        for query in self.queries.values():
+            query.variable_changed(name)
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def read(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a rule's present content."""
+        return self.queries[name].read()
+
+    def counters(self, name: str) -> dict[str, int]:
+        """What a rule has counted."""
+        return self.queries[name].counters()
+
+    def snapshot(self, name: str) -> dict[str, Any]:
+        """A rule's state as plain JSON-able data."""
+        return self.queries[name].snapshot()

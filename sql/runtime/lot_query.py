@@ -1,0 +1,119 @@
+"""Stream queries: one net lot per activation (stream-queries.md). Aggregates are evaluated once per lot, if it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sql.codegen.functions import DATA_ERRORS
+from sql.runtime.build import WindowBuilder
+from sql.runtime.changes import Changes
+from sql.runtime.emission import Emission, Update
+from sql.runtime.joins import Joined
+from sql.runtime.query import Query, in_order, row_limit
+from sql.runtime.state import EventStore
+from sql.windows.event import Delta, Event
+from sql.windows.lots import net
+from sql.windows.operator import Operator, Pass, earliest
+
+
+class LotQuery(Query):
+    """A `from … select …` query."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        plan = self.plan
+        self.builders = [
+            WindowBuilder(source, self.catalog, self.context, self.warnings, self.shape, self.new_event)
+            for source in plan.sources
+        ]
+        self.windows: list[Operator] = [builder.build(self.now_ms) for builder in self.builders]
+        self.joined = Joined(plan, self.functions, self.windows, self.new_event) if plan.joins else None
+        self.changes = Changes(plan, self.functions, self.windows[0], self.windows, None, self.on_error)
+        self.row_limit = row_limit(plan, self.functions)
+        self.current: list[Event] = []
+        """Items without window: in this activation only."""
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        self.now_ms = now_ms
+        out: list[Emission] = []
+        for row in rows:
+            self.counts["events_in"] += 1
+            for index, source in enumerate(self.plan.sources):
+                if source.stream == stream:
+                    event = self.arrive(row, now_ms)
+                    if event is not None:
+                        out += self._activate(index, self._enter(index, event, now_ms), now_ms)
+        return out + self.take_errors()
+
+    def _enter(self, index: int, event: Event, now_ms: int) -> list[Delta]:
+        try:
+            return self.windows[index].push(Delta((event,)), now_ms)
+        except DATA_ERRORS as error:
+            self.on_error(event, error)
+            return []
+
+    def _activate(self, index: int, deltas: list[Delta], at_ms: int) -> list[Emission]:
+        lot = net(deltas)
+        if isinstance(self.windows[index], Pass):
+            lot = Delta(lot.inserted, self.current)
+            self.current = list(lot.inserted)
+        if not lot.inserted and not lot.removed:
+            return []
+        joined = lot if self.joined is None else self.joined.change(index, lot)
+        update = None if joined is None else self.changes.update(joined)
+        return [] if update is None else self._emission(update, at_ms)
+
+    def _emission(self, update: Update, at_ms: int) -> list[Emission]:
+        rows = update.old if self.plan.selector == "rstream" else update.new
+        if not rows:
+            return []
+        inserted = in_order(rows, self.plan, self.row_limit)
+        self.counts["rows_out"] += len(inserted)
+        return [Emission(self.name, at_ms, "rows", inserted)]
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        self.now_ms = self.context.now_ms = max(self.now_ms, now_ms)
+        out: list[Emission] = []
+        for index, window in enumerate(self.windows):
+            batched = self.plan.sources[index].lot is not None and self.plan.sources[index].lot.every_period is not None
+            # A gate's deadline lies one ms behind its update point, so that the lot holds the arrivals of the point.
+            out += self._activate(index, window.advance(now_ms), now_ms - 1 if batched else now_ms)
+        return out + self.take_errors()
+
+    def next_deadline(self) -> int | None:
+        return earliest(window.next_deadline() for window in self.windows)
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        out: list[Emission] = []
+        while (deadline := self.next_deadline()) is not None:
+            out += self.advance(deadline)
+        return out
+
+    def read(self) -> list[dict[str, Any]]:
+        content = self.windows[0].content() if self.joined is None else self.joined.content()
+        return in_order(self.changes.present(content), self.plan, (None, 0))
+
+    def held(self) -> Iterable[Event]:
+        for window in self.windows:
+            yield from window.held()
+        if self.joined is not None:
+            yield from self.joined.held()
+        yield from self.changes.held()
+        yield from self.current
+
+    def _state(self) -> Any:
+        return {
+            "windows": [window.snapshot() for window in self.windows],
+            "joined": None if self.joined is None else self.joined.snapshot(),
+            "changes": self.changes.snapshot(),
+            "current": [event.seq for event in self.current],
+        }
+
+    def _put_back(self, state: Any, store: EventStore) -> None:
+        for window, part in zip(self.windows, state["windows"], strict=True):
+            window.restore(part, store.find)
+        if self.joined is not None:
+            self.joined.restore(state["joined"], store.find)
+        self.changes.restore(state["changes"], store.find)
+        self.current = [store.find(seq) for seq in state["current"]]

@@ -1,0 +1,201 @@
+"""A running query: events and time in, emissions out. The base of the three modes.
+
+A query is driven by `push(stream, rows, now)`, `advance(now)` and `next_deadline()`. It keeps no clock: what is due at or
+before an instant happens before that instant's events. One bad event never stops it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.support import Warnings
+from sql.errors import CorruptState
+from sql.functions.registry import Context
+from sql.plan.catalog import Catalog
+from sql.plan.plan import Plan
+from sql.rows import Shape, as_dict
+from sql.runtime.analytic import AnalyticStage
+from sql.runtime.emission import Emission, Out
+from sql.runtime.state import EventStore
+from sql.windows.event import Event
+
+SNAPSHOT_VERSION = 1
+
+
+class Query(ABC):
+    """What all modes share: events with their numbers, analytic functions, errors, counters, state."""
+
+    def __init__(self, name: str, plan: Plan, catalog: Catalog, *, now_ms: int, shape: Shape = "dict",
+                 make_row: Callable[[dict[str, Any]], Any] | None = None) -> None:  # fmt: skip
+        self.name = name
+        self.plan = plan
+        self.catalog = catalog
+        self.shape = shape
+        self.make_row = make_row or (lambda row: row)
+        self.now_ms = now_ms
+        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms)
+        self.warnings = Warnings()
+        self.errors: list[Emission] = []
+        self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
+        self.seq = 0
+        self.functions = FunctionSet(
+            catalog, self.context, self.warnings, shape=shape, joined=bool(plan.joins), offsets=_offsets(plan)
+        )
+        self.analytic = AnalyticStage(plan.analytics, self.functions) if plan.analytics else None
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one stream arrive, in order, at `now_ms`. Everything due by then has been done."""
+
+    @abstractmethod
+    def advance(self, now_ms: int) -> list[Emission]:
+        """Do what is due at or before `now_ms`, once."""
+
+    @abstractmethod
+    def next_deadline(self) -> int | None:
+        """The earliest instant at which `advance` has something to do."""
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        """The bounded source has ended."""
+        return []
+
+    def variable_changed(self, name: str) -> None:
+        """A variable has a new value; what that causes is posted at the next advance of time."""
+
+    def read(self) -> list[dict[str, Any]]:
+        """The rows of the present content."""
+        return []
+
+    # --- events and errors --------------------------------------------------------------------------------------------
+
+    def new_event(self, row: Any, time_ms: int) -> Event:
+        """An event with the next number."""
+        self.seq += 1
+        return Event(row, time_ms, self.seq)
+
+    def arrive(self, row: Any, time_ms: int) -> Event | None:
+        """An event with its analytic values; None where those could not be evaluated."""
+        event = self.new_event(row, time_ms)
+        self.context.now_ms = time_ms
+        if self.analytic is not None:
+            try:
+                self.analytic.see(event)
+            except DATA_ERRORS as error:
+                self.on_error(event, error)
+                return None
+        return event
+
+    def on_error(self, event: Event, error: BaseException) -> None:
+        """An event could not be evaluated: counted, and an emission of its own."""
+        self.counts["errors"] += 1
+        failure = self.functions.failure(error)
+        self.errors.append(Emission(self.name, self.now_ms, "error", [_plain(event.row)], [], str(failure)))
+
+    def take_errors(self) -> list[Emission]:
+        """The error emissions since the last call."""
+        out, self.errors = self.errors, []
+        return out
+
+    def counters(self) -> dict[str, int]:
+        """What happened so far."""
+        return {**self.counts, "division_by_zero": self.warnings.division_by_zero, "retained": self.retained()}
+
+    def retained(self) -> int:
+        """How many events the query holds."""
+        return sum(1 for _ in self.held())
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def held(self) -> Iterable[Event]:
+        """Every event the state refers to."""
+
+    @abstractmethod
+    def _state(self) -> Any: ...
+
+    @abstractmethod
+    def _put_back(self, state: Any, store: EventStore) -> None: ...
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole state as plain JSON-able data."""
+        store = EventStore()
+        store.add(self.held())
+        return {
+            "version": SNAPSHOT_VERSION,
+            "fingerprint": self.plan.fingerprint,
+            "now": self.now_ms,
+            "seq": self.seq,
+            "start": self.context.start_ms,
+            "counts": dict(self.counts),
+            "analytic": None if self.analytic is None else self.analytic.snapshot(),
+            "state": self._state(),
+            "events": store.pack(),
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Put a snapshot back into a query just made; CorruptState where it does not fit."""
+        if snapshot.get("version") != SNAPSHOT_VERSION:
+            raise CorruptState(f"snapshot version {snapshot.get('version')!r} is not {SNAPSHOT_VERSION}")
+        if snapshot.get("fingerprint") != self.plan.fingerprint:
+            raise CorruptState("the snapshot is of another plan")
+        store = EventStore()
+        store.unpack(snapshot["events"], self.make_row)
+        self.now_ms = snapshot["now"]
+        self.seq = snapshot["seq"]
+        self.context.start_ms = snapshot["start"]
+        self.counts |= snapshot["counts"]
+        if self.analytic is not None:
+            self.analytic.restore(snapshot["analytic"])
+        self._put_back(snapshot["state"], store)
+
+
+def _offsets(plan: Plan) -> dict[str, int]:
+    """Where aggregates, prev calls and subqueries stand in the list of values."""
+    aggregates, prevs = len(plan.aggregates), len(plan.prevs)
+    return {"aggregate": 0, "prev": aggregates, "subquery": aggregates + prevs}
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    if isinstance(row, tuple):
+        return {str(i): _plain(side) for i, side in enumerate(row) if side is not None}
+    return {} if row is None else dict(as_dict(row))
+
+
+def in_order(rows: list[Out], plan: Plan, limit: tuple[int | None, int]) -> list[dict[str, Any]]:
+    """ORDER BY, DISTINCT and LIMIT of one output batch."""
+    if plan.order_by:
+        rows = sorted(rows, key=lambda row: row.order)
+    out = [row.row for row in rows]
+    if plan.distinct:
+        out = _distinct(out)
+    count, offset = limit
+    if count is None and not offset:
+        return out
+    return out[offset:] if count is None else out[offset : offset + count]
+
+
+def _distinct(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    from sql.types import key_of
+
+    seen = set()
+    out = []
+    for row in rows:
+        key = key_of(row)
+        if key not in seen:
+            seen.add(key)
+            out.append(row)
+    return out
+
+
+def row_limit(plan: Plan, functions: FunctionSet) -> tuple[int | None, int]:
+    """LIMIT (None: no limit; negative in EPL too) and OFFSET with the present values of variables."""
+    from sql.codegen.functions import constant_value
+
+    limit = constant_value(plan.limit, functions)
+    offset = constant_value(plan.offset, functions) or 0
+    return (None if limit is None or limit < 0 else limit), max(0, offset)

@@ -1,0 +1,234 @@
+"""Queries that look at their window: eKuiper rules. FILTER, window, WHERE, groups, HAVING, ORDER BY, LIMIT per look."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.calendar.grid import Grid
+from sql.codegen.functions import DATA_ERRORS
+from sql.errors import DataError
+from sql.plan.plan import GroupWindowPlan
+from sql.runtime.emission import Emission, Out
+from sql.runtime.groups import AggregateSet, Group
+from sql.runtime.query import Query, in_order, row_limit
+from sql.runtime.state import EventStore
+from sql.windows import sample
+from sql.windows.event import Event
+
+EMPTY_ROW: dict[str, Any] = {}
+
+
+class Rows:
+    """The view of one window instance: its rows after WHERE, grouped, with incremental aggregates.
+
+    Groups come out in the order of their first row that is still in the window; plain columns are read from that row.
+    """
+
+    def __init__(self, query: SampleQuery, removal: Removal) -> None:
+        self.query = query
+        self.keeps_order = removal is not Removal.NEVER
+        self.groups: dict[Any, Group] = {}
+        self.members: dict[Any, deque[Event]] = {}
+        self.events: deque[Event] = deque()
+
+    def _passes(self, event: Event) -> bool:
+        where = self.query.where
+        return where is None or bool(where(event))
+
+    def add(self, event: Event) -> None:
+        try:
+            if not self._passes(event):
+                return
+            if not self.query.grouped:
+                self.events.append(event)
+                return
+            self._join_group(event)
+        except DATA_ERRORS as error:
+            self.query.on_error(event, error)
+            self.query.refused.add(event)
+
+    def _join_group(self, event: Event) -> None:
+        query = self.query
+        key = query.key(event)
+        values = query.aggregates.values_of(event)
+        group = self.groups.get(key)
+        if group is None:
+            limit = query.plan.options.max_groups
+            if len(self.groups) >= limit:
+                raise DataError(f"more than {limit} groups; raise maxGroups or group coarser")
+            group = Group(key, query.aggregates.fresh(), event)
+        group.add(values, event)
+        self.groups[key] = group
+        if self.keeps_order:
+            self.members.setdefault(key, deque()).append(event)
+
+    def remove(self, event: Event) -> None:
+        if event in self.query.refused:
+            self.query.refused.discard(event)
+            return
+        if not self._passes(event):
+            return
+        if not self.query.grouped:
+            self.events.popleft()
+            return
+        key = self.query.key(event)
+        group = self.groups[key]
+        if group.count == 1:
+            del self.groups[key], self.members[key]
+            return
+        group.remove(self.query.aggregates.values_of(event), event)
+        members = self.members[key]
+        members.popleft()
+        group.first = members[0]
+
+    def clear(self) -> None:
+        self.groups = {}
+        self.members = {}
+        self.events = deque()
+        self.query.refused.clear()
+
+    def sample(self, start_ms: int, end_ms: int, trigger_ms: int) -> None:
+        bounds = (start_ms, end_ms, trigger_ms)
+        self.query.context.now_ms = trigger_ms
+        if not self.query.grouped:
+            rows = [self._row(event, [], bounds) for event in self.events]
+        else:
+            groups = list(self.groups.values())
+            if self.keeps_order:
+                groups.sort(key=lambda group: group.first.seq)
+            if not groups and self.query.emit_empty and not self.query.plan.group_by:
+                groups = [Group((), self.query.aggregates.fresh(), Event(EMPTY_ROW, trigger_ms, 0))]
+            rows = [self._row(group.first, group.results(group.first), bounds) for group in groups]
+        self.query.emit([row for row in rows if row is not None], trigger_ms)
+
+    def _row(self, event: Event, values: list[Any], bounds: tuple[int, int, int]) -> Out | None:
+        query = self.query
+        try:
+            if query.having is not None and not query.having(event, values, bounds):
+                return None
+            order = None if query.order is None else query.order(event, values, bounds)
+            return Out(query.project(event, values, bounds), None, order)
+        except DATA_ERRORS as error:
+            query.on_error(event, error)
+            return None
+
+
+class SampleQuery(Query):
+    """A rule with a window in GROUP BY."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        plan, functions = self.plan, self.functions
+        assert plan.window is not None
+        window = plan.window
+        self.filter = None if window.filter is None else functions.true(window.filter)
+        self.where = None if plan.where is None else functions.true(plan.where)
+        self.having = None if plan.having is None else functions.true(plan.having)
+        self.key = functions.key(plan.group_by)
+        self.project = functions.row(plan.items, [source.columns for source in plan.sources])
+        self.order = functions.criteria(plan.order_by, nulls_lowest=False) if plan.order_by else None
+        self.grouped = bool(plan.aggregates or plan.group_by)
+        self.emit_empty = plan.options.emit_empty
+        self.row_limit = row_limit(plan, functions)
+        self.refused: set[Event] = set()
+        self.pending: list[Emission] = []
+        self.empty_in_a_row = 0
+        self.counts["windows_empty_skipped"] = 0
+        self.removal = Removal.NEVER if window.kind in ("tumbling", "session", "state") else Removal.FIFO
+        self.aggregates = AggregateSet(plan.aggregates, functions, self.removal)
+        self.window = self._window(window)
+
+    def _window(self, window: GroupWindowPlan) -> sample.SampleWindow:
+        if not window.partition_by:
+            return self._instance(window, self.now_ms if self.emit_empty else None)
+        return sample.KeyedWindow(self.functions.key(window.partition_by), lambda: self._instance(window, None))
+
+    def _instance(self, window: GroupWindowPlan, empty_from_ms: int | None) -> sample.SampleWindow:
+        rows, zone, functions = Rows(self, self.removal), self.context.zone, self.functions
+        if window.kind == "tumbling":
+            return sample.Tumbling(rows, Grid(window.length_ms, zone), empty_from_ms)
+        if window.kind == "hopping":
+            return sample.Hopping(rows, window.length_ms, Grid(window.hop_ms, zone), empty_from_ms)
+        if window.kind == "sliding":
+            triggers = self._condition(functions.true(window.when)) if window.when is not None else lambda event: True
+            return sample.Sliding(rows, window.length_ms, window.delay_ms, triggers)
+        if window.kind == "session":
+            return sample.Session(rows, window.length_ms, Grid(window.length_ms, zone), window.timeout_ms)
+        if window.kind == "count":
+            return sample.Counting(rows, window.size, window.interval)
+        assert window.begin is not None
+        emit = None if window.emit is None else self._condition(functions.true(window.emit))
+        return sample.Between(rows, self._condition(functions.true(window.begin)), emit)
+
+    def _condition(self, test: Any) -> Any:
+        """A condition of the window itself: one that cannot be evaluated is an error event and does not hold."""
+
+        def holds(event: Event) -> bool:
+            try:
+                return bool(test(event))
+            except DATA_ERRORS as error:
+                self.on_error(event, error)
+                return False
+
+        return holds
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        self.now_ms = now_ms
+        for row in rows:
+            self.counts["events_in"] += 1
+            event = self.arrive(row, now_ms)
+            if event is None:
+                continue
+            try:
+                if self.filter is None or self.filter(event):
+                    self.window.push(event, now_ms)
+            except DATA_ERRORS as error:
+                self.on_error(event, error)
+        return self._take()
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        self.now_ms = max(self.now_ms, now_ms)
+        self.window.advance(now_ms)
+        return self._take()
+
+    def next_deadline(self) -> int | None:
+        return self.window.next_deadline()
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        self.window.flush()
+        return self._take()
+
+    def _take(self) -> list[Emission]:
+        out, self.pending = self.pending, []
+        return out + self.take_errors()
+
+    def emit(self, rows: list[Out], at_ms: int) -> None:
+        """Called by the windows at each look."""
+        inserted = in_order(rows, self.plan, self.row_limit)
+        if inserted:
+            self.counts["rows_out"] += len(inserted)
+            self.pending.append(Emission(self.name, at_ms, "rows", inserted))
+
+    def read(self) -> list[dict[str, Any]]:
+        return []
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def held(self) -> Iterable[Event]:
+        yield from self.window.content()
+        yield from self.refused
+
+    def _state(self) -> Any:
+        return {"window": self.window.snapshot(), "refused": [event.seq for event in self.refused]}
+
+    def _put_back(self, state: Any, store: EventStore) -> None:
+        self.window.restore(state["window"], store.find)
+        # Rebuilding the groups met the events that cannot be evaluated once more; they have been reported.
+        self.errors.clear()
+        self.counts["errors"] -= len(self.refused)
+        self.refused = {store.find(seq) for seq in state["refused"]}

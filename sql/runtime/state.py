@@ -1,0 +1,119 @@
+"""Snapshots as plain JSON-able data: the events a query retains, once each, and keys of dictionaries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sql.errors import CorruptState
+from sql.rows import as_dict
+from sql.types import _FALSE, _NAN, _TRUE
+from sql.windows.event import Event
+
+_MARKERS = {"true": _TRUE, "false": _FALSE, "nan": _NAN}
+_NAMES = {id(marker): name for name, marker in _MARKERS.items()}
+
+
+def pack_key(key: Any) -> Any:
+    """A group key as JSON: markers, tuples and sets keep what they are."""
+    if id(key) in _NAMES:
+        return {"m": _NAMES[id(key)]}
+    if isinstance(key, tuple):
+        return {"t": [pack_key(part) for part in key]}
+    if isinstance(key, frozenset):
+        return {"s": [pack_key(part) for part in key]}
+    return pack_value(key)
+
+
+def unpack_key(packed: Any) -> Any:
+    """The key `pack_key` packed."""
+    if isinstance(packed, dict):
+        if "m" in packed:
+            return _MARKERS[packed["m"]]
+        if "t" in packed:
+            return tuple(unpack_key(part) for part in packed["t"])
+        if "s" in packed:
+            return frozenset(unpack_key(part) for part in packed["s"])
+    return unpack_value(packed)
+
+
+def pack_value(value: Any) -> Any:
+    """A value as JSON: infinities, NaN and bytes are wrapped."""
+    kind = value.__class__
+    if kind is float and not math.isfinite(value):
+        return {"$f": repr(value)}
+    if kind is bytes:
+        return {"$b": value.hex()}
+    if kind is dict:
+        return {"$d": {name: pack_value(item) for name, item in value.items()}}
+    if kind in (list, tuple):
+        return [pack_value(item) for item in value]
+    return value
+
+
+def unpack_value(packed: Any) -> Any:
+    """The value `pack_value` packed."""
+    if isinstance(packed, list):
+        return [unpack_value(item) for item in packed]
+    if isinstance(packed, dict):
+        if "$f" in packed:
+            return float(packed["$f"])
+        if "$b" in packed:
+            return bytes.fromhex(packed["$b"])
+        return {name: unpack_value(item) for name, item in packed["$d"].items()}
+    return packed
+
+
+def pack_row(row: Any) -> Any:
+    """A row of any shape; a joined row is the list of its sides."""
+    if isinstance(row, tuple):
+        return [pack_row(side) for side in row]
+    return None if row is None else {name: pack_value(item) for name, item in as_dict(row).items()}
+
+
+class EventStore:
+    """The events of a snapshot by `seq`: each is written once, however many operators hold it."""
+
+    def __init__(self) -> None:
+        self.events: dict[int, Event] = {}
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Remember events that the state refers to."""
+        for event in events:
+            self.events[event.seq] = event
+
+    def pack(self) -> list[Any]:
+        """All events in order of arrival."""
+        from sql.runtime.changes import Extra
+
+        out = []
+        for seq in sorted(self.events):
+            event = self.events[seq]
+            priors = event.extra.priors if isinstance(event.extra, Extra) else ()
+            extra = None if event.extra is None else [pack_value(value) for value in event.extra]
+            before = [[prior.seq, prior.time_ms, pack_row(prior.row)] for prior in priors]
+            out.append([seq, event.time_ms, pack_row(event.row), extra, before])
+        return out
+
+    def unpack(self, packed: list[Any], make_row: Callable[[Any], Any]) -> None:
+        """Rebuild the events; `make_row` makes a row of the query's shape from a dict."""
+        from sql.runtime.changes import Extra
+
+        def row(part: Any) -> Any:
+            if isinstance(part, list):
+                return tuple(row(side) for side in part)
+            return None if part is None else make_row({name: unpack_value(item) for name, item in part.items()})
+
+        for seq, time_ms, part, extra, before in packed:
+            values = None if extra is None else [unpack_value(value) for value in extra]
+            priors = [Event(row(prior), at, number) for number, at, prior in before]
+            kept = Extra(values or (), priors) if priors else values
+            self.events[seq] = Event(row(part), time_ms, seq, kept)
+
+    def find(self, seq: int) -> Event:
+        """The event of a `seq` in the snapshot."""
+        event = self.events.get(seq)
+        if event is None:
+            raise CorruptState(f"the snapshot refers to event {seq}, which it does not hold")
+        return event
