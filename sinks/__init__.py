@@ -47,13 +47,17 @@ for _module in pkgutil.iter_modules(builtin.__path__):
     importlib.import_module(f"{builtin.__name__}.{_module.name}")
 
 
-def build_action(name: str, settings: Mapping[str, Any], *, rule_id: str, environment: Environment) -> Delivery:
+def build_action(
+    name: str, settings: Mapping[str, Any] | SinkSettings, *, rule_id: str, environment: Environment
+) -> Delivery:
     """The delivery to sink `name` for one action of a rule. Nothing is opened before the first `submit`.
 
+    `settings` are as written in YAML, or the model that a rule file's checks made of them.
     Raises ValueError for an unknown name and pydantic's ValidationError (a ValueError too) for wrong settings.
     """
     kind = sink_kind(name)
-    checked = kind.settings.model_validate(dict(settings))
+    checked = settings if isinstance(settings, SinkSettings) else kind.settings.model_validate(dict(settings))
+    assert isinstance(checked, kind.settings), f"settings of another sink than {name!r}"
     context = SinkContext(rule_id, name, environment)
     return Delivery(kind.factory(checked, context), checked, context)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from rules.model import register_action
 from sql.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def register_sink(name: str, settings: type[SinkSettings], factory: SinkFactory)
     assert name not in _kinds, f"sink {name!r} is registered twice"
     assert settings.__doc__, f"sink {name!r} has no documentation"
     _kinds[name] = SinkKind(name, settings, factory)
+    register_action(name, settings)
 
 
 def sink_kinds() -> tuple[SinkKind, ...]:

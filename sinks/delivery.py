@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -127,7 +127,7 @@ class Delivery:
             self._start()
             self._changed.notify_all()
         if dropped:
-            self._receipt([dropped], "dropped")
+            self._receipts([dropped], ["dropped"])
         return True
 
     def close(self, deadline_ms: int) -> int:
@@ -174,13 +174,13 @@ class Delivery:
     def _run(self) -> None:
         try:
             while entries := self._take():
-                outcome = self._process(entries)
+                outcomes = self._process(entries)
                 with self._changed:
-                    if self._abandoned or outcome is None:
+                    if self._abandoned or outcomes is None:
                         return
                     self._in_hand = []
                     self._changed.notify_all()
-                self._receipt(entries, outcome)
+                self._receipts(entries, outcomes)
         finally:
             self._close_sink()
             with self._changed:
@@ -229,34 +229,34 @@ class Delivery:
         self._waiting_rows -= entry.rows
         return entry
 
-    def _process(self, entries: list[_Entry]) -> Outcome | None:
-        """Render and deliver; None when given up because of closing."""
+    def _process(self, entries: list[_Entry]) -> list[Outcome] | None:
+        """Render and deliver; the outcome of each entry, or None when given up because of closing."""
+        units = [entries] if self._settings.batches else [[entry] for entry in entries]
         messages: list[Message] = []
-        outcome: Outcome = "delivered"
-        emissions = [entry.emission for entry in entries]
-        for unit in [emissions] if self._settings.batches else [[emission] for emission in emissions]:
-            rendered = self._renderer.render(unit)
+        owners: list[int] = []
+        rejected: set[int] = set()
+        for number, unit in enumerate(units):
+            rendered = self._renderer.render([entry.emission for entry in unit])
             messages += rendered.messages
+            owners += [number] * len(rendered.messages)
             with self._changed:
                 self._non_finite += rendered.non_finite
             for failed in rendered.failed:
-                outcome = "rejected"
+                rejected.add(number)
                 if not self._bury(failed):
                     return None
-        while messages:
-            done, failure = self._attempt(messages)
-            messages = messages[done:]
-            if failure is None:
-                continue
-            outcome = "rejected"
-            if not self._bury(Unrendered(messages[0].rows, failure), messages[0]):
-                return None
-            messages = messages[1:]
-        if self._abandoned:
+        done = 0
+        while done < len(messages):
+            delivered, hopeless = self._attempt(messages[done:])
+            done += delivered
+            if hopeless is not None:
+                rejected.add(owners[done])
+                if not self._bury(Unrendered(messages[done].rows, hopeless), messages[done]):
+                    return None
+                done += 1
+        if self._abandoned or (rejected and not self._persist(self._environment.dead_letters.sync)):
             return None
-        if outcome == "rejected":
-            self._environment.dead_letters.sync()
-        return outcome
+        return ["rejected" if number in rejected else "delivered" for number, unit in enumerate(units) for _ in unit]
 
     def _attempt(self, messages: Sequence[Message]) -> tuple[int, str | None]:
         """Deliver from the first message on, retrying, until all are done or one is hopeless.
@@ -350,30 +350,33 @@ class Delivery:
         """Write a dead letter, however long it takes; False when given up because of closing."""
         reason = self._redacted(failed.reason)
         payload = message.payload if message and message.payload else json_bytes(list(failed.rows))
+        fields = {"rule": self.rule_id, "sink": self.name}
+        if message and message.target:
+            fields["target"] = self._redacted(message.target)
+        letters, now_ms = self._environment.dead_letters, self._clock.now_ms()
+        if not self._persist(lambda: letters.write(now_ms, reason, payload=payload, **fields)):
+            return False
+        with self._changed:
+            self._rejected += 1
+            self._last_error = reason
+        LOG.warning("sink.rejected", extra=self._fields(reason))
+        return True
+
+    def _persist(self, write: Callable[[], None]) -> bool:
+        """Do something to the dead letters until the disk allows it; False when given up because of closing."""
         failures = 0
         while not self._abandoned:
             try:
-                self._environment.dead_letters.write(
-                    self._clock.now_ms(),
-                    reason,
-                    payload=payload,
-                    rule=self.rule_id,
-                    sink=self.name,
-                    target=self._redacted(message.target) if message else "",
-                )
+                write()
             except OSError as error:
                 failures += 1
                 self._pause(Retry(f"dead letter cannot be written: {error}"), failures)
                 continue
-            with self._changed:
-                self._rejected += 1
-                self._last_error = reason
-            LOG.warning("sink.rejected", extra=self._fields(reason))
             return True
         return False
 
-    def _receipt(self, entries: list[_Entry], outcome: Outcome) -> None:
-        for entry in entries:
+    def _receipts(self, entries: list[_Entry], outcomes: list[Outcome]) -> None:
+        for entry, outcome in zip(entries, outcomes, strict=True):
             if entry.token is not None:
                 self._environment.on_done(entry.token, outcome)
 

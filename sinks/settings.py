@@ -10,16 +10,14 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     PlainValidator,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
-from pydantic.alias_generators import to_camel
 
+from rules.base import Model
 from rules.durations import DurationMs
 from rules.secrets import Secret, secrets_in
 from sinks.template import Template, TemplateError
@@ -57,10 +55,8 @@ _REPLACED = {
 }  # fmt: skip
 
 
-class SinkSettings(BaseModel):
+class SinkSettings(Model):
     """The common properties of all sinks."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, hide_input_in_errors=True)
 
     target: ClassVar[str | None] = None
     """The setting that may hold `{{.field}}`: the topic, URL or path."""
@@ -75,8 +71,8 @@ class SinkSettings(BaseModel):
 
     send_single: bool = Field(False, description="one message per row instead of one array per result")
     omit_if_empty: bool = Field(False, description="no message for a result without rows")
-    fields: tuple[str, ...] | None = Field(None, min_length=1, description="the columns to send, in this order")
-    exclude_fields: tuple[str, ...] = Field((), description="columns left out")
+    fields: list[str] | None = Field(None, min_length=1, description="the columns to send, in this order")
+    exclude_fields: list[str] = Field(default_factory=list, description="columns left out")
     data_field: str | None = Field(None, min_length=1, description="send the value of this column instead of the row")
     data_template: Text | None = Field(None, description="a Go template that makes the message")
     send_nil_field: bool = Field(False, description="send NULL columns as null instead of leaving them out")

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ssl
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from rules.base import Model
 from sinks.base import Fatal
 from sinks.settings import Text, reveal
 
-if TYPE_CHECKING:
-    import ssl
+
+class _ClosedOnFailure(ssl.SSLSocket):
+    """A socket that does not wait for the garbage collector when the handshake fails."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        try:
+            super().do_handshake(block)
+        except OSError:
+            self.close()
+            raise
 
 
-class TlsSettings(BaseModel):
+class TlsSettings(Model):
     """Certificates and verification of an encrypted connection."""
 
     certification_path: Text | None = Field(None, description="file with the client certificate")
@@ -23,8 +32,6 @@ class TlsSettings(BaseModel):
 
     def tls_context(self) -> ssl.SSLContext:
         """The context for a client; raises `Fatal` when a file cannot be used."""
-        import ssl
-
         try:
             context = ssl.create_default_context(cafile=self.root_ca_path and reveal(self.root_ca_path))
             if self.certification_path:
@@ -32,6 +39,7 @@ class TlsSettings(BaseModel):
                 context.load_cert_chain(reveal(self.certification_path), key_path)
         except (OSError, ssl.SSLError) as failure:
             raise Fatal(f"TLS files cannot be used: {failure}") from failure
+        context.sslsocket_class = _ClosedOnFailure
         if self.insecure_skip_verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -107,6 +108,8 @@ class MqttSink:
         try:
             assert parts.hostname
             client.connect(parts.hostname, parts.port or (8883 if secure else 1883), self._settings.keepalive)
+        except ssl.SSLCertVerificationError as failure:
+            raise Fatal(f"certificate of the broker is not trusted: {failure.verify_message}") from failure
         except (OSError, ValueError) as failure:
             raise Retry(f"broker cannot be reached: {failure}") from failure
         self._client = client

@@ -72,7 +72,7 @@ class RestSettings(SinkSettings, TlsSettings):
     def _method_is_known(cls, method: str) -> str:
         if method.upper() not in ("POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"):
             raise ValueError(f"unknown method {method!r}; use post, put, patch, delete, get or head")
-        return method.upper()
+        return method
 
     @field_validator("headers")
     @classmethod
@@ -165,7 +165,7 @@ class RestSink:
 
     def _exchange(self, path: str, message: Message) -> tuple[int, str, str | None]:
         connection = self._connection = self._connection or self._connect()
-        connection.request(self._settings.method, path, body=self._body(message), headers=self._headers)
+        connection.request(self._settings.method.upper(), path, body=self._body(message), headers=self._headers)
         answer = connection.getresponse()
         text = answer.read(ANSWER_BYTES_MAX)
         if not answer.isclosed():

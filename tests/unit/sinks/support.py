@@ -1,35 +1,23 @@
-"""What the sink tests share: emissions, a clock that can be turned, dead letters in a list, a sink that follows a script."""
+"""What the sink tests share: emissions, a clock that leaps, dead letters in a list, a sink that follows a script."""
 
 from __future__ import annotations
 
 import random
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from edge.clock import SystemClock
 from sinks import Delivery, Environment, MemoryBus, Message, SinkContext, SinkSettings
+from sql import Emission
 
 PATIENCE_MS = 10_000
 
 
-@dataclass
-class Emission:
-    """The engine's result, as far as sinks look at it."""
-
-    rule: str = "hot"
-    at_ms: int = 1_000
-    kind: str = "rows"
-    inserted: list[dict[str, Any]] = field(default_factory=list)
-    removed: list[dict[str, Any]] = field(default_factory=list)
-    error: str | None = None
-
-
-def rows(*inserted: dict[str, Any], at_ms: int = 1_000) -> Any:
+def rows(*inserted: dict[str, Any], at_ms: int = 1_000) -> Emission:
     """An emission of these rows."""
-    return Emission(inserted=list(inserted), at_ms=at_ms)
+    return Emission("hot", at_ms, inserted=list(inserted))
 
 
 class LeapingClock:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from sinks import Delivery, build_action
-from tests.unit.sinks.support import PATIENCE_MS, Bench, Emission, LeapingClock, Scripted, rows
+from sql import Emission
+from tests.unit.sinks.support import PATIENCE_MS, Bench, LeapingClock, Scripted, rows
 
 Open = Callable[..., "Files"]
 
@@ -223,8 +224,8 @@ def test_no_descriptor_stays_open(tmp_path: Path) -> None:
 
 def test_error_emissions_are_lines_too(tmp_path: Path) -> None:
     files = Files(tmp_path, {"path": "errors.jsonl"})
-    emission: Any = Emission(kind="error", error="bad", inserted=[{"a": 1}], at_ms=3)
+    emission = Emission("hot", 5, "error", error="bad", inserted=[{"a": 1}])
     assert files.delivery.submit(emission, 1)
     files.bench.await_receipts(1)
     files.close()
-    assert lines(tmp_path / "errors.jsonl") == [{"error": "bad", "rule": "hot", "at": 3, "event": {"a": 1}}]
+    assert lines(tmp_path / "errors.jsonl") == [{"error": "bad", "rule": "hot", "at": 5, "event": {"a": 1}}]

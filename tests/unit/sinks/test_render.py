@@ -13,7 +13,8 @@ from sinks import SinkSettings
 from sinks.builtin.file import FileSettings
 from sinks.builtin.memory import MemorySettings
 from sinks.render import Rendered, Renderer
-from tests.unit.sinks.support import Emission, rows
+from sql import Emission
+from tests.unit.sinks.support import rows
 
 A = {"dev": "a", "temp": 21.5, "gap": None}
 B = {"dev": "b", "temp": 22, "gap": None}
@@ -79,17 +80,17 @@ def test_a_list_in_data_field_gives_several_rows() -> None:
 
 
 def test_removed_rows_follow_and_are_marked_on_request() -> None:
-    emission = Emission(inserted=[{"n": 1}], removed=[{"n": 2}])
+    emission = Emission("hot", 5, inserted=[{"n": 1}], removed=[{"n": 2}])
     assert payloads({}, emission) == ['[{"n":1},{"n":2}]']
     assert payloads({"rowkindField": "kind"}, emission) == ['[{"n":1,"kind":"insert"},{"n":2,"kind":"delete"}]']
 
 
 def test_error_emissions_say_what_happened_to_which_event() -> None:
-    emission = Emission(kind="error", error="cannot add text", inserted=[{"temp": "x"}], at_ms=5)
+    emission = Emission("hot", 5, "error", error="cannot add text", inserted=[{"temp": "x"}])
     assert json.loads(payloads({}, emission)[0]) == [
         {"error": "cannot add text", "rule": "hot", "at": 5, "event": {"temp": "x"}}
     ]
-    assert json.loads(payloads({}, Emission(kind="error", error="gone", at_ms=5))[0]) == [
+    assert json.loads(payloads({}, Emission("hot", 5, "error", error="gone"))[0]) == [
         {"error": "gone", "rule": "hot", "at": 5}
     ]
 

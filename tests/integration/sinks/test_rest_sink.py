@@ -1,0 +1,149 @@
+"""The rest sink against a real HTTP server."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import ssl
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.sinks.support import Gateway, HttpPeer
+from tests.support.brokers import free_port, make_certificates
+from tests.unit.sinks.support import poll, rows
+
+
+def test_posts_json_over_one_connection(gateway: Gateway, http_peer: HttpPeer) -> None:
+    delivery = gateway.action("rest", {"url": http_peer.url + "/in?a=1", "headers": {"X-Key": "k"}})
+    for number in range(20):
+        delivery.submit(rows({"n": number}), number)
+    gateway.await_receipts(20)
+    assert [json.loads(request.body)[0]["n"] for request in http_peer.requests] == list(range(20))
+    assert len({request.peer for request in http_peer.requests}) == 1
+    first = http_peer.requests[0]
+    assert (first.method, first.path) == ("POST", "/in?a=1")
+    assert first.headers["content-type"] == "application/json"
+    assert first.headers["x-key"] == "k"
+
+
+def test_server_errors_are_retried_in_order(gateway: Gateway, http_peer: HttpPeer) -> None:
+    for status in (500, 503, 429, 408):
+        http_peer.answer(status, body=b"later")
+    delivery = gateway.action("rest", {"url": http_peer.url, "sendSingle": True})
+    delivery.submit(rows({"n": 1}, {"n": 2}), "token")
+    assert gateway.await_receipts(1) == [("token", "delivered")]
+    assert [json.loads(request.body)["n"] for request in http_peer.requests] == [1, 1, 1, 1, 1, 2]
+    assert delivery.stats().retried == 4
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_retry_after_is_honoured(gateway: Gateway, http_peer: HttpPeer, form: str) -> None:
+    asked_ms = gateway.clock.monotonic_ms()
+    # An HTTP date has whole seconds, so two seconds ahead means at least one second.
+    after = "1" if form == "seconds" else formatdate(gateway.clock.now_ms() / 1000 + 2, usegmt=True)
+    http_peer.answer(503, {"Retry-After": after})
+    gateway.action("rest", {"url": http_peer.url}).submit(rows({"n": 1}), 1)
+    gateway.await_receipts(1)
+    assert 900 <= gateway.clock.monotonic_ms() - asked_ms < 5000
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413, 301])
+def test_other_answers_make_dead_letters(gateway: Gateway, http_peer: HttpPeer, status: int) -> None:
+    http_peer.answer(status, {"Location": "http://127.0.0.1:1/"}, b"no such\nthing")
+    delivery = gateway.action("rest", {"url": http_peer.url})
+    delivery.submit(rows({"n": 1}), 1)
+    delivery.submit(rows({"n": 2}), 2)
+    assert dict(gateway.await_receipts(2))[1] == "rejected"
+    letter = json.loads(gateway.dead_letters().splitlines()[0])
+    assert (letter["reason"], letter["rule"], letter["sink"]) == (f"HTTP {status}: no such thing", "hot", "rest")
+    assert letter["target"] == http_peer.url
+    assert [request.body for request in http_peer.requests] == [b'[{"n":1}]', b'[{"n":2}]']
+
+
+def test_a_refused_connection_is_retried_until_the_server_is_there(gateway: Gateway) -> None:
+    port = free_port()
+    delivery = gateway.action("rest", {"url": f"http://127.0.0.1:{port}/"})
+    delivery.submit(rows({"n": 1}), 1)
+    poll(lambda: delivery.stats().state == "retrying")
+    assert "ConnectionRefusedError" in delivery.stats().last_error
+    with HttpPeer().serving(port) as peer:
+        gateway.await_receipts(1)
+        assert len(peer.requests) == 1
+        gateway.close()
+
+
+def test_a_slow_server_is_given_up_after_the_timeout(gateway: Gateway, http_peer: HttpPeer) -> None:
+    http_peer.answer(200, delay_s=30)
+    delivery = gateway.action("rest", {"url": http_peer.url, "timeout": 100})
+    delivery.submit(rows({"n": 1}), 1)
+    gateway.await_receipts(1)
+    assert len(http_peer.requests) == 2
+    assert "TimeoutError" in delivery.stats().last_error
+
+
+def test_a_connection_closed_between_requests_is_no_failure(gateway: Gateway, http_peer: HttpPeer) -> None:
+    http_peer.close_after_each = True
+    delivery = gateway.action("rest", {"url": http_peer.url})
+    for number in range(5):
+        delivery.submit(rows({"n": number}), number)
+        gateway.await_receipts(number + 1)
+    assert len(http_peer.requests) == 5
+    assert delivery.stats().retried == 0
+
+
+def test_a_huge_answer_is_not_read_to_its_end(gateway: Gateway, http_peer: HttpPeer) -> None:
+    http_peer.answer(400, body=b"x" * 5_000_000)
+    delivery = gateway.action("rest", {"url": http_peer.url})
+    delivery.submit(rows({"n": 1}), 1)
+    delivery.submit(rows({"n": 2}), 2)
+    assert dict(gateway.await_receipts(2)) == {1: "rejected", 2: "delivered"}
+    assert len(json.loads(gateway.dead_letters())["reason"]) < 300
+
+
+def test_methods_types_forms_compression_and_paths(gateway: Gateway, http_peer: HttpPeer) -> None:
+    row = {"dev": "a/b &", "n": 1.5, "ok": True}
+    cases: list[dict[str, Any]] = [
+        {"method": "put", "compression": "gzip"},
+        {"bodyType": "form", "sendSingle": True},
+        {"bodyType": "none", "method": "get", "sendSingle": True, "url": http_peer.url + "/d/{{.dev}}?n={{.n}}"},
+        {"format": "delimited", "hasHeader": True},
+        {"bodyType": "text", "dataTemplate": "{{.dev}} is on", "sendSingle": True},
+    ]
+    for number, case in enumerate(cases):
+        gateway.action("rest", {"url": http_peer.url + "/x", **case}).submit(rows(row), number)
+        gateway.await_receipts(number + 1)
+    put, form, none, delimited, text = http_peer.requests
+    assert (put.method, put.headers["content-encoding"]) == ("PUT", "gzip")
+    assert json.loads(gzip.decompress(put.body)) == [row]
+    assert form.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert form.body == b"dev=a%2Fb+%26&n=1.5&ok=true"
+    assert (none.method, none.path, none.body) == ("GET", "/d/a%2Fb%20%26?n=1.5", b"")
+    assert delimited.headers["content-type"].startswith("text/csv")
+    assert delimited.body == b"dev,n,ok\na/b &,1.5,true\n"
+    assert (text.headers["content-type"], text.body) == ("text/plain; charset=utf-8", b"a/b & is on")
+
+
+def test_tls_is_verified_unless_switched_off(gateway: Gateway, http_peer: HttpPeer, tmp_path: Path) -> None:
+    made = make_certificates(tmp_path / "certificates")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(made.server, made.server_key)
+    assert http_peer.server
+    http_peer.server.socket = context.wrap_socket(http_peer.server.socket, server_side=True)
+    url = f"https://localhost:{http_peer.server.server_port}/"
+
+    distrustful = gateway.action("rest", {"url": url})
+    distrustful.submit(rows({"n": 1}), "never")
+    poll(lambda: distrustful.stats().state == "degraded")
+    assert "certificate of the server is not trusted" in distrustful.stats().last_error
+    assert http_peer.requests == []
+
+    for case in ({"rootCaPath": str(made.authority)}, {"insecureSkipVerify": True}):
+        gateway.action("rest", {"url": url, **case}).submit(rows({"n": 1}), str(case))
+    gateway.await_receipts(2)
+    missing = gateway.action("rest", {"url": url, "rootCaPath": str(tmp_path / "none.pem")})
+    missing.submit(rows({"n": 1}), "never")
+    poll(lambda: missing.stats().state == "degraded")
+    assert "TLS files cannot be used" in missing.stats().last_error
