@@ -1,8 +1,8 @@
 """Checkpoints: what makes it safe to acknowledge a message.
 
-One transaction stores the state of every rule that changed, the results that no sink has taken yet, and the spooled rows
-that wait for it. After it, and only then, the messages taken in before it are acknowledged. A crash at any point therefore
-finds the messages either in the stored effects or still at the broker, never in neither and never in both.
+One transaction stores the state of every rule that changed, the results that no sink has taken yet, and the spooled
+rows that wait for it. After it, and only then, the messages taken in before it are acknowledged. A crash at any point
+therefore finds the messages either in the stored effects or still at the broker, never in neither and never in both.
 
     messages --> engine --> results --> outbox           (memory)
                     |                      |
@@ -10,14 +10,13 @@ finds the messages either in the stored effects or still at the broker, never in
                                |
                           acknowledge                    (the broker forgets them)
 
-When: as soon as messages wait for their acknowledgement and `interval_ms` has passed, but so that checkpoints take at most
-`share_percent` of the time, however large the state is; without waiting messages, every `idle_interval_ms`.
+When: as soon as messages wait for their acknowledgement and `interval_ms` has passed, but so that checkpoints take at
+most `share_percent` of the time, however large the state is; without waiting messages, every `idle_interval_ms`.
 """
 
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -43,7 +42,7 @@ class StateStore(Protocol):
         """Everything stored."""
 
     def commit_state(self, changes: Mapping[str, bytes | None]) -> None:
-        """Store (None: remove) all or nothing, durably; with it everything spooled before. Raises OSError, sqlite3.Error."""
+        """Store (None: remove) all or nothing, durably; with it everything spooled before. Raises OSError."""
 
 
 class Checkpoints:
@@ -123,7 +122,7 @@ class Checkpoints:
         changes.update((key, None) for key in self._removed if key not in encoded)
         try:
             self._store.commit_state(changes)
-        except (OSError, sqlite3.Error) as error:
+        except OSError as error:
             self._failed(error)
             return False
         self._stored_all(changes)

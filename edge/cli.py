@@ -1,7 +1,7 @@
 """The command `penstock`: finds the subcommand, imports only that one, turns errors into one clear text.
 
-A subcommand is a module of `edge.commands` with `add_arguments(parser)` and `run(arguments) -> exit code`; it is listed in
-`COMMANDS` with its one-line help. Exit codes are the same everywhere:
+A subcommand is a module of `edge.commands` with `add_arguments(parser)` and `run(arguments) -> exit code`; it is
+listed in `COMMANDS` with its one-line help. Exit codes are the same everywhere:
 
     0  done, nothing wrong
     1  the input has problems (printed), a test failed, an upload was not acknowledged
@@ -85,7 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"penstock {arguments.command}: {error}", file=sys.stderr)
         return 3
     except BrokenPipeError:
-        # The reader of our output (head, a pager) has gone. Point stdout elsewhere, or the interpreter complains at exit.
+        # The reader of our output (head, a pager) has gone. Without this the interpreter complains at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:

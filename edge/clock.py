@@ -1,8 +1,8 @@
 """The only place that reads the wall clock.
 
-Everything else gets a `Clock` or a number. The engine needs a time that never goes back: a window must not close twice
-because somebody set the clock. The wall clock of a gateway does go back, and it boots in 1970 where there is no battery.
-`SteadyTime` turns the one into the other:
+Everything else gets a `Clock` or a number. The engine needs a time that never goes back: a window must not close
+twice because somebody set the clock. The wall clock of a gateway does go back, and it boots in 1970 where there is no
+battery. `SteadyTime` turns the one into the other:
 
     wall clock jumps ahead   follow at once, count a step
     wall clock goes back     do not go back: run at nine tenths of the speed until the wall clock has caught up
@@ -30,8 +30,9 @@ SANE_FROM_MS = 1_735_689_600_000
 class Clock(Protocol):
     """What the daemon may ask about time."""
 
-    steps: int
-    """How often the wall clock jumped, in either direction."""
+    @property
+    def steps(self) -> int:
+        """How often the wall clock jumped, in either direction."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch; never smaller than an earlier answer."""
@@ -81,7 +82,7 @@ class SystemClock:
         self._lock = threading.Lock()
 
     @property
-    def steps(self) -> int:  # type: ignore[override]
+    def steps(self) -> int:
         return self._steady.steps
 
     def now_ms(self) -> int:
@@ -108,7 +109,7 @@ class SimulatedClock:
         self.now_ms()
 
     @property
-    def steps(self) -> int:  # type: ignore[override]
+    def steps(self) -> int:
         return self._steady.steps
 
     def now_ms(self) -> int:

@@ -1,8 +1,8 @@
 """The cloud action inside the gateway loop: rows enter the spool in the same transaction as the state that made them.
 
-Other sinks work in threads of their own, so a checkpoint cannot tell to the instant what has reached them; they may see a
-result twice after a crash. Appending to the spool only touches memory, so it is done here, in the loop: the next
-checkpoint commits the rows together with the state of their rule, and no crash can lose or double one of them.
+Other sinks work in threads of their own, so a checkpoint cannot tell to the instant what has reached them; they may
+see a result twice after a crash. Appending to the spool only touches memory, so it is done here, in the loop: the
+next checkpoint commits the rows together with the state of their rule, and no crash can lose or double one of them.
 
 A full spool refuses: the result stays in the outbox, and intake stops at its bound (`cloud.onFull: block`).
 """

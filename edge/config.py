@@ -1,7 +1,7 @@
 """The daemon's configuration: what may be set, its default, and what happens at each bound.
 
-Three sources, the later wins: a YAML file (`--config`), environment variables, command line flags. A variable is named
-`PENSTOCK__SECTION__KEY`, case does not matter: `PENSTOCK__MQTT__SERVER=mqtts://broker:8883` sets `mqtt.server`.
+Three sources, the later wins: a YAML file (`--config`), environment variables, command line flags. A variable is
+named `PENSTOCK__SECTION__KEY`, case does not matter: `PENSTOCK__MQTT__SERVER=mqtts://broker:8883` sets `mqtt.server`.
 Secrets are best given as `${env:NAME}` or `${file:name}` (below `secrets.dir`); they are never printed.
 """
 
@@ -70,16 +70,16 @@ class MqttConfig(Section):
     password: Secret | None = None
     protocol_version: Literal["auto", "3.1.1", "5"] = "auto"
     """auto: MQTT 5 first, 3.1.1 where the broker does not know it."""
-    qos: int = Field(1, ge=0, le=1)
+    qos: int = Field(default=1, ge=0, le=1)
     """Of the subscriptions. 1: acknowledged when the effect is durable. 0: the broker's messages may be lost."""
-    keepalive_s: int = Field(20, ge=5, le=3_600)
+    keepalive_s: int = Field(default=20, ge=5, le=3_600)
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
     insecure_skip_verify: bool = False
-    session_expiry_s: int = Field(7 * 86_400, ge=0)
-    """How long the broker keeps messages for this gateway while it is away (MQTT 5; 3.1.1: for ever, or 0 not at all)."""
-    receive_max: int = Field(1_000, ge=1, le=65_535)
+    session_expiry_s: int = Field(default=7 * 86_400, ge=0)
+    """How long the broker keeps messages for this gateway while it is away (3.1.1: for ever, 0: not at all)."""
+    receive_max: int = Field(default=1_000, ge=1, le=65_535)
     """Unacknowledged messages the broker may send (MQTT 5); it holds back the others."""
     status_prefix: str | None = "penstock"
     """`<prefix>/<client id>/status` tells "online" or "offline", retained; null: no status and no last will."""
@@ -139,30 +139,30 @@ class HttpConfig(Section):
 class LimitsConfig(Section):
     """Bounds of memory and disk; each says what happens when it is reached."""
 
-    intake_bytes_max: int = Field(8_000_000, ge=10_000)
+    intake_bytes_max: int = Field(default=8_000_000, ge=10_000)
     """Payload bytes waiting for the rules. At the bound sources are paused and the broker keeps the messages."""
-    unacknowledged_max: int = Field(20_000, ge=1)
+    unacknowledged_max: int = Field(default=20_000, ge=1)
     """Messages taken in but not yet durable. At the bound a checkpoint is made at once."""
-    payload_bytes_max: int = Field(1_000_000, ge=1)
+    payload_bytes_max: int = Field(default=1_000_000, ge=1)
     """Of one message. A larger one becomes a dead letter without being decoded."""
-    dead_letter_bytes_max: int = Field(16_000_000, ge=1_000)
+    dead_letter_bytes_max: int = Field(default=16_000_000, ge=1_000)
     """Of one dead letter file. At the bound the next file is begun."""
-    dead_letter_files_max: int = Field(4, ge=1)
+    dead_letter_files_max: int = Field(default=4, ge=1)
     """The oldest dead letter file beyond this number is deleted, and counted."""
-    spool_bytes_max: int = Field(512_000_000, ge=100_000)
+    spool_bytes_max: int = Field(default=512_000_000, ge=100_000)
     """Of the spool on disk. At the bound `cloud.onFull` decides."""
-    delivery_bytes_max: int = Field(8_000_000, ge=10_000)
-    """Results waiting for one slow sink. At the bound intake is paused until the sink has caught up."""
+    delivery_rows_max: int = Field(default=20_000, ge=1)
+    """Result rows that sinks with a full queue have refused. At the bound intake is paused until they catch up."""
 
 
 class CheckpointConfig(Section):
     """When state, position and spooled rows are made durable together, so that messages can be acknowledged."""
 
-    interval_ms: int = Field(50, ge=0)
+    interval_ms: int = Field(default=50, ge=0)
     """At least this long between two checkpoints while messages wait for their acknowledgement."""
-    idle_interval_ms: int = Field(5_000, ge=100)
+    idle_interval_ms: int = Field(default=5_000, ge=100)
     """At most this long until changed state is stored when no message waits (QoS 0, timers)."""
-    share_percent: int = Field(10, ge=1, le=100)
+    share_percent: int = Field(default=10, ge=1, le=100)
     """Large state makes checkpoints slow: they are spaced out so that they take at most this share of the time."""
 
 
@@ -171,9 +171,9 @@ class CloudConfig(Section):
 
     target: str | None = None
     """A directory or a URL of an object store; without it rows stay in the spool."""
-    interval_ms: int = Field(60_000, ge=100)
+    interval_ms: int = Field(default=60_000, ge=100)
     """Between two uploads."""
-    rows_max: int = Field(20_000, ge=1)
+    rows_max: int = Field(default=20_000, ge=1)
     """Rows of one uploaded file."""
     on_full: Literal["block", "dropOldest", "dropNewest"] = "block"
     """What a full spool does: stop acknowledging (nothing is lost, the broker queues), or drop and count."""
@@ -191,7 +191,7 @@ class Config(Section):
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
     cloud: CloudConfig = Field(default_factory=CloudConfig)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    shutdown_timeout_ms: int = Field(10_000, ge=100)
+    shutdown_timeout_ms: int = Field(default=10_000, ge=100)
     """From SIGTERM to exit. What sinks have not taken by then is in the checkpoint and sent at the next start."""
 
     @property

@@ -2,8 +2,9 @@
 
     {"at_ms": 1767225600000, "reason": "not JSON: …", "topic": "plant/7/temp", "payload": "bm90IGpzb24=", …}
 
-Bounded: the file is rotated at `bytes_max`, and at most `files_max` files are kept; the oldest is deleted and counted.
-Sources use `keep`, which never fails, for a broken disk must not stop the gateway; sinks use `write`, and try again.
+Bounded: the file is rotated at `bytes_max`, and at most `files_max` files are kept; the oldest is deleted and
+counted. Sources use `keep`, which never fails, for a broken disk must not stop the gateway; sinks use `write`, and
+try again.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
                                         |
                                   checkpoints --> acknowledge to the sources
 
-One turn takes everything that waits, never waiting for more; then fires the timers that are due, hands results over, makes
-a checkpoint if one is due, and sleeps until the next deadline or the next message. There is no polling.
+One turn takes everything that waits, never waiting for more; then fires the timers that are due, hands results over,
+makes a checkpoint if one is due, and sleeps until the next deadline or the next message. There is no polling.
 
 Nothing here reads files or knows rule syntax: `edge.manager` deploys rules, `edge.daemon` puts the parts together.
 """
@@ -13,7 +13,7 @@ Nothing here reads files or knows rule syntax: `edge.manager` deploys rules, `ed
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -87,7 +87,8 @@ class Gateway:
         self.paused = False
         self._dead_letters = dead_letters
         self._limits = limits
-        self._backlog: list[Arrival | InternalRows] = []
+        self._is_stopping = False
+        self._backlog: deque[Arrival | InternalRows] = deque()
 
     # --- sources ---------------------------------------------------------------------------------------------------
 
@@ -106,10 +107,14 @@ class Gateway:
         if self.paused:
             source.pause()
 
-    def stop_sources(self, timeout_ms: int) -> None:
-        """Take in nothing more. What the sources have already handed over is still processed."""
+    def pause_sources(self) -> None:
+        """Take in nothing more, for good. What the sources have already handed over is still processed."""
+        self._is_stopping = True
         for source in self.sources.values():
             source.pause()
+
+    def stop_sources(self, timeout_ms: int) -> None:
+        """Let the sources send their last acknowledgements and end."""
         for name, source in self.sources.items():
             if not source.stop(timeout_ms):
                 log.warning("source.stop_timeout", extra={"source": name})
@@ -118,10 +123,10 @@ class Gateway:
 
     def turn(self) -> int | None:
         """Do everything that can be done now; returns how long the loop may sleep, in ms (None: until woken)."""
-        self.outbox.settle()
+        self.outbox.settle()  # before the intake is emptied, see Outbox.on_done
         for call in self.intake.take_calls():
             call()
-        if not self.outbox.is_full():
+        if self._is_stopping or not self.outbox.is_full():
             self._backlog += self.intake.take_items()
         now_ms = self.clock.now_ms()
         self._hand_over(self.engine.advance(now_ms))
@@ -140,15 +145,15 @@ class Gateway:
             if sleep_ms != 0:
                 self.intake.wait(sleep_ms)
 
-    def drain(self) -> None:
-        """Process everything that was taken in, however much it is, without sleeping."""
-        while self.intake.has_items() or self._backlog:
+    def drain(self, deadline_ms: int) -> None:
+        """Process what was taken in, without sleeping, until the monotonic `deadline_ms`."""
+        while (self.intake.has_items() or self._backlog) and self.clock.monotonic_ms() < deadline_ms:
             self.turn()
 
     def _push_backlog(self, now_ms: int) -> None:
         taken = 0
         while self._backlog and taken < BATCH_MESSAGES_MAX:
-            batch = self._backlog.pop(0)
+            batch = self._backlog.popleft()
             if isinstance(batch, InternalRows):
                 self.push(batch.stream, batch.rows, now_ms)
                 taken += len(batch.rows)
@@ -187,11 +192,14 @@ class Gateway:
         log.warning("message.rejected", extra={"topic": topic, "reason": reason})
 
     def _checkpoint_is_due(self) -> bool:
+        """Whether it is time; rows of memory topics that wait would be in no checkpoint, so they come first."""
         assert self.checkpoints is not None
-        return self.checkpoints.due_in_ms() == 0
+        return self.checkpoints.due_in_ms() == 0 and not any(isinstance(item, InternalRows) for item in self._backlog)
 
     def _brake(self) -> None:
         """Pause the sources at a bound, and resume them at half of it, so that they do not flutter."""
+        if self._is_stopping:
+            return
         unacknowledged = self.checkpoints.unacknowledged if self.checkpoints else 0
         waiting_bytes = self.intake.bytes
         if not self.paused:

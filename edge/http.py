@@ -5,8 +5,8 @@
     /metrics   Prometheus text
     /status    JSON: rules with their states and counters, files with their problems, sources, sinks, spool
 
-It listens on loopback unless configured otherwise; then `/metrics` and `/status` demand the configured token. The server
-threads never touch the engine: they ask the gateway loop, and wait for its answer at most `ANSWER_TIMEOUT_S`.
+It listens on loopback unless configured otherwise; then `/metrics` and `/status` demand the configured token. The
+server threads never touch the engine: they ask the gateway loop, and wait for its answer at most `ANSWER_TIMEOUT_S`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The one queue between the threads of the sources and the gateway loop.
 
-Sources put batches and never wait. The queue counts bytes: above `bytes_max` it reports itself full and the gateway pauses
-the sources, so the broker keeps what does not fit; at half of it they are resumed. Other threads (HTTP, rule watcher,
-signals) reach the loop through `call`, which runs a function in the loop between two batches and returns its result.
+Sources put batches and never wait. The queue counts bytes: above `bytes_max` it reports itself full and the gateway
+pauses the sources, so the broker keeps what does not fit; at half of it they are resumed. Other threads (HTTP, rule
+watcher, signals) reach the loop through `call`, which runs a function in the loop between two batches and returns its
+result.
 """
 
 from __future__ import annotations

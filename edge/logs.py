@@ -2,9 +2,9 @@
 
     time=2026-01-01T00:00:00.000Z level=info event=rule.deployed rule=hot_pumps state=kept
 
-A place in the code logs one event name (`log.info("rule.deployed", extra={"rule": id})`). The same event of the same rule
-is printed at most once per `REPEAT_S`; what was left out is told as `repeated=N` in the next line. Registered secrets are
-replaced by `***` wherever they appear. Never logged: single events at info.
+A place in the code logs one event name (`log.info("rule.deployed", extra={"rule": id})`). The same event of the same
+rule is printed at most once per `REPEAT_S`; what was left out is told as `repeated=N` in the next line. Registered
+secrets are replaced by `***` wherever they appear. Never logged: single events at info.
 """
 
 from __future__ import annotations

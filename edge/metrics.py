@@ -1,8 +1,8 @@
 """Prometheus text for `/metrics`: every metric the daemon has, named and explained in one table.
 
-Components count in plain integers; this module only names and prints them when somebody asks. Labels are bounded: beyond
-`LABEL_SETS_MAX` label sets of one metric the rest is added up under `other`, so that a thousand rules cannot flood the
-server that collects the metrics.
+Components count in plain integers; this module only names and prints them when somebody asks. Labels are bounded:
+beyond `LABEL_SETS_MAX` label sets of one metric the rest is added up under `other`, so that a thousand rules cannot
+flood the server that collects the metrics.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def render(samples: Iterable[Sample]) -> str:
     values: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
     for name, value, labels in samples:
         known = values.setdefault(name, {})
-        if labels not in known and len(known) >= LABEL_SETS_MAX:
-            labels = tuple((label, "other") for label, _ in labels)
-        known[labels] = known.get(labels, 0) + value
+        is_beyond = labels not in known and len(known) >= LABEL_SETS_MAX
+        key = tuple((label, "other") for label, _ in labels) if is_beyond else labels
+        known[key] = known.get(key, 0) + value
     lines: list[str] = []
     for name, (kind, text) in METRICS.items():
         if name in values:

@@ -1,12 +1,13 @@
 """Results on their way to the sinks, and which of them have not arrived yet.
 
-Every emission goes to the actions of its rule: results to `actions`, late events to `late`, errors to `error`; errors that
-no action wants become dead letters. Each hand-over has a number and is kept here until the sink gives its receipt. A
-checkpoint contains what is still open, so a message may be acknowledged while a sink is slow: after a crash the open
-results are handed to the sinks again. A sink may therefore see a result twice, but never misses one.
+Every emission goes to the actions of its rule: results to `actions`, late events to `late`, errors to `error`; errors
+that no action wants become dead letters. Each hand-over has a number and is kept here until the sink gives its
+receipt. A checkpoint contains what is still open, so a message may be acknowledged while a sink is slow: after a
+crash the open results are handed to the sinks again. A sink may therefore see a result twice, but never misses one.
 
 A delivery whose queue is full refuses; its results wait here in order, and the gateway stops taking in messages when
-`rows_max` rows wait. Rows that timers produce meanwhile are still taken: they stem from state that is bounded already.
+`rows_max` rows wait. Rows that timers produce meanwhile are still taken: they stem from state that is bounded
+already.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Taker(Protocol):
 
 @dataclass(slots=True)
 class Action:
-    """One delivery of a rule: its list (`role`) and place there, the settings it was built from, what it has refused."""
+    """One delivery of a rule: its list and place there, the settings it was built from, and what it has refused."""
 
     role: str
     position: int
@@ -62,9 +63,9 @@ class Outbox:
 
     def __init__(self, dead_letters: DeadLetters, rows_max: int) -> None:
         self.rows_max = rows_max
-        self.dropped = 0
         self._dead_letters = dead_letters
         self._actions: dict[str, list[Action]] = {}
+        self._errors_too: set[str] = set()
         self._open: dict[int, _Open] = {}
         self._number = 0
         self._receipts: deque[int] = deque()
@@ -72,18 +73,32 @@ class Outbox:
     # --- from any thread -------------------------------------------------------------------------------------------
 
     def on_done(self, token: Any, outcome: Outcome) -> None:
-        """The receipt of a delivery; taken into account by the next `settle`."""
+        """The receipt of a delivery; taken into account by the next `settle`.
+
+        Not at once: the receipt of a memory action says that its rows are in the intake. The loop settles before it
+        empties the intake, so no checkpoint can find rows that are neither here nor in the state of their rule.
+        """
         self._receipts.append(token)
 
     # --- from the loop ---------------------------------------------------------------------------------------------
+
+    def on_done_in_loop(self, token: Any, outcome: Outcome) -> None:
+        """The receipt of an action that works inside the loop."""
+        self._open.pop(token, None)
 
     def actions(self, rule: str) -> Sequence[Action]:
         """The actions of a rule, in order."""
         return self._actions.get(rule, ())
 
-    def set_actions(self, rule: str, actions: Sequence[Action]) -> list[Action]:
-        """Give a rule its actions; returns those that are no longer used, to be closed."""
+    def set_actions(self, rule: str, actions: Sequence[Action], *, errors_too: bool = False) -> list[Action]:
+        """Give a rule its actions; returns those that are no longer used, to be closed.
+
+        `errors_too`: errors go to `actions` as well (`sendError`).
+        """
         before = self._actions.pop(rule, [])
+        self._errors_too.discard(rule)
+        if errors_too:
+            self._errors_too.add(rule)
         if actions:
             self._actions[rule] = list(actions)
         return [action for action in before if action not in actions]
@@ -91,8 +106,10 @@ class Outbox:
     def hand_over(self, emissions: Iterable[Emission]) -> None:
         """Give each emission to the actions that want it."""
         for emission in emissions:
-            role = ROLES[emission.kind]
-            wanted = [action for action in self._actions.get(emission.rule, ()) if action.role == role]
+            roles = {ROLES[emission.kind]}
+            if emission.kind == "error" and emission.rule in self._errors_too:
+                roles.add("actions")
+            wanted = [action for action in self._actions.get(emission.rule, ()) if action.role in roles]
             for action in wanted:
                 self._submit(action, emission)
             if not wanted and emission.kind == "error":
@@ -137,7 +154,6 @@ class Outbox:
 
     def snapshot(self) -> list[dict[str, Any]]:
         """Everything without a receipt, oldest first, as JSON values."""
-        self.settle()
         return [
             {"role": entry.action.role, "position": entry.action.position, "sink": entry.action.delivery.name}
             | emission_to_json(entry.emission)

@@ -1,7 +1,8 @@
 """From topic to streams: the MQTT topic filters of all streams in one trie.
 
-A topic is walked once, level by level; the answer is remembered per topic, so a topic seen before costs one dictionary
-look-up. A stream gets a message once, however many of its filters match. What brokers do is done here alike:
+A topic is walked once, level by level; the answer is remembered per topic, so a topic seen before costs one
+dictionary look-up. A stream gets a message once, however many of its filters match. What brokers do is done here
+alike:
 
     plant/+/temp    one level in place of +
     plant/#         plant and everything below it

@@ -15,7 +15,9 @@ def encode(value: Any) -> bytes:
     >>> encode({"sum": float("inf"), "raw": b"ab"})
     b'{"sum":Infinity,"raw":{"$bytes":"YWI="}}'
     """
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=_tagged).encode("utf-8", "surrogatepass")
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=_tagged).encode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def decode(data: bytes) -> Any:

@@ -1,7 +1,8 @@
 """From messages to rows: which streams read a topic, and one decoding per stream for all its rules.
 
-A `StreamTable` is made anew whenever rules change, from what the rules read, and replaced as a whole; it is used by the
-gateway loop only. A message whose stream wants metadata (`meta()`, `sendMetaToSink`) carries it as column `$meta`.
+A `StreamTable` is made anew whenever rules change, from what the rules read, and replaced as a whole; it is used by
+the gateway loop only. A message whose stream wants metadata (`meta()`, `sendMetaToSink`) carries it as column
+`$meta`.
 """
 
 from __future__ import annotations

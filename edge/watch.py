@@ -1,16 +1,19 @@
 """Notices that something in the rule directory changed, and says so once the writing has come to rest.
 
-With `watchfiles` the operating system tells; without it the directory is looked at every `POLL_MS`. What changed is not
-told: the manager compares contents anyway, and a missed or doubled notice must not matter.
+With `watchfiles` the operating system tells; without it the directory is looked at every `POLL_MS`. What changed is
+not told: the manager compares contents anyway, and a missed or doubled notice must not matter.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
+
+from rules.loader import rule_files
 
 log = logging.getLogger("penstock.watch")
 
@@ -20,21 +23,21 @@ POLL_MS = 1_000
 REST_MS = 50
 """Changes this close together are told as one: editors write a file in several steps."""
 
-RULE_SUFFIXES = (".yaml", ".yml", ".json")
-
-Fingerprint = dict[str, tuple[int, int, int]]
+Stamp = tuple[int, int, int]
 
 
-def fingerprint(directory: Path) -> Fingerprint:
-    """Name to (modification time, size, inode) of every rule file below `directory`."""
-    found: Fingerprint = {}
-    for path in sorted(directory.rglob("*")):
-        if path.suffix in RULE_SUFFIXES and not path.name.startswith("."):
-            try:
-                stat = path.stat()
-            except OSError:  # gone between the listing and the look
-                continue
-            found[str(path)] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+def stamp(path: Path) -> Stamp:
+    """Modification time, size and inode: different when the file was written or replaced. Raises OSError."""
+    stat = path.stat()
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def fingerprint(directory: Path) -> dict[str, Stamp]:
+    """The stamp of every rule file of `directory`."""
+    found: dict[str, Stamp] = {}
+    for path in rule_files(directory):
+        with contextlib.suppress(OSError):  # gone between the listing and the look
+            found[str(path)] = stamp(path)
     return found
 
 
@@ -68,7 +71,7 @@ class DirectoryWatch:
 
         try:
             for _ in watchfiles.watch(
-                self._directory, stop_event=self._stop, step=REST_MS, debounce=20 * REST_MS,
+                self._directory, stop_event=self._stop, recursive=False, step=REST_MS, debounce=20 * REST_MS,
                 raise_interrupt=False, ignore_permission_denied=True, rust_timeout=POLL_MS,
             ):  # fmt: skip
                 self._changed()

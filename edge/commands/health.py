@@ -6,6 +6,7 @@ import argparse
 
 from edge import client
 
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     client.add_address_argument(parser)
     parser.add_argument("--ready", action="store_true", help="also demand that sources are connected and all rules run")

@@ -15,7 +15,9 @@ COLUMNS = ("RULE", "STATE", "EVENTS/S", "ROWS/S", "EVENTS", "ROWS", "LATE", "ERR
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     client.add_address_argument(parser)
-    parser.add_argument("--interval", type=float, default=2.0, metavar="S", help="seconds between two looks (default 2)")
+    parser.add_argument(
+        "--interval", type=float, default=2.0, metavar="S", help="seconds between two looks (default 2)"
+    )
     parser.add_argument("--once", action="store_true", help="print one table and exit")
 
 

@@ -4,31 +4,36 @@
     payload  {"device": "pump-07", "line": "a", "ts": 1767225600000, "temp": 61.2, "vibration": 2.31, "pressure": 4.02,
               "rpm": 1480, "state": "running", "good": 3}
 
-The messages of a run depend on the seed alone, so a demo can be repeated. `ts` is relative to the start that is passed in.
+The messages of a run depend on the seed alone, so a demo can be repeated. `ts` is relative to the start that is
+passed in.
 
 Run it by itself: `python -m edge.demo.plant --broker mqtt://127.0.0.1:1883 --seconds 30`.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import random
-import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
-
-from edge.clock import Clock, SystemClock
 
 DEVICES = 50
 LINES = "abcde"
 PERIOD_MS = 1_000
 """Every machine reports once in this time."""
 
-RUBBISH = (b"", b"{", b"null", b"[1, 2", b'{"temp": NaN}', b"\xff\xfe\x00binary", b'"just a text"', b'{"device": "pump-0')
+RUBBISH = (
+    b"",
+    b"{",
+    b"null",
+    b"[1, 2",
+    b'{"temp": NaN}',
+    b"\xff\xfe\x00binary",
+    b'"just a text"',
+    b'{"device": "pump-0',
+)
 """Payloads that are no JSON object; each becomes a dead letter."""
 
 
@@ -118,3 +123,45 @@ def reading(machine: Machine, at_ms: int, start_ms: int, dice: random.Random) ->
         },
         separators=(",", ":"),
     ).encode()
+
+
+def publish(broker: str, seconds: int, seed: int, clock: Clock, stop: threading.Event) -> int:
+    """Send a run's messages to a broker at their times; returns how many. Raises OSError if it cannot be reached."""
+    from edge.sources.mqtt_client import MqttOptions, connect, make_client
+
+    options = MqttOptions(broker, "penstock-plant", version="3.1.1", session_expiry_s=0, status_prefix=None)
+    client = make_client(options, "3.1.1")
+    connect(client, options, "3.1.1")
+    client.loop_start()
+    started_ms, sent = clock.monotonic_ms(), 0
+    try:
+        for message in messages(seconds, clock.now_ms(), seed):
+            wait_ms = started_ms + message.at_ms - clock.monotonic_ms()
+            if wait_ms > 0 and stop.wait(wait_ms / 1000):
+                break
+            client.publish(message.topic, message.payload, qos=1)
+            sent += 1
+    finally:
+        client.disconnect()
+        client.loop_stop()
+    return sent
+
+
+def main() -> int:
+    """The command line of the plant."""
+    parser = argparse.ArgumentParser(prog="python -m edge.demo.plant", description="A plant of fifty machines.")
+    parser.add_argument("--broker", default="mqtt://127.0.0.1:1883", metavar="URL")
+    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    try:
+        sent = publish(arguments.broker, arguments.seconds, arguments.seed, SystemClock(), threading.Event())
+    except (OSError, ValueError) as error:
+        print(f"plant: {arguments.broker}: {error}", file=sys.stderr)
+        return 1
+    print(f"plant: {sent} messages sent")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

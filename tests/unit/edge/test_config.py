@@ -32,7 +32,11 @@ def test_the_later_source_wins(tmp_path: Path) -> None:
 
 
 def test_variables_find_their_key_in_any_spelling() -> None:
-    names = ("PENSTOCK__LIMITS__INTAKEBYTESMAX", "PENSTOCK__LIMITS__INTAKE_BYTES_MAX", "penstock__limits__intakeBytesMax")
+    names = (
+        "PENSTOCK__LIMITS__INTAKEBYTESMAX",
+        "PENSTOCK__LIMITS__INTAKE_BYTES_MAX",
+        "penstock__limits__intakeBytesMax",
+    )
     assert [load(environment={name: "20000"}).limits.intake_bytes_max for name in names] == [20_000] * 3
 
 
@@ -40,7 +44,10 @@ def test_variables_find_their_key_in_any_spelling() -> None:
     ("text", "expected"),
     [
         ("mqtt:\n  sever: mqtt://x\n", "penstock.yaml:2:3: mqtt.sever: unknown key"),
-        ("mqtt:\n  server: http://broker\n", "penstock.yaml:2:3: mqtt.server: server 'http://broker' has scheme 'http'"),
+        (
+            "mqtt:\n  server: http://broker\n",
+            "penstock.yaml:2:3: mqtt.server: server 'http://broker' has scheme 'http'",
+        ),
         ("gateway:\n  zone: Mars/Base\n", "'Mars/Base' is not a time zone"),
         ("http:\n  bind: 0.0.0.0:80\n", "can be reached from other machines; set http.token as well"),
         ("http:\n  bind: here\n", "'here' is not an address; expected address:port or off"),

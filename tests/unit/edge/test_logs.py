@@ -23,7 +23,9 @@ def stream() -> Iterator[io.StringIO]:
 
 
 def test_a_line_has_level_event_and_fields(stream: io.StringIO) -> None:
-    logging.getLogger("penstock.x").warning("rule.bad", extra={"rule": "a", "text": 'two "words"\nand a line', "n": None})
+    logging.getLogger("penstock.x").warning(
+        "rule.bad", extra={"rule": "a", "text": 'two "words"\nand a line', "n": None}
+    )
     line = stream.getvalue()
     assert line.count("\n") == 1
     assert line.startswith("time=20")

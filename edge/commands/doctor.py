@@ -1,0 +1,95 @@
+"""`penstock doctor`: looks at this machine and the configuration, and says what may hurt later."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import sqlite3
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from edge.clock import SystemClock
+
+SQLITE_FIXED = (3, 51, 3)
+"""The first release without the WAL-reset defect, which needs two writing connections; penstock has one."""
+
+LIBRARIES = ("pydantic", "sqlglot", "paho-mqtt", "msgspec", "pyyaml")
+OPTIONAL = {"watchfiles": "rule changes are noticed within a second instead of at once", "pyspark": "no cloud job here"}
+
+BROKER_HINT = (
+    "mosquitto keeps 20 messages in flight and 1000 queued per absent client, and drops the rest silently; "
+    "set max_inflight_messages 1000 and max_queued_messages 0 (no limit) for a gateway that may be away"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, metavar="FILE", help="YAML configuration to check as well")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="data directory, if not that of the configuration")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from edge.config import load
+
+    config = load(arguments.config, flags={"data.dir": str(arguments.data) if arguments.data else None})
+    print(f"ok       python {platform.python_version()} on {platform.machine()}")
+    findings = [*_libraries(), _sqlite(), _clock(), *_data(config.data.dir), _java()]
+    if config.mqtt.server is None:
+        findings.append(("warning", "no mqtt.server is configured; rules with MQTT streams will not get events"))
+    else:
+        findings.append(("note", f"broker {config.mqtt.server}: {BROKER_HINT}"))
+    for level, text in findings:
+        print(f"{level:8} {text}")
+    return 1 if any(level == "error" for level, _ in findings) else 0
+
+
+def _libraries() -> list[tuple[str, str]]:
+    found = []
+    for name in LIBRARIES:
+        try:
+            found.append(("ok", f"{name} {metadata.version(name)}"))
+        except metadata.PackageNotFoundError:
+            found.append(("error", f"{name} is not installed; run pip install penstock"))
+    found += [
+        ("note", f"{name} is not installed: {effect}") for name, effect in OPTIONAL.items() if find_spec(name) is None
+    ]
+    return found
+
+
+def _sqlite() -> tuple[str, str]:
+    version = sqlite3.sqlite_version_info
+    if version >= SQLITE_FIXED:
+        return "ok", f"sqlite {sqlite3.sqlite_version}"
+    fixed = ".".join(map(str, SQLITE_FIXED))
+    return "note", (
+        f"sqlite {sqlite3.sqlite_version} is older than {fixed}, which fixed a defect with two writers; "
+        "penstock writes by one connection only, so do not write to the spool with other programs"
+    )
+
+
+def _clock() -> tuple[str, str]:
+    if SystemClock().is_sane():
+        return "ok", "clock is set"
+    return "warning", "the clock has not been set; uploads wait for it, processing-time windows will be in the past"
+
+
+def _data(directory: Path) -> list[tuple[str, str]]:
+    existing = next((path for path in (directory, *directory.absolute().parents) if path.exists()), Path("/"))
+    if not os.access(existing, os.W_OK):
+        return [("error", f"data directory {directory} cannot be written by user {os.getuid()}")]
+    free = shutil.disk_usage(existing).free
+    level = "warning" if free < 1_000_000_000 else "ok"
+    return [(level, f"data directory {directory}: {free // 1_000_000} MB free")]
+
+
+def _java() -> tuple[str, str]:
+    if find_spec("pyspark") is None:
+        return "note", "java is not looked for without pyspark"
+    from cloud_sync.spark.java import JavaMissing, find_java
+
+    try:
+        return "ok", f"java for the cloud job: {find_java()}"
+    except JavaMissing as error:
+        return "note", f"the cloud job cannot run here: {error}"

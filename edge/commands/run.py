@@ -1,0 +1,58 @@
+"""`penstock run RULES_DIR`: the daemon."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from edge.cli import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rules", type=Path, metavar="RULES_DIR", help="directory of rule files; watched for changes")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="YAML configuration")
+    parser.add_argument("--broker", metavar="URL", help="MQTT broker, mqtt://host:port or mqtts://host:port")
+    parser.add_argument("--client-id", metavar="ID", help="MQTT client id; the broker keeps the session under it")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="spool, state, dead letters and output files")
+    parser.add_argument("--gateway-id", metavar="ID", help="name of this gateway in uploaded files")
+    parser.add_argument("--http", metavar="ADDR", help="address:port of /metrics, /healthz, /readyz, /status; or off")
+    parser.add_argument("--upload", metavar="TARGET", help="directory or object store URL for uploads")
+    parser.add_argument("--upload-interval-ms", type=int, metavar="MS", help="between two uploads")
+    parser.add_argument("--zone", metavar="NAME", help="time zone of calendar windows and crontabs")
+    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from cloud_sync.errors import BadTarget, SpoolError
+    from edge import config, logs
+    from edge.sources.mqtt_client import BadOptions
+
+    settings = config.load(arguments.config, flags=flags(arguments))
+    if not arguments.rules.is_dir():
+        raise UsageError(f"'{arguments.rules}' is not a directory; expected the directory of the rule files")
+    logs.configure(settings.log_level)
+    from edge.daemon import Daemon
+
+    try:
+        daemon = Daemon(settings, arguments.rules)
+        daemon.start()
+    except (SpoolError, BadTarget, BadOptions) as error:
+        print(f"penstock run: {error}", file=sys.stderr)
+        return 2
+    return daemon.run()
+
+
+def flags(arguments: argparse.Namespace) -> dict[str, object]:
+    """The configuration keys that flags set; None where a flag was not given."""
+    return {
+        "mqtt.server": arguments.broker,
+        "mqtt.clientId": arguments.client_id,
+        "data.dir": str(arguments.data) if arguments.data else None,
+        "gateway.id": arguments.gateway_id,
+        "gateway.zone": arguments.zone,
+        "http.bind": arguments.http,
+        "cloud.target": arguments.upload,
+        "cloud.intervalMs": arguments.upload_interval_ms,
+        "logLevel": arguments.log_level,
+    }

@@ -1,0 +1,37 @@
+"""`penstock test FILES|DIRS`: the tests written in rule files, on a virtual clock."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from edge import rule_arguments
+from edge.cli import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    rule_arguments.add_paths(parser)
+    parser.add_argument("--verbose", action="store_true", help="also name the tests that pass")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from rules.inline import run_tests
+    from rules.problems import render_all
+
+    compiled, problems = rule_arguments.compile_paths(arguments)
+    errors = [problem for problem in problems if problem.is_error]
+    if errors:
+        print(render_all(errors))
+    results = run_tests(compiled)
+    if not results and not errors:
+        raise UsageError("the files hold no tests; add 'tests:' to a rule")
+    for result in results:
+        if not result.passed:
+            print(f"FAILED {result.path}:{result.line} {result.rule}: {result.name}")
+            print(render_all(result.failures))
+        elif arguments.verbose:
+            print(f"passed {result.path}:{result.line} {result.rule}: {result.name}")
+    failed = sum(not result.passed for result in results)
+    sys.stdout.flush()
+    print(f"{len(results) - failed} passed, {failed} failed")
+    return 1 if failed or errors else 0

@@ -1,0 +1,245 @@
+"""The process: puts the parts together, runs the loop, and takes them apart again in the right order.
+
+    start   data directory, spool, last checkpoint -> rules -> sinks' leftovers -> sources -> HTTP -> watch
+    stop    sources -> what was taken in -> sinks flush -> last checkpoint -> acknowledgements -> spool
+
+SIGTERM and SIGINT stop in that order within `shutdownTimeoutMs`; a second one exits at once, which loses nothing
+either: it is what a power cut does.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from edge.actions import ActionBuilder, register_sinks
+from edge.checkpoint import OUTBOX_KEY, RULE_PREFIX, VERSION_KEY, Checkpoints
+from edge.clock import Clock, SystemClock
+from edge.config import Config
+from edge.dead_letters import DeadLetters
+from edge.gateway import Arrival, Gateway, InternalRows, Limits
+from edge.http import StatusServer
+from edge.intake import Intake
+from edge.logs import register_secret
+from edge.manager import Manager
+from edge.outbox import Outbox
+from edge.report import Report
+from edge.rule_files import RuleFiles
+from edge.spool_state import SpoolState
+from edge.watch import DirectoryWatch
+from rules.secrets import Secrets
+from sql import Catalog, Engine
+
+log = logging.getLogger("penstock.daemon")
+
+MQTT_SOURCE = "mqtt"
+STATE_VERSION = 1
+
+STOP_SOURCES_SHARE = 0.2
+FLUSH_SHARE = 0.6
+"""Shares of the time of a shutdown: ending the sources, flushing the sinks; the rest is for the last checkpoint."""
+
+
+LAST_DRAIN_MS = 200
+"""For rows of memory topics that were flushed last."""
+
+
+class Daemon:
+    """One gateway process. `start`, then `run` until a signal, then `stop`."""
+
+    def __init__(self, config: Config, rules: Path, clock: Clock | None = None) -> None:
+        self.config = config
+        self.clock = clock or SystemClock()
+        self.started_ms = self.clock.monotonic_ms()
+        self._stopping = False
+        register_sinks()
+        directory = config.data.dir
+        directory.mkdir(parents=True, exist_ok=True)
+        limits = config.limits
+        self.dead_letters = DeadLetters(
+            directory / "dead-letters", limits.dead_letter_bytes_max, limits.dead_letter_files_max
+        )
+        self.spool = self._open_spool()
+        self.outbox = Outbox(self.dead_letters, limits.delivery_rows_max)
+        self.intake: Intake[Arrival | InternalRows] = Intake(self.clock, limits.intake_bytes_max)
+        self.engine = Engine(Catalog())
+        self.gateway = Gateway(
+            self.engine, self.clock, self.intake, self.outbox, self.dead_letters,
+            Limits(limits.intake_bytes_max, limits.unacknowledged_max),
+        )  # fmt: skip
+        store = SpoolState(self.spool, self.clock, self.dead_letters)
+        self.checkpoints = Checkpoints(store, self.clock, config.checkpoint, self._state)
+        self.gateway.checkpoints = self.checkpoints
+        self.mqtt = self._mqtt_source()
+        self.secrets = Secrets(config.secrets.env_prefixes, config.secrets.dir)
+        self.rule_files = RuleFiles(rules, config.gateway.zone, self.secrets)
+        self.manager: Manager
+        self.uploads = self._upload_worker()
+        self.http: StatusServer | None = None
+        self._watch: DirectoryWatch | None = None
+
+    # --- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Restore the last checkpoint, deploy the rules, connect, and serve. Does not wait for the broker."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        self._restore()
+        for name, source in ((MQTT_SOURCE, self.mqtt),):
+            if source is not None:
+                self.gateway.add_source(name, source)
+        if self.uploads is not None:
+            self.uploads[1].start()
+        if self.config.http.bind != "off":
+            token = self.config.http.token.reveal() if self.config.http.token else None
+            self.http = StatusServer(*self.config.http.address, Report(self), token)
+        self._watch = DirectoryWatch(self.rule_files.directory, self._reload)
+        elapsed_ms = self.clock.monotonic_ms() - self.started_ms
+        log.info(
+            "gateway.started",
+            extra={
+                "gateway": self.config.gateway.id,
+                "rules": len(self.manager.running),
+                "http": f"{self.http.host}:{self.http.port}" if self.http else "off",
+                "ms": elapsed_ms,
+            },
+        )
+
+    def run(self) -> int:
+        """Turn until a signal asks to stop, then stop; returns the exit code."""
+        self.gateway.run_until(self._is_stopping())
+        return 0 if self.stop() else 1
+
+    def stop(self) -> bool:
+        """Stop in order within the configured time; whether everything that was taken in is stored."""
+        log.info("gateway.stopping")
+        began_ms = self.clock.monotonic_ms()
+        total_ms = self.config.shutdown_timeout_ms
+        if self._watch is not None:
+            self._watch.close()
+        self.gateway.pause_sources()
+        self.gateway.drain(began_ms + int(total_ms * STOP_SOURCES_SHARE))
+        self._flush_sinks(began_ms + int(total_ms * (STOP_SOURCES_SHARE + FLUSH_SHARE)))
+        self.outbox.settle()
+        # What memory actions delivered is in the intake; results of it wait in the outbox for the next start.
+        self.gateway.drain(began_ms + int(total_ms * (STOP_SOURCES_SHARE + FLUSH_SHARE)) + LAST_DRAIN_MS)
+        stored = self.checkpoints.make()
+        # Only now: the acknowledgements of the last checkpoint must still reach the broker.
+        self.gateway.stop_sources(max(200, int(total_ms * STOP_SOURCES_SHARE)))
+        if self.http is not None:
+            self.http.close()
+        self.intake.close()
+        if self.uploads is not None:
+            self.uploads[1].close(max(0.1, (began_ms + total_ms - self.clock.monotonic_ms()) / 1000))
+        self.spool.close()
+        self._close_dead_letters()
+        log.info("gateway.stopped", extra={"ms": self.clock.monotonic_ms() - began_ms, "stored": stored})
+        return stored
+
+    def request_stop(self) -> None:
+        """Ask the loop to end; may be called from any thread, and from a signal handler."""
+        self._stopping = True
+        self.intake.wake()
+
+    # --- parts -----------------------------------------------------------------------------------------------------
+
+    def _open_spool(self) -> Any:
+        from cloud_sync.spool import Spool, SpoolSettings
+
+        policies = {"block": "block", "dropOldest": "drop_oldest", "dropNewest": "drop_newest"}
+        settings = SpoolSettings(
+            bytes_max=self.config.limits.spool_bytes_max,
+            on_full=policies[self.config.cloud.on_full],  # type: ignore[arg-type]
+        )
+        return Spool(self.config.data.dir / "spool.db", self.config.gateway.id, settings)
+
+    def _upload_worker(self) -> tuple[Any, Any] | None:
+        """Uploader and the thread that runs it, if a target is configured."""
+        if self.config.cloud.target is None:
+            return None
+        from cloud_sync.targets import open_target
+        from cloud_sync.uploader import Uploader, UploadSettings, UploadWorker
+
+        settings = UploadSettings(rows_max=self.config.cloud.rows_max, wait_ms=self.config.cloud.interval_ms)
+        uploader = Uploader(self.spool, open_target(self.config.cloud.target), settings)
+        return uploader, UploadWorker(uploader, self.clock)
+
+    def _mqtt_source(self) -> Any:
+        mqtt = self.config.mqtt
+        if mqtt.server is None:
+            return None
+        from edge.sources.mqtt import MqttOptions, MqttSource
+
+        if mqtt.password is not None:
+            register_secret(mqtt.password.reveal())
+        options = MqttOptions(
+            server=mqtt.server, client_id=self.config.client_id, version=mqtt.protocol_version,
+            username=mqtt.username, password=mqtt.password, ca_file=mqtt.ca_file, cert_file=mqtt.cert_file,
+            key_file=mqtt.key_file, insecure_skip_verify=mqtt.insecure_skip_verify, keepalive_s=mqtt.keepalive_s,
+            session_expiry_s=mqtt.session_expiry_s, receive_max=mqtt.receive_max, status_prefix=mqtt.status_prefix,
+            packet_bytes_max=max(128, self.config.limits.payload_bytes_max),
+        )  # fmt: skip
+        return MqttSource(options, self.clock, random.Random(os.urandom(8)))
+
+    def _restore(self) -> None:
+        from sinks import Environment, MemoryBus
+
+        saved = self.checkpoints.load()
+        memory = MemoryBus()
+        output = self.config.data.dir / "output"
+        output.mkdir(exist_ok=True)
+        environment = Environment(
+            self.clock, random.Random(os.urandom(8)), output, self.dead_letters, memory, self.outbox.on_done
+        )
+        builder = ActionBuilder(environment, self.spool, self.clock, self.dead_letters, self.outbox)
+        states = {key.removeprefix(RULE_PREFIX): value for key, value in saved.items() if key.startswith(RULE_PREFIX)}
+        self.manager = Manager(
+            self.gateway, builder, memory, self.mqtt, qos=self.config.mqtt.qos,
+            payload_bytes_max=self.config.limits.payload_bytes_max, saved=states,
+        )  # fmt: skip
+        self.manager.apply(self.rule_files.read())
+        self.outbox.restore(saved.get(OUTBOX_KEY, ()))
+
+    def _state(self) -> dict[str, Any]:
+        """Everything a checkpoint stores. The outbox comes last, for taking stock of it settles what has arrived."""
+        state = {RULE_PREFIX + rule_id: self.engine.snapshot(rule_id) for rule_id in self.manager.running}
+        return {VERSION_KEY: STATE_VERSION, **state, OUTBOX_KEY: self.outbox.snapshot()}
+
+    # --- events ----------------------------------------------------------------------------------------------------
+
+    def _reload(self) -> None:
+        """Called by the watch thread: look at the files there, swap the rules in the loop."""
+        wanted = self.rule_files.read()
+        try:
+            self.intake.call(lambda: self.manager.apply(wanted), timeout_s=60)
+        except TimeoutError:
+            log.error("rules.reload_timeout")
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._stopping:
+            os._exit(128 + number)
+        self.request_stop()
+
+    def _is_stopping(self) -> Iterator[bool]:
+        while True:
+            yield self._stopping
+
+    def _flush_sinks(self, deadline_ms: int) -> None:
+        actions = [action for rule_id in self.manager.running for action in self.outbox.actions(rule_id)]
+        for action in actions:
+            action.delivery.begin_close(deadline_ms)
+        left = sum(action.delivery.close(deadline_ms) for action in actions)
+        if left:
+            log.warning("sinks.unfinished", extra={"results": left, "note": "stored, sent at the next start"})
+
+    def _close_dead_letters(self) -> None:
+        try:
+            self.dead_letters.close()
+        except OSError as error:
+            log.error("dead_letter.lost", extra={"error": str(error)})

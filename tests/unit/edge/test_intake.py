@@ -1,0 +1,74 @@
+"""The queue between threads."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from edge.clock import SystemClock
+from edge.intake import Intake
+
+
+def test_everything_that_waits_is_taken_at_once() -> None:
+    intake: Intake[str] = Intake(SystemClock(), 100)
+    intake.put("a", 40)
+    intake.put("b", 80)
+    assert (intake.bytes, intake.has_items()) == (120, True)
+    assert intake.take_items() == ["a", "b"]
+    assert (intake.bytes, intake.has_items()) == (0, False)
+
+
+def test_a_put_during_the_turn_prevents_the_sleep() -> None:
+    """Nothing may be missed between the last look and the sleep; a lost wake-up would hang here."""
+    intake: Intake[str] = Intake(SystemClock(), 100)
+    intake.take_calls()
+    intake.put("late", 1)
+    intake.wait(None)
+
+
+def test_a_call_runs_in_the_loop_and_returns_its_result() -> None:
+    intake: Intake[str] = Intake(SystemClock(), 100)
+    ran_in: list[str] = []
+    answers: list[str] = []
+
+    def ask() -> None:
+        answers.append(intake.call(lambda: ran_in.append(threading.current_thread().name) or "answer", 5))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while not ran_in:
+        intake.wait(1_000)
+        for call in intake.take_calls():
+            call()
+    thread.join(5)
+    assert answers == ["answer"]
+    assert ran_in == [threading.current_thread().name]
+
+
+def test_a_call_that_is_not_answered_times_out_and_is_not_run_later() -> None:
+    intake: Intake[str] = Intake(SystemClock(), 100)
+    ran: list[bool] = []
+    with pytest.raises(TimeoutError):
+        intake.call(lambda: ran.append(True), 0.01)
+    for call in intake.take_calls():
+        call()
+    assert not ran
+    intake.close()
+    with pytest.raises(TimeoutError):
+        intake.call(lambda: ran.append(True), 5)
+
+
+def test_what_a_call_raises_reaches_the_caller() -> None:
+    intake: Intake[str] = Intake(SystemClock(), 100)
+
+    def loop() -> None:
+        intake.wait(5_000)
+        for call in intake.take_calls():
+            call()
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    with pytest.raises(ZeroDivisionError):
+        intake.call(lambda: 1 // 0, 5)
+    thread.join(5)
