@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rules.loader import Loaded
@@ -27,6 +28,14 @@ def build_catalog(loaded: Loaded) -> tuple[Catalog, list[FileProblem]]:
             for name, value in file.variables.items():
                 catalog.variables[name] = Variable(name, type_of(value), value)
     return catalog, problems
+
+
+def copy_of(catalog: Catalog) -> Catalog:
+    """A catalog of its own, so that what an engine derives or sets is not seen by others."""
+    copied = Catalog()
+    copied.streams = dict(catalog.streams)
+    copied.variables = {name: replace(variable) for name, variable in catalog.variables.items()}
+    return copied
 
 
 def _define(catalog: Catalog, stream: LoadedStream) -> list[FileProblem]:

@@ -104,6 +104,8 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
                 failed.append(rule)
                 errors += [rule.reading.sql_problem(problem, sql_path(rule)) for problem in error.problems]
                 continue
+            if plan.insert_into is not None:
+                catalog.derive(plan.insert_into, plan.output_columns)
             problems += _after_planning(rule, plan)
             if rule.usable and (rule.actions or plan.insert_into):
                 planned[rule.id] = CompiledRule(rule, plan)

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 _UNIT_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)")
-PATTERN = r"^(\d+(\.\d+)?(ms|d|h|m|s))+$"
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|d|h|m|s)")
+PATTERN = r"^([0-9]+(\.[0-9]+)?(ms|d|h|m|s))+$"
 """The written form, for JSON Schema."""
 DURATION_MS_MAX = 100 * 366 * 86_400_000
 """A hundred years; a longer duration is a slip of the pen."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
+from rules.catalog import copy_of
 from rules.compile import Compiled, CompiledRule
 from rules.document import Path
 from rules.durations import format_duration
@@ -106,8 +107,7 @@ class _Run:
         self.now_ms = self.start_ms
         self.emitted: list[Emission] = []
         self.timers = 0
-        values = {name: variable.value for name, variable in compiled.catalog.variables.items()}
-        self.engine = Engine(compiled.catalog, variables=values)
+        self.engine = Engine(copy_of(compiled.catalog))
         self.engine.deploy(rule.id, rule.plan, self.start_ms)
 
     def failures(self) -> list[FileProblem]:

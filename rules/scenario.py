@@ -91,10 +91,10 @@ class Step(Model):
 class Expectation(Model):
     """What the rule gives at one instant. Columns that are NULL may be left out."""
 
-    at: At = Field(description="when the result is emitted: after the start, or an instant")
+    at: At = Field(description="when: after the start, or an instant; of late events, their own time stamp")
     rows: Rows = Field(default_factory=list, description="rows of the result, in order")
     removed: Rows = Field(default_factory=list, description="rows of the remove stream (rstream, irstream), in order")
-    late: Rows = Field(default_factory=list, description="events refused as late, in order")
+    late: Rows = Field(default_factory=list, description="events refused as late")
     error: str | None = Field(None, min_length=1, description="part of the message of an error event")
 
     @model_validator(mode="after")

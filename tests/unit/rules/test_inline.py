@@ -1,0 +1,167 @@
+"""Inline tests: what passes, what fails and how it says so, on a clock that nobody waits for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cloud_sync.sink  # noqa: F401  (registers the cloud sink)
+import rules
+from rules.compile import compile_rules
+from rules.inline import TestResult, run_tests
+from rules.loader import load_directory, load_text, unite
+from rules.problems import render_all
+
+EXAMPLES = Path(rules.__file__).parent / "examples"
+
+HEAD = """\
+streams:
+  - CREATE STREAM s (dev string, temp float, ts bigint) WITH (DATASOURCE="x")
+  - CREATE STREAM t (dev string, temp float, ts bigint) WITH (DATASOURCE="y", TIMESTAMP="ts")
+variables: {limit: 80}
+rules:
+  - {id: hot, sql: SELECT dev FROM s WHERE temp > limit, actions: [{log: {}}]}
+  - id: ten
+    sql: SELECT count(*) AS n, avg(temp) AS mean FROM s GROUP BY TUMBLINGWINDOW(ss, 10)
+    actions: [{log: {}}]
+  - {id: late, sql: "SELECT count(*) AS n FROM t GROUP BY TUMBLINGWINDOW(ss, 10)", actions: [{log: {}}]}
+  - {id: bad, sql: "SELECT nonsense FROM s", actions: [{log: {}}]}
+tests:
+"""
+FIRST = HEAD.count("\n") + 1
+"""The line on which a test begins."""
+
+
+def results(tests: str) -> list[TestResult]:
+    loaded = load_text(HEAD + tests, "f.yaml")
+    assert loaded.problems == [], render_all(loaded.problems)
+    return run_tests(compile_rules(unite([loaded])))
+
+
+def failures(tests: str) -> str:
+    (result,) = results(tests)
+    return render_all(result.failures)
+
+
+def test_the_examples_are_right_and_pass() -> None:
+    loaded = load_directory(EXAMPLES)
+    compiled = compile_rules(loaded)
+    assert compiled.problems == [], render_all(compiled.problems)
+    assert len(compiled.rules) >= 8
+    found = run_tests(compiled)
+    assert {result.rule for result in found} == set(compiled.rules), "every example has a test"
+    assert [render_all(result.failures) for result in found if not result.passed] == []
+
+
+def test_a_passing_test() -> None:
+    (result,) = results("""\
+  - name: hot readings only
+    rule: hot
+    events: [{at: 1s, send: {dev: a, temp: 81}}, {at: 2s, send: {dev: a, temp: 80}}]
+    expect: [{at: 1s, rows: {dev: a}}]
+""")
+    assert result.passed, render_all(result.failures)
+    assert (result.name, result.rule, result.path, result.line) == ("hot readings only", "hot", "f.yaml", FIRST)
+
+
+def test_time_moves_from_timer_to_timer() -> None:
+    """One long step closes each window at its own instant, and times may be written as instants."""
+    (result,) = results("""\
+  - name: windows
+    rule: ten
+    start: 2026-01-01T00:00:00Z
+    events:
+      - {at: 1s, send: [{temp: 0.1}, {temp: 0.2}, {}]}
+      - {at: "2026-01-01T00:00:12Z", send: {temp: 1}}
+      - advance: 1h
+    expect:
+      - {at: 10s, rows: [{n: 3, mean: 0.15}]}
+      - {at: "2026-01-01T00:00:20Z", rows: [{n: 1, mean: 1}]}
+""")
+    assert result.passed, render_all(result.failures)
+
+
+def test_a_different_row_is_shown_beside_the_expected_one() -> None:
+    assert failures("""\
+  - name: x
+    rule: ten
+    events: [{at: 1s, send: [{temp: 1}, {temp: 2}]}, {at: 10s}]
+    expect:
+      - {at: 10s, rows: [{n: 3, mean: 1.5}]}
+""") == (
+        f"f.yaml:{FIRST + 4}:14: R301 at 10s: the result differs\n"
+        "          - {at: 10s, rows: [{n: 3, mean: 1.5}]}\n"
+        "                 ^^^\n"
+        '    - {"n": 3, "mean": 1.5}\n'
+        '    + {"n": 2, "mean": 1.5}'
+    )
+
+
+def test_output_that_is_not_written_down_fails() -> None:
+    text = failures("  - {name: x, rule: hot, events: [{at: 1s, send: {dev: a, temp: 99}}]}\n")
+    assert text.startswith(f"f.yaml:{FIRST}:5: R303 at 1s: the rule gave a result that is not expected\n")
+    assert text.endswith('\n    + {"dev": "a"}')
+
+
+def test_missing_output_fails() -> None:
+    text = failures("""\
+  - name: x
+    rule: hot
+    events: [{at: 1s, send: {dev: a, temp: 1}}]
+    expect: [{at: 1s, rows: [{dev: a}]}]
+""")
+    assert text.startswith(f"f.yaml:{FIRST + 3}:19: R302 at 1s: the rule gave nothing\n")
+    assert text.endswith('\n    - {"dev": "a"}')
+
+
+def test_late_events_and_errors_are_output_too() -> None:
+    good, silent = results("""\
+  - name: late is expected
+    rule: late
+    events: [{at: 1s, send: {ts: 5000}}, {at: 2s, send: {ts: 4999}}, {at: 3s, flush: true}]
+    expect: [{at: 4999, late: [{ts: 4999}]}, {at: 10s, rows: [{n: 1}]}]
+  - name: late is not expected
+    rule: late
+    events: [{at: 1s, send: {ts: 5000}}, {at: 2s, send: {ts: 4999}}, {at: 3s, flush: true}]
+    expect: [{at: 10s, rows: [{n: 1}]}]
+""")
+    assert good.passed, render_all(good.failures)
+    assert [problem.code for problem in silent.failures] == ["R303"]
+    assert '+ late {"ts": 4999}' in silent.failures[0].render()
+
+
+def test_an_event_in_error_is_output() -> None:
+    (result,) = results("""\
+  - name: a text is no number
+    rule: hot
+    events: [{at: 1s, send: {dev: a, temp: warm}}]
+    expect: [{at: 1s, error: not supported between}]
+""")
+    assert result.passed, render_all(result.failures)
+
+
+@pytest.mark.parametrize(
+    ("test", "line", "column", "message"),
+    [
+        ("{name: x, rule: hto, events: []}", 0, 21, "there is no rule 'hto'"),
+        ("{name: x, rule: bad, events: []}", 0, 21, "the rule 'bad' has errors, so its tests cannot run"),
+        ("{name: x, rule: hot, events: [{at: 2s}, {at: 1s}]}", 0, 50,
+         "this step lies before the one above it, which is at 2s"),
+        ("{name: x, rule: hot, events: [{stream: q, send: {}}]}", 0, 44, "the rule does not read a stream 'q'"),
+    ],
+)  # fmt: skip
+def test_tests_that_cannot_run(test: str, line: int, column: int, message: str) -> None:
+    (result,) = results(f"  - {test}\n")
+    (problem,) = result.failures
+    assert (problem.code, problem.line, problem.column, problem.message) == ("R110", FIRST + line, column, message)
+
+
+def test_numbers_compare_by_value_and_types_stay_apart() -> None:
+    (result,) = results("""\
+  - name: x
+    rule: ten
+    events: [{at: 1s, send: {temp: 1}}, {at: 10s}]
+    expect: [{at: 10s, rows: [{n: true, mean: 1}]}]
+""")
+    assert not result.passed, "true is not 1"
