@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, timedelta, tzinfo
 
-from sql.calendar.zones import EPOCH, instant, is_utc, offset_ms, wall_clock
+from sql.calendar.zones import DAY_MS, EPOCH, instant, is_utc, stretch_around, wall_clock
 
-DAY_MS = 86_400_000
 _EPOCH_DAY = EPOCH.date().toordinal()
 
 
@@ -81,34 +80,10 @@ class Grid:
         return self._jump > 0 and (self._start + self._offset) % self.length_ms <= self._jump
 
     def _stretch_around(self, t_ms: int) -> None:
-        """Make the current stretch the one of a single offset that holds `t_ms`.
-
-        It reaches back at least a day or to the last change, which no boundary of `t_ms` and no repeated span exceeds.
-        """
-        if self._from <= t_ms < self._end:
-            return
-        day = t_ms - t_ms % DAY_MS
-        start, end = day - DAY_MS, day + DAY_MS
-        offset = offset_ms(t_ms, self.zone)
-        self._from = day
-        if offset_ms(start, self.zone) != offset:
-            start = self._change(start, t_ms)
-            self._from = max(day, start)
-        if offset_ms(end - 1, self.zone) != offset:
-            end = self._change(t_ms, end - 1)
-        self._start, self._end, self._offset = start, end, offset
-        self._jump = offset - offset_ms(start - 1, self.zone)
-
-    def _change(self, low: int, high: int) -> int:
-        """The instant in (low, high] at which the offset changes; changes lie two days apart at least."""
-        offset = offset_ms(low, self.zone)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if offset_ms(middle, self.zone) == offset:
-                low = middle
-            else:
-                high = middle
-        return high
+        if not self._from <= t_ms < self._end:
+            found = stretch_around(t_ms, self.zone)
+            self._from, self._start, self._end = found.from_ms, found.start_ms, found.end_ms
+            self._offset, self._jump = found.offset_ms, found.jump_ms
 
     # --- whole days ---
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from sql.errors import DataError
 
+DAY_MS = 86_400_000
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  wall-clock times are naive here: their zone is an argument beside them
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
@@ -45,6 +47,45 @@ def offset_ms(t_ms: int, zone: tzinfo) -> int:
         raise _outside(t_ms) from None
     assert offset is not None, "an aware time has an offset"
     return offset // _MS
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of time [start, end) in which the wall clock is `offset` ahead of UTC (all ms).
+
+    `jump` is by how much the clock was moved at `start`, 0 if it was not. The stretch reaches at least a day back from
+    the instants it was made for, [from, end), or to the last change.
+    """
+
+    from_ms: int
+    start_ms: int
+    end_ms: int
+    offset_ms: int
+    jump_ms: int
+
+
+def stretch_around(t_ms: int, zone: tzinfo) -> Stretch:
+    """The stretch that holds an instant; it ends with the UTC day at the latest."""
+    day = t_ms - t_ms % DAY_MS
+    start, end = day - DAY_MS, day + DAY_MS
+    first, offset, last = (offset_ms(at, zone) for at in (start, t_ms, end - 1))
+    if first != offset:
+        start = _change(start, t_ms, zone)
+    if last != offset:
+        end = _change(t_ms, end - 1, zone)
+    return Stretch(max(day, start), start, end, offset, offset - offset_ms(start - 1, zone))
+
+
+def _change(low: int, high: int, zone: tzinfo) -> int:
+    """The instant in (low, high] at which the offset changes; changes lie two days apart at least."""
+    offset = offset_ms(low, zone)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if offset_ms(middle, zone) == offset:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def _outside(moment: object) -> DataError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sql.calendar.crontab import Crontab
 from sql.codegen.functions import DATA_ERRORS, constant_value
 from sql.plan.plan import OutputPlan
 from sql.runtime.build import WindowBuilder, period, size
@@ -102,7 +101,8 @@ class DeltaQuery(Query):
         updates += self._updates(0, posts)
         for index, window in enumerate(self.windows):
             updates += self._updates(index, window.advance(now_ms))
-        out = self._emit(updates, now_ms)
+        # A release at a grid point of a FORCE_UPDATE window is given out whatever it holds.
+        out = self._emit(updates, now_ms, ticked=self.forced)
         if self.limit is not None:
             for new, old in self.limit.advance(now_ms):
                 out += self._emission(new, old, now_ms, ticked=True)
@@ -139,7 +139,7 @@ class DeltaQuery(Query):
 
     # --- output -------------------------------------------------------------------------------------------------------
 
-    def _emit(self, updates: list[Update], now_ms: int) -> list[Emission]:
+    def _emit(self, updates: list[Update], now_ms: int, *, ticked: bool = False) -> list[Emission]:
         if not updates:
             return []
         if self.limit is not None:
@@ -150,7 +150,7 @@ class DeltaQuery(Query):
             ]
         new = [row for update in updates for row in update.new]
         old = [row for update in updates for row in update.old]
-        return self._emission(new, old, now_ms, ticked=self.forced and self.plan.having is None)
+        return self._emission(new, old, now_ms, ticked=ticked and self.plan.having is None)
 
     def _emission(self, new: list[Out], old: list[Out], now_ms: int, *, ticked: bool) -> list[Emission]:
         """The emission of one output; `ticked`: given out even without rows."""
@@ -182,6 +182,8 @@ class DeltaQuery(Query):
             count = output.every_events
             return EveryEvents(lambda: size(count, functions))
         if output.at:
+            from sql.calendar.crontab import Crontab
+
             return At(Crontab.parse([field.text for field in output.at], self.context.zone), self.now_ms)
         if output.when is not None:
             return self._when(output)

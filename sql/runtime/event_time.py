@@ -73,10 +73,15 @@ class EventTime:
         if value.__class__ is float:
             return int(value)
         if value.__class__ is str:
-            from sql.functions.instants import parse_instant
-
-            return parse_instant(value, self.plan.timestamp_format, self.query.context.zone)
+            return self._parse(value)
         raise DataError(f"the timestamp column '{self.column}' holds {value!r}, which is no instant")
+
+    def _parse(self, text: str) -> int:
+        from sql.functions.instants import epoch_ms, instant_ms
+        from sql.functions.time_pattern import parse_moment
+
+        zone, pattern = self.query.context.zone, self.plan.timestamp_format
+        return instant_ms(text, zone) if pattern is None else epoch_ms(parse_moment(text, pattern, zone))
 
     def _refuse(self, row: Any, now_ms: int, why: str) -> list[Emission]:
         self.query.counts["errors"] += 1

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.runtime.emission import Out, Update
 from sql.windows.operator import earliest
+
+if TYPE_CHECKING:
+    from sql.calendar.crontab import Crontab
 
 
 class Condition(ABC):

@@ -408,12 +408,6 @@ class KeyedWindow(SampleWindow):
             window.advance(deadline)
             self._schedule(key, window)
 
-    def flush(self) -> None:
-        open_windows = sorted(self.instances.items(), key=lambda item: self.order[item[0]])
-        for key, window in open_windows:
-            window.flush()
-            self._schedule(key, window)
-
     def content(self) -> Iterable[Event]:
         return (event for window in self.instances.values() for event in window.content())
 
