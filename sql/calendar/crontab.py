@@ -1,8 +1,8 @@
 """Crontabs as EPL writes them: (minute, hour, day of month, month, day of week[, second[, zone[, msec[, usec]]]]).
 
 A field is `*`, a number, a range `a:b`, a step `*/n` (the multiples of n), or a list `[1,15,20:25]`. Further in days of
-the month `last`, `lastweekday` and `15 weekday` (the weekday nearest to the 15th), in days of the week `last` (Saturday)
-and `5 last` (the month's last Friday). Days of the week count from Sunday, 0. A day matches if both day fields are `*`,
+the month `last`, `lastweekday` and `15 weekday` (the weekday nearest to the 15th), in days of the week `last`
+(Saturday) and `5 last` (the month's last Friday). Days of the week count from Sunday, 0. A day matches if both day fields are `*`,
 if the one that is set matches, or, with both set, if *either* does.
 """
 
@@ -159,7 +159,7 @@ class Crontab:
                 break
         else:
             return _time(wanted)
-        # The wanted time is not there: raise the last part that can be raised, the parts after it start at their lowest.
+        # The wanted time is not there: raise the last part that can be raised; those after it start at their lowest.
         for raised in range(place, -1, -1):
             index = bisect_right(self.times[raised], wanted[raised])
             if index < len(self.times[raised]):
