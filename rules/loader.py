@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TypeVar
 
 from rules import read_rules, read_streams
 from rules.document import Document, Limits
@@ -117,6 +117,9 @@ def rule_files(directory: FilePath) -> list[FilePath]:
     return [path for path in entries if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"]
 
 
+Named = TypeVar("Named", LoadedRule, LoadedStream)
+
+
 def unite(files: Iterable[LoadedFile]) -> Loaded:
     """Put files together: a rule id or stream name defined twice is an error in the later file, and its rule is left
     out. The files given are not changed."""
@@ -125,23 +128,23 @@ def unite(files: Iterable[LoadedFile]) -> Loaded:
     united = []
     for file in files:
         kept = replace(file, problems=list(file.problems))
-        kept.rules = [rule for rule in file.rules if not rule.name or _is_first(rule, rules, "rule", kept)]
-        kept.streams = [stream for stream in file.streams if _is_first(stream, streams, "stream", kept)]
+        kept.rules = [rule for rule in file.rules if not rule.id or _is_first(rule.id, rule, rules, "rule", kept)]
+        kept.streams = [item for item in file.streams if _is_first(item.name, item, streams, "stream", kept)]
         kept.tests = [test for test in file.tests if test.nested_in is None or test.nested_in in kept.rules]
         kept.problems = in_order(kept.problems)
         united.append(kept)
     return Loaded(united)
 
 
-def _is_first(item: Any, seen: dict[str, Any], what: str, file: LoadedFile) -> bool:
-    first = seen.setdefault(item.name, item)
+def _is_first(name: str, item: Named, seen: dict[str, Named], what: str, file: LoadedFile) -> bool:
+    first = seen.setdefault(name, item)
     if first is item:
         return True
     line = first.reading.text.position(first.name_span.start)[0]
     file.problems.append(
         item.reading.text.problem(
             "R106",
-            f"the {what} '{item.name}' is already defined in {first.reading.text.path}:{line}",
+            f"the {what} '{name}' is already defined in {first.reading.text.path}:{line}",
             item.name_span,
             f"give the {what} another name",
         )  # fmt: skip

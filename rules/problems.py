@@ -48,11 +48,18 @@ CODES = {
 SHOWN_MAX = 150
 """Characters of a source line that are shown around the caret."""
 
-_SECRET_KEY = r"[\w-]*(?:passw(?:or)?d|passphrase|secret|token|api_?-?key|access_?-?key|authorization)[\w-]*"
+PROBLEMS_MAX = 500
+"""Problems kept of one file; the first beyond them says so, and the rest is dropped."""
+
+_SECRET_KEY = r"[\w-]{0,40}(?:passw(?:or)?d|passphrase|secret|token|api_?-?key|access_?-?key|authorization)[\w-]{0,40}"
 _SECRET_NAME = re.compile(_SECRET_KEY, re.IGNORECASE)
 _SECRET_VALUE = re.compile(
-    rf"(\b{_SECRET_KEY}[\"']?\s*:\s*)(?![\"']?\$\{{)(\"[^\"]*\"|'[^']*'|[^\s,}}\]][^,}}\]]*)", re.IGNORECASE
+    rf"""(\b{_SECRET_KEY}["']?\s*:\s*)(?!["']?\$\{{)"""
+    r"""("(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'].*?(?=,\s*["']?[\w-]+["']?\s*:|[\s\]}]*$))""",
+    re.IGNORECASE,
 )
+_AROUND = 10_000
+"""Characters of a line, either side of the caret, that are searched for secrets before it is cut."""
 
 
 def is_secret_name(key: object) -> bool:
@@ -145,15 +152,14 @@ class FileText:
 
 def _excerpt(source: str, column: int) -> tuple[str, int]:
     """What is shown of a line, and where the column lies in it."""
-    before = _hide(source[: column - 1])
-    # The key of a secret may stand before the caret and its value behind: hide with the whole line in view.
-    whole = _hide(source)
-    caret = min(len(before), len(whole)) + 1
+    first = max(0, column - 1 - _AROUND)
+    whole = _hide(source[first : column - 1 + _AROUND])
+    caret = min(len(_hide(source[first : column - 1])), len(whole))
     if len(whole) <= SHOWN_MAX:
-        return whole, caret
-    first = max(0, min(caret - SHOWN_MAX // 2, len(whole) - SHOWN_MAX))
-    head, tail = ("…" if first else ""), ("…" if first + SHOWN_MAX < len(whole) else "")
-    return head + whole[first : first + SHOWN_MAX] + tail, caret - first + len(head)
+        return whole, caret + 1
+    start = max(0, min(caret - SHOWN_MAX // 2, len(whole) - SHOWN_MAX))
+    head, tail = ("…" if start else ""), ("…" if start + SHOWN_MAX < len(whole) else "")
+    return head + whole[start : start + SHOWN_MAX] + tail, caret - start + len(head) + 1
 
 
 def _hide(source: str) -> str:
@@ -162,15 +168,22 @@ def _hide(source: str) -> str:
 
 @dataclass(slots=True)
 class Report:
-    """Collects the problems of one file while it is read."""
+    """Collects the problems of one file while it is read, at most `PROBLEMS_MAX` of them."""
 
     text: FileText
     found: list[FileProblem] = field(default_factory=list)
 
     def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
         assert code in CODES, f"{code} is not in CODES"
-        self.found.append(self.text.problem(code, message, span, hint))
+        self._keep(code, message, span, hint, "error")
 
     def note(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
         assert code in CODES, f"{code} is not in CODES"
-        self.found.append(self.text.problem(code, message, span, hint, severity="warning"))
+        self._keep(code, message, span, hint, "warning")
+
+    def _keep(self, code: str, message: str, span: Span, hint: str | None, severity: Severity) -> None:
+        if len(self.found) < PROBLEMS_MAX:
+            self.found.append(self.text.problem(code, message, span, hint, severity=severity))
+        elif len(self.found) == PROBLEMS_MAX:
+            message = f"the file has more than {PROBLEMS_MAX} problems; the rest is not shown"
+            self.found.append(self.text.problem("R003", message, span))

@@ -60,13 +60,13 @@ def read_rules(reading: Reading, data: Any) -> list[LoadedRule]:
         rule = read_rule(reading, item, path, name)
         if rule is None:
             continue
-        if not rule.name:
+        if not rule.id:
             nameless.append(rule)
             continue
-        first = found.setdefault(rule.name, rule)
+        first = found.setdefault(rule.id, rule)
         if first is not rule:
             line = reading.text.position(first.name_span.start)[0]
-            reading.report.error("R106", f"the rule '{rule.name}' is already defined in line {line}", rule.name_span)
+            reading.report.error("R106", f"the rule '{rule.id}' is already defined in line {line}", rule.name_span)
     return [*found.values(), *nameless]
 
 

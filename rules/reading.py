@@ -66,7 +66,7 @@ class LoadedRule:
     One that is not `usable` has errors, which are reported: its query is checked as well, but it must not run.
     """
 
-    name: str
+    id: str
     rule: Rule
     actions: tuple[Action, ...]
     late: tuple[Action, ...]
@@ -74,10 +74,6 @@ class LoadedRule:
     path: Path
     reading: Reading = field(repr=False)
     usable: bool = True
-
-    @property
-    def id(self) -> str:
-        return self.name
 
     @property
     def sql(self) -> str:

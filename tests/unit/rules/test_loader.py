@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from rules.loader import LoadedFile, load_directory, load_file, load_paths, load_text, unite
-from rules.problems import CODES, render_all
+from rules.problems import CODES, FileText, render_all
 from rules.secrets import Secrets
+from sql.errors import Span
 
 
 def short(file: LoadedFile) -> list[str]:
@@ -365,3 +366,26 @@ def test_secrets_are_not_resolved_in_sql(tmp_path: Path) -> None:
 
 def test_every_code_is_documented() -> None:
     assert all(code[0] == "R" and text for code, text in CODES.items())
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("password: hunter2", "password: ***"),
+        ("password: hun, ter2", "password: ***"),
+        ('"password": "hun\\"ter2", "x": 1', '"password": ***, "x": 1'),
+        ("{mqttPassword: hunter2, x: 1}", "{mqttPassword: ***, x: 1}"),
+        ("{x: {api_key: 'hunter2'}}", "{x: {api_key: ***}}"),
+        ("password: ${env:X}", "password: ${env:X}"),
+        ("topic: hunter2", "topic: hunter2"),
+    ],
+)
+def test_passwords_written_out_are_not_repeated(line: str, shown: str) -> None:
+    text = FileText("f.yaml", line)
+    assert text.problem("R101", "x", Span(0, 1)).source_line == shown
+
+
+def test_a_flood_of_problems_is_bounded() -> None:
+    file = load_text("id: a\nsql: SELECT 1 FROM s\n" + "".join(f"key{number}: 1\n" for number in range(2000)))
+    assert len(file.problems) == 501
+    assert any("more than 500 problems" in problem.message for problem in file.problems)
