@@ -72,3 +72,30 @@ class DiskFiles:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+class Reserve:
+    """Disk space kept for bad times: a file that is deleted when the disk is full, so that others can be cleaned up."""
+
+    def __init__(self, path: Path, size_bytes: int) -> None:
+        self._path = path
+        self._size_bytes = size_bytes
+
+    def claim(self) -> bool:
+        """Make the file if it is not there; False if the disk has no room for it. A size of 0 claims nothing."""
+        if self._path.exists() or not self._size_bytes:
+            return True
+        try:
+            with self._path.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, self._size_bytes)
+        except OSError:
+            self._path.unlink(missing_ok=True)
+            return False
+        return True
+
+    def free(self) -> bool:
+        """Give the space back; whether there was any."""
+        if not self._path.exists():
+            return False
+        self._path.unlink()
+        return True

@@ -18,102 +18,17 @@ import os
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 from cloud_sync.database import WriterLock, connect, transaction, translated
 from cloud_sync.errors import SpoolError, SpoolFull
+from cloud_sync.files import Reserve
 from cloud_sync.records import ROW_OVERHEAD_BYTES, Record, SpooledRow, checksum
-
-OnFull = Literal["block", "drop_oldest", "drop_newest"]
+from cloud_sync.spool_types import COUNTERS, OnFull, PlannedFile, SpoolSettings, SpoolStats, Ticket
 
 ROW_BYTES = f"length(body) + {ROW_OVERHEAD_BYTES}"
 ROW_COLUMNS = "seq, rule, date, created_ms, body, checksum"
-
-COUNTERS = (
-    "appended", "uploaded", "dropped_oldest", "dropped_newest", "expired", "corrupt_rows", "corrupt_state", "conflicts",
-    "reserve_used",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class SpoolSettings:
-    """The spool's bounds.
-
-    `bytes_max`: rows waiting, in bytes; at the bound `on_full` decides: `block` refuses new rows (SpoolFull) until
-    the uploader has made room, `drop_oldest` deletes the oldest rows, `drop_newest` does not take the new ones; both
-    count what they drop. `age_max_ms`: rows older than this are deleted and counted; None keeps them for ever.
-    `group_rows`, `group_wait_ms`: a commit is due when so many rows wait, or the first has waited so long.
-    `reserve_bytes`: size of a file that is deleted when the disk is full, so that acknowledged rows can be deleted.
-    """
-
-    bytes_max: int = 512_000_000
-    on_full: OnFull = "block"
-    age_max_ms: int | None = None
-    group_rows: int = 500
-    group_wait_ms: int = 10
-    reserve_bytes: int = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedFile:
-    """A file whose boundaries, content hash and name were made durable before its upload begins."""
-
-    name: str
-    rule: str
-    date: str
-    first_seq: int
-    last_seq: int
-    rows: int
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class SpoolStats:
-    """`rows` and `bytes` wait for upload or are set aside (`set_aside` of them); `counters` are since creation."""
-
-    rows: int
-    bytes: int
-    set_aside: int
-    pending: int
-    bytes_max: int
-    counters: Mapping[str, int]
-
-
-class Ticket:
-    """What `append` gives: tells when the appended rows have survived."""
-
-    def __init__(self) -> None:
-        self._durable = threading.Event()
-        self._callbacks: list[Callable[[], None]] = []
-        self._lock = threading.Lock()
-
-    @property
-    def done(self) -> bool:
-        """Whether the commit that holds the rows has returned."""
-        return self._durable.is_set()
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the commit; False when `timeout_s` passed first. Some other thread must call `commit`."""
-        return self._durable.wait(timeout_s)
-
-    def on_durable(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once, from the committing thread, or now if the rows are durable already."""
-        with self._lock:
-            if not self.done:
-                self._callbacks.append(callback)
-                return
-        callback()
-
-    def _resolve(self) -> None:
-        with self._lock:
-            self._durable.set()
-            callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback()
 
 
 class Spool:
@@ -132,15 +47,16 @@ class Spool:
         self._pending_since_ms = 0
         self._counted: Counter[str] = Counter()  # not yet in the database
         self._disk_full = False
+        self._reserve = Reserve(path.with_name(path.name + ".reserve"), self.settings.reserve_bytes)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._writer = WriterLock(path)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._writer.release)
             self._db = connect(path)
+            undo.callback(self._db.close)
             self._load()
-        except BaseException:
-            self._writer.release()
-            raise
-        self._make_reserve()
+            undo.pop_all()
+        self._reserve.claim()
 
     def _load(self) -> None:
         with transaction(self._db, self.path):
@@ -235,7 +151,7 @@ class Spool:
                 if self._pending:
                     self._pending_since_ms = self._pending[0][1]
         for ticket in tickets:
-            ticket._resolve()
+            ticket.resolve()
         return len(group)
 
     def _take_back(self, group: list[tuple[Record, int]], tickets: list[Ticket]) -> None:
@@ -247,7 +163,7 @@ class Spool:
         self, group: list[tuple[Record, int]], now_ms: int, state: Mapping[str, bytes | None]
     ) -> None:
         """Store; when the disk is full, give the reserve to the uploader's deletions, or drop the oldest rows."""
-        if self._disk_full and not self._make_reserve():
+        if self._disk_full and not self._reserve.claim():
             raise SpoolFull(
                 f"the disk of spool {self.path} is still full; free space, or wait for uploads to make room"
             )
@@ -255,7 +171,7 @@ class Spool:
         try:
             self._store(group, now_ms, state)
         except SpoolFull:
-            self._free_reserve()
+            self._counted["reserve_used"] += self._reserve.free()
             if self.settings.on_full == "drop_oldest" and self._rows:
                 with self._changing() as change:
                     self._delete_oldest(change, excess=sum(record.size_bytes for record, _ in group))
@@ -291,7 +207,7 @@ class Spool:
             if self.settings.on_full == "drop_oldest":
                 self._delete_oldest(change, excess=self._bytes + change.bytes - self.settings.bytes_max)
         self._next_seq += len(values)
-        self._make_reserve()
+        self._reserve.claim()
 
     def _delete_expired(self, change: _Change, before_ms: int) -> None:
         for table in ("rows", "set_aside"):
@@ -496,27 +412,6 @@ class Spool:
         found = self._db.execute(query).fetchone()
         return int(found[0]) if found else 0
 
-    @property
-    def _reserve(self) -> Path:
-        return self.path.with_name(self.path.name + ".reserve")
-
-    def _make_reserve(self) -> bool:
-        """Claim some disk space to give back when the disk is full; whether it is there. A full disk has none."""
-        if self._reserve.exists() or not self.settings.reserve_bytes:
-            return True
-        try:
-            with self._reserve.open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, self.settings.reserve_bytes)
-        except OSError:
-            self._reserve.unlink(missing_ok=True)
-            return False
-        return True
-
-    def _free_reserve(self) -> None:
-        if self._reserve.exists():
-            self._reserve.unlink()
-            self._counted["reserve_used"] += 1
-
 
 class _Change:
     """What one transaction did to the counters."""
@@ -529,3 +424,6 @@ class _Change:
 
 def _planned_file(found: tuple[object, ...]) -> PlannedFile:
     return PlannedFile(*found)  # type: ignore[arg-type]
+
+
+__all__ = ["OnFull", "PlannedFile", "Spool", "SpoolSettings", "SpoolStats", "Ticket"]

@@ -65,8 +65,8 @@ def _is_known(value: SparkColumn) -> SparkColumn:
 
 
 def placed(records: DataFrame) -> DataFrame:
-    """Records with the fleet window that holds their start (`fleet_start`, in milliseconds), its UTC `date`, and their keys
-    in one spelling.
+    """Records with the fleet window that holds their start (`fleet_start`, milliseconds), its UTC `date`, and their
+    keys in one spelling.
 
     |--- fleet window (1m) ---|--- fleet window (1m) ---|
     |-10s-|-10s-|-10s-| ...   |-10s-| ...

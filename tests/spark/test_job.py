@@ -15,8 +15,10 @@ from cloud_sync.layout import form_file, manifest, manifest_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.sink import CloudSettings
 from cloud_sync.spark import job
+from cloud_sync.spark.bucket import mirror
 from cloud_sync.targets import open_target
 from tests.spark.support import DAY_MS, Row, brute_force, data_files, fleet_table, rows, upload
+from tests.unit.cloud_sync.support import MemoryTarget
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
@@ -207,3 +209,14 @@ def test_the_fleet_table_is_shown(bucket: Path, out: Path, capsys: pytest.Captur
     assert run(bucket, out, show=True)[0] == job.OK
     shown = capsys.readouterr().out
     assert "rule=hot" in shown and "avg_temp" in shown and "2025-11-21 00:0" in shown
+
+
+def test_an_object_store_is_mirrored_once(bucket: Path, tmp_path: Path) -> None:
+    upload(bucket, "gw1", rows(random.Random(1), 20), rows_max=10)
+    source = MemoryTarget()
+    for path in bucket.rglob("*.*"):
+        if path.is_file():
+            source.put_if_absent(path.relative_to(bucket).as_posix(), path.read_bytes())
+    assert mirror(source, tmp_path / "mirror") == 4
+    assert sorted(data_files(tmp_path / "mirror")) == sorted(data_files(bucket))
+    assert mirror(source, tmp_path / "mirror") == 0

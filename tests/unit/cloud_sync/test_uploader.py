@@ -194,7 +194,7 @@ def test_a_crash_between_any_two_steps_loses_and_doubles_nothing(tmp_path: Path,
             fill(spool, 2, start=6, rule="cold")
             uploader = Uploader(
                 Crashing(spool, STEPS, fuse, after),  # type: ignore[arg-type]
-                Crashing(target, STEPS, fuse, after),  # type: ignore[arg-type]
+                Crashing(target, STEPS, fuse, after),
                 UploadSettings(rows_max=3),
             )
             try:

@@ -1,0 +1,94 @@
+"""What the spool is configured with, hands out and reports."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+OnFull = Literal["block", "drop_oldest", "drop_newest"]
+
+COUNTERS = (
+    "appended", "uploaded", "dropped_oldest", "dropped_newest", "expired", "corrupt_rows", "corrupt_state", "conflicts",
+    "reserve_used",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolSettings:
+    """The spool's bounds.
+
+    `bytes_max`: rows waiting, in bytes; at the bound `on_full` decides: `block` refuses new rows (SpoolFull) until
+    the uploader has made room, `drop_oldest` deletes the oldest rows, `drop_newest` does not take the new ones; both
+    count what they drop. `age_max_ms`: rows older than this are deleted and counted; None keeps them for ever.
+    `group_rows`, `group_wait_ms`: a commit is due when so many rows wait, or the first has waited so long.
+    `reserve_bytes`: size of a file that is deleted when the disk is full, so that acknowledged rows can be deleted.
+    """
+
+    bytes_max: int = 512_000_000
+    on_full: OnFull = "block"
+    age_max_ms: int | None = None
+    group_rows: int = 500
+    group_wait_ms: int = 10
+    reserve_bytes: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A file whose boundaries, content hash and name were made durable before its upload begins."""
+
+    name: str
+    rule: str
+    date: str
+    first_seq: int
+    last_seq: int
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolStats:
+    """`rows` and `bytes` wait for upload or are set aside (`set_aside` of them); `counters` are since creation."""
+
+    rows: int
+    bytes: int
+    set_aside: int
+    pending: int
+    bytes_max: int
+    counters: Mapping[str, int]
+
+
+class Ticket:
+    """What `append` gives: tells when the appended rows have survived."""
+
+    def __init__(self) -> None:
+        self._durable = threading.Event()
+        self._callbacks: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+
+    @property
+    def done(self) -> bool:
+        """Whether the commit that holds the rows has returned."""
+        return self._durable.is_set()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the commit; False when `timeout_s` passed first. Some other thread must call `commit`."""
+        return self._durable.wait(timeout_s)
+
+    def on_durable(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once, from the committing thread, or now if the rows are durable already."""
+        with self._lock:
+            if not self.done:
+                self._callbacks.append(callback)
+                return
+        callback()
+
+    def resolve(self) -> None:
+        """The commit has returned. Called by the spool only."""
+        with self._lock:
+            self._durable.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
