@@ -49,6 +49,9 @@ class Trigger(ABC):
     def discarded(self, event: Event) -> None:
         """Called when an event left the forming batch silently."""
 
+    def resumed(self, held: OrderedDict[Event, None]) -> None:
+        """Called after a restore with the forming batch, for triggers that derive state from it."""
+
     def snapshot(self) -> Any:
         return None
 
@@ -128,3 +131,4 @@ class Batch:
         self.held = OrderedDict((find(seq), None) for seq in state["held"])
         self.generation = [find(seq) for seq in state["generation"]]
         self.trigger.restore(state["trigger"])
+        self.trigger.resumed(self.held)

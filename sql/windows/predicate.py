@@ -135,6 +135,10 @@ class WhenTrue(Trigger):
         for event in held:
             self.predicate.add(event)
 
+    def resumed(self, held: OrderedDict[Event, None]) -> None:
+        for event in held:
+            self.predicate.add(event)
+
     def discarded(self, event: Event) -> None:
         self.predicate.remove(event)
 
