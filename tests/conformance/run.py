@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 from sql import Catalog, Emission, Engine, RuleOptions, parse, plan_rule
@@ -25,6 +26,11 @@ def run(scenario: Scenario, mode: Mode = "single") -> None:
         if reasons:
             raise Skip(reasons[0].split(" (")[0]) from None
         raise Difference(f"    refused: {error}") from None
+    except (Skip, Difference):
+        raise
+    except Exception as error:
+        # A crash is the worst difference; the scenarios after it still run.
+        raise Difference("    crashed: " + "".join(traceback.format_exception(error))) from None
 
 
 # --- eKuiper rules: one list of emissions -----------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def load(path: Path) -> list[Scenario]:
 
 def _decided(data: dict[str, Any]) -> dict[str, Any]:
     """The scenario with our decision in place of the reference behaviour, where there is one for it."""
-    decision = _decisions().get(data["name"]) if "differs" in data else None
+    decision = _decisions().get(data["name"])
     if decision is None or decision["epl"] != data["epl"]:
         return data
     steps = [dict(step) for step in data["steps"]]
