@@ -28,6 +28,8 @@ def criteria(value: Any) -> Criteria:
 
 
 def _is_null(value: Any) -> bool:
+    if value.__class__ is tuple and len(value) == 1:
+        value = value[0]
     return value is None or (value.__class__ is Descending and value.key is None)
 
 

@@ -49,6 +49,12 @@ def number(value: Any, name: str) -> bool:
     raise DataError(f"{name} takes numbers, not {describe(value)}")
 
 
+def check_number(value: Any, name: str) -> None:
+    """Raise the DataError of an aggregate of numbers for what is neither a number nor NULL."""
+    if value.__class__ is not float and value.__class__ is not int and value is not None:
+        raise DataError(f"{name} takes numbers, not {describe(value)}")
+
+
 class Nonfinite:
     """How many NaN, +infinity and -infinity are among the values: they count only while they are there."""
 

@@ -39,8 +39,7 @@ class Extreme(Accumulator):
         if kind is not self.kind:
             if value is None:
                 return False
-            if (kind is not float and kind is not str) or self.count or self.nan:
-                raise DataError(self._refusal(value))
+            self.check(value)
             self.kind = kind
         if value != value:
             self.nan += 1
@@ -48,10 +47,15 @@ class Extreme(Accumulator):
         self.count += 1
         return True
 
-    def _refusal(self, value: Any) -> str:
+    def check(self, value: Any) -> None:
+        kind = float if value.__class__ is int else value.__class__
+        if kind is self.kind or value is None:
+            return
         if self.count or self.nan:
-            return f"{describe(value)} cannot be ordered among {'text' if self.kind is str else 'numbers'}"
-        return f"min and max take numbers or text, not {describe(value)}"
+            others = "text" if self.kind is str else "numbers"
+            raise DataError(f"{describe(value)} cannot be ordered among {others}")
+        if kind is not float and kind is not str:
+            raise DataError(f"min and max take numbers or text, not {describe(value)}")
 
     def _dismiss(self, value: Any) -> bool:
         """Count a value out; True if it is in the structure."""

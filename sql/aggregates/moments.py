@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
-from sql.aggregates.exact import INFINITY, NAN, Nonfinite, Power, binary, number, root, to_float
+from sql.aggregates.exact import INFINITY, NAN, Nonfinite, Power, binary, check_number, number, root, to_float
 from sql.aggregates.state import decode, encode
 from sql.functions.registry import Parameter
 from sql.types import Type
@@ -104,6 +104,9 @@ class Spread(Accumulator):
     def add(self, value: Any, event: Event) -> None:
         if value is not None:
             self.moments.take(value, 1, self.name)
+
+    def check(self, value: Any) -> None:
+        check_number(value, self.name)
 
     def remove(self, value: Any, event: Event) -> None:
         if value is not None:

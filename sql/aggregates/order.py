@@ -6,15 +6,16 @@ Unlike other aggregates these keep NULLs: a NULL that came last is the last valu
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.sequences import arrivals
-from sql.aggregates.state import decode, encode
+from sql.aggregates.state import decode, encode, is_row
 from sql.aggregates.wrap import NotNull
 from sql.errors import DataError
 from sql.functions.registry import Parameter
+from sql.rows import as_dict
 from sql.types import Type, describe
 
 
@@ -131,17 +132,25 @@ class Collect(Ordered):
         return list(self.values) or None
 
 
+def _columns(value: Any) -> dict[str, Any]:
+    """An object, or a whole row of any shape, as columns; DataError for what is neither."""
+    if is_row(value):
+        return as_dict(value)
+    raise DataError(f"merge_agg takes objects, not {describe(value)}")
+
+
 class MergeObjects(Ordered):
     """All objects in one, a later key over an earlier; NULL over nothing."""
 
     __slots__ = ()
 
     def add(self, value: Any, event: Event) -> None:
-        if value is None:
-            return
-        if not isinstance(value, Mapping):
-            raise DataError(f"merge_agg takes objects, not {describe(value)}")
-        super().add(value, event)
+        if value is not None:
+            super().add(_columns(value), event)
+
+    def check(self, value: Any) -> None:
+        if value is not None:
+            _columns(value)
 
     def remove(self, value: Any, event: Event) -> None:
         if value is not None:
@@ -163,11 +172,12 @@ class MergedObject(Accumulator):
         self.merged: dict[str, Any] = {}
 
     def add(self, value: Any, event: Event) -> None:
-        if value is None:
-            return
-        if not isinstance(value, Mapping):
-            raise DataError(f"merge_agg takes objects, not {describe(value)}")
-        self.merged.update(value)
+        if value is not None:
+            self.merged.update(_columns(value))
+
+    def check(self, value: Any) -> None:
+        if value is not None:
+            _columns(value)
 
     def result(self) -> dict[str, Any] | None:
         return dict(self.merged) or None

@@ -9,12 +9,11 @@ from math import ceil, floor, isfinite
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
-from sql.aggregates.exact import NAN, Power, binary, number, to_float
+from sql.aggregates.exact import NAN, Power, binary, check_number, number, to_float
 from sql.aggregates.ordered import OrderedMultiset
 from sql.aggregates.state import decode, encode
-from sql.errors import DataError
 from sql.functions.registry import Parameter
-from sql.types import Type, describe
+from sql.types import Type
 
 
 class Quantile(Accumulator):
@@ -29,12 +28,12 @@ class Quantile(Accumulator):
         self.values = OrderedMultiset()
 
     def add(self, value: Any, event: Event) -> None:
-        if value is None:
-            return
-        if value.__class__ is not float and value.__class__ is not int:
-            raise DataError(f"{self.name} takes numbers, not {describe(value)}")
-        if value == value:
+        check_number(value, self.name)
+        if value is not None and value == value:
             self.values.add(value)
+
+    def check(self, value: Any) -> None:
+        check_number(value, self.name)
 
     def remove(self, value: Any, event: Event) -> None:
         if value is not None and value == value:
@@ -161,6 +160,9 @@ class MeanDeviation(Accumulator):
             self.values.add(value)
         else:
             self.nonfinite += 1
+
+    def check(self, value: Any) -> None:
+        check_number(value, "avedev")
 
     def remove(self, value: Any, event: Event) -> None:
         if value is None:

@@ -49,6 +49,12 @@ class ArrivalRate(Accumulator):
         self.times_ms = deque(state[1])
 
 
+def _stamped(value: Any) -> tuple[Any, Any]:
+    """The arguments of rate(ts) and rate(ts, x) as (time stamp, amount)."""
+    parts = value if value.__class__ is tuple else (value,)
+    return parts[0], parts[1] if len(parts) > 1 else 1
+
+
 class WindowRate(Accumulator):
     """Count, or sum of amounts, divided by the seconds from the last time stamp that left to the newest; NULL before.
 
@@ -64,16 +70,20 @@ class WindowRate(Accumulator):
         self.left_ms: float | None = None
 
     def add(self, value: Any, event: Event) -> None:
-        time_ms, amount = value if value.__class__ is tuple else (value, 1)
-        if time_ms is None:
-            return
-        if not number(time_ms, "rate"):
+        self.check(value)
+        time_ms, amount = _stamped(value)
+        if time_ms is not None:
+            self.amounts.add(amount, event)
+            self.newest_ms = time_ms
+
+    def check(self, value: Any) -> None:
+        time_ms, amount = _stamped(value)
+        if time_ms is not None and not number(time_ms, "rate"):
             raise DataError(f"rate takes time stamps in ms, not {describe(time_ms)}")
-        self.amounts.add(amount, event)
-        self.newest_ms = time_ms
+        self.amounts.check(amount)
 
     def remove(self, value: Any, event: Event) -> None:
-        time_ms, amount = value if value.__class__ is tuple else (value, 1)
+        time_ms, amount = _stamped(value)
         if time_ms is not None:
             self.amounts.remove(amount, event)
             self.left_ms = time_ms

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from sql.rows import as_dict
+
 _JSON_INT_MAX = 2**53
 _MARKS: dict[str, Callable[[str], Any]] = {
     "float": float,
@@ -15,9 +17,15 @@ _MARKS: dict[str, Callable[[str], Any]] = {
 }
 
 
+def is_row(value: Any) -> bool:
+    """Whether a value is an object or a whole row, which may be a struct."""
+    return isinstance(value, dict) or hasattr(value, "__columns__") or hasattr(value, "__slots__")
+
+
 def encode(value: Any) -> Any:
     """The value as plain data. What JSON cannot say becomes `{"$": kind, "of": text}`: NaN, infinities, large integers
-    (as hexadecimal text, which knows no limit of digits), bytes, tuples and objects that have a `$` themselves.
+    (as hexadecimal text, which knows no limit of digits), bytes, tuples and objects that have a `$` themselves. A whole
+    row of another shape comes back as a dict.
     """
     kind = value.__class__
     if kind is float:
@@ -36,6 +44,8 @@ def encode(value: Any) -> Any:
         return {name: encode(item) for name, item in value.items()}
     if kind is bytes:
         return {"$": "bytes", "of": base64.b64encode(value).decode("ascii")}
+    if is_row(value):
+        return encode(as_dict(value))
     raise TypeError(f"an aggregate cannot store a {kind.__name__} in a snapshot")
 
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
-from sql.aggregates.exact import Nonfinite, Power, binary, number, to_float
+from sql.aggregates.exact import Nonfinite, Power, binary, check_number, number, to_float
 from sql.aggregates.state import decode, encode
 from sql.aggregates.wrap import Distinct
-from sql.errors import DataError
 from sql.functions.registry import Parameter
-from sql.types import Type, describe
+from sql.types import Type
 
 
 class Count(Accumulator):
@@ -87,8 +86,11 @@ class Sum(Accumulator):
         elif value.__class__ is int:
             self.numerator += value << (self.bits - 1)
             self.count += 1
-        elif value is not None:
-            raise DataError(f"{self.name} takes numbers, not {describe(value)}")
+        else:
+            check_number(value, self.name)
+
+    def check(self, value: Any) -> None:
+        check_number(value, self.name)
 
     def remove(self, value: Any, event: Event) -> None:
         if value is None:
@@ -199,6 +201,10 @@ class WeightedAverage(Accumulator):
 
     def add(self, value: Any, event: Event) -> None:
         self._take(value, 1)
+
+    def check(self, value: Any) -> None:
+        for part in value:
+            check_number(part, "a weighted average")
 
     def remove(self, value: Any, event: Event) -> None:
         self._take(value, -1)

@@ -39,6 +39,10 @@ class Distinct(Accumulator):
         self.inner.add(value, event)
         self.counts[key] = [1, value, event]
 
+    def check(self, value: Any) -> None:
+        if key_of(value) not in self.counts:
+            self.inner.check(value)
+
     def remove(self, value: Any, event: Event) -> None:
         key = key_of(value)
         found = self.counts[key]
@@ -97,6 +101,10 @@ class Filtered(Accumulator):
         if value[1] is True:
             self.inner.add(value[0], event)
 
+    def check(self, value: Any) -> None:
+        if value[1] is True:
+            self.inner.check(value[0])
+
     def remove(self, value: Any, event: Event) -> None:
         if value[1] is True:
             self.inner.remove(value[0], event)
@@ -126,6 +134,10 @@ class NotNull(Filtered):
     def add(self, value: Any, event: Event) -> None:
         if value is not None:
             self.inner.add(value, event)
+
+    def check(self, value: Any) -> None:
+        if value is not None:
+            self.inner.check(value)
 
     def remove(self, value: Any, event: Event) -> None:
         if value is not None:

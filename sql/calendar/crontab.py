@@ -2,8 +2,8 @@
 
 A field is `*`, a number, a range `a:b`, a step `*/n` (the multiples of n), or a list `[1,15,20:25]`. Further in days of
 the month `last`, `lastweekday` and `15 weekday` (the weekday nearest to the 15th), in days of the week `last`
-(Saturday) and `5 last` (the month's last Friday). Days of the week count from Sunday, 0. A day matches if both day fields are `*`,
-if the one that is set matches, or, with both set, if *either* does.
+(Saturday) and `5 last` (the month's last Friday). Days of the week count from Sunday, 0. A day matches if both day
+fields are `*`, if the one that is set matches, or, with both set, if *either* does.
 """
 
 from __future__ import annotations

@@ -205,3 +205,55 @@ def test_every_aggregate_documents_itself() -> None:
             parameter.constant
             for parameter in definition.parameters[len(definition.parameters) - definition.constants :]
         )
+
+
+class Row:
+    """A whole row of struct shape."""
+
+    __slots__ = ("a", "b")
+
+    def __init__(self, a: Any, b: Any) -> None:
+        self.a, self.b = a, b
+
+
+def test_whole_rows_may_be_structs() -> None:
+    assert over(order.make_merge_agg, [Row(1, 2), {"b": 3}]) == {"a": 1, "b": 3}
+    assert windowed(order.make_merge_agg, [Row(1, 2), {"b": 3}], 1) == [{"a": 1, "b": 2}, {"b": 3}]
+    assert state.decode(state.encode([Row(1, math.nan)]))[0]["a"] == 1
+
+
+CHECKED = [("sum", "a"),
+           ("avg", True), ("lot_sum", []), ("min", {}), ("max", True), ("fmin", ([], True)), ("stddev", "1"),
+           ("wavg", (1, "1")), ("median", "a"), ("avedev", "a"), ("merge_agg", 5), ("rate_ts", ("x", 1)),
+           ("rate_ts", (1, "x")), ("rate_ts", (math.nan,))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), CHECKED)
+@pytest.mark.parametrize("removal", list(Removal))
+def test_check_raises_what_add_would(name: str, value: Any, removal: Removal) -> None:
+    definition = lookup(name)
+    assert definition is not None
+    for accumulator in (definition.make(removal), wrap.Distinct(definition.make(removal))):
+        with pytest.raises(DataError) as found:
+            accumulator.check(value)
+        with pytest.raises(DataError) as added:
+            accumulator.add(value, Arrival(0))
+        assert str(found.value) == str(added.value)
+
+
+def test_check_knows_what_is_there() -> None:
+    definition = lookup("max")
+    assert definition is not None
+    accumulator = definition.make(Removal.FIFO)
+    accumulator.check("a")
+    accumulator.add(1, Arrival(0))
+    accumulator.check(None)
+    with pytest.raises(DataError, match="among numbers"):
+        accumulator.check("a")
+
+
+def test_one_argument_may_come_as_a_tuple_of_one() -> None:
+    assert windowed(rates.WindowRate, [(1000,), (2000,), (5000,)], 2) == [None, None, 0.5]
+    definition = lookup("minby")
+    assert definition is not None
+    assert over(definition.make, [(None,), (2,), (1,)]) == Arrival(2)
