@@ -11,7 +11,7 @@ from typing import Any
 from sql.aggregates.exact import NAN, Power, binary, number, root, to_float
 from sql.aggregates.moments import Moments
 from sql.aggregates.state import decode, encode
-from sql.aggregates.sums import WeightedAverage as WeightedSums
+from sql.aggregates.sums import WeightedAverage
 from sql.aggregates.wrap import Place
 
 _NOWHERE = Place(0, 0)
@@ -61,7 +61,7 @@ class Univariate:
         self.moments.restore(state)
 
 
-class Linest:
+class Regression:
     """linest(x, y): the least-squares line through pairs of values, and the statistics of both."""
 
     __slots__ = ("products", "x", "y")
@@ -169,7 +169,7 @@ def _described(axis: str, moments: Moments) -> dict[str, float]:
     }
 
 
-class Correl(Linest):
+class Correlation(Regression):
     """correl(x, y): the correlation of pairs of values."""
 
     __slots__ = ()
@@ -181,13 +181,13 @@ class Correl(Linest):
         return {"correlation": self.correlation()}
 
 
-class WeightedAverage:
+class WeightedMean:
     """weighted_avg(x, w): the average of x weighted by w."""
 
     __slots__ = ("sums",)
 
     def __init__(self) -> None:
-        self.sums = WeightedSums()
+        self.sums = WeightedAverage()
 
     def add(self, value: Any) -> None:
         """A pair (x, w) enters; DataError for what is no number."""

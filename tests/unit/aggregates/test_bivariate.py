@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sql.aggregates.derived import Correl, Linest, Univariate, WeightedAverage
+from sql.aggregates.bivariate import Correlation, Regression, Univariate, WeightedMean
 from sql.errors import DataError
 from tests.unit.aggregates.support import same
 
@@ -42,7 +42,7 @@ def test_uni_with_an_infinity() -> None:
 
 def test_linest() -> None:
     # y = 2x - 1 through (1,1) (2,3) (3,5): x varies by 1, y by 4; x·y = 1 + 6 + 15.
-    assert fed(Linest(), [(1.0, 1), (2.0, 3), (3.0, 5), (None, 1), (1, None)]) == {
+    assert fed(Regression(), [(1.0, 1), (2.0, 3), (3.0, 5), (None, 1), (1, None)]) == {
         "slope": 2.0, "YIntercept": -1.0,
         "XAverage": 2.0, "XStandardDeviationPop": math.sqrt(2 / 3), "XStandardDeviationSample": 1.0,
         "XSum": 6.0, "XVariance": 1.0,
@@ -53,12 +53,12 @@ def test_linest() -> None:
 
 
 def test_a_line_needs_different_x() -> None:
-    found = fed(Linest(), [(5, 1), (5, 2)])
+    found = fed(Regression(), [(5, 1), (5, 2)])
     assert same((found["slope"], found["YIntercept"], found["YVariance"]), (NAN, NAN, 0.5))
 
 
 def test_a_nan_counts_only_while_it_is_there() -> None:
-    statistic = Linest()
+    statistic = Regression()
     fed(statistic, [(1, 1), (2, 3), (NAN, 0)])
     assert same(statistic.slope(), NAN)
     statistic.remove((NAN, 0))
@@ -66,21 +66,21 @@ def test_a_nan_counts_only_while_it_is_there() -> None:
 
 
 def test_correl() -> None:
-    assert same(fed(Correl(), [(1.0, 1)])["correlation"], NAN)
-    assert fed(Correl(), [(1.0, 1), (2.0, 3)])["correlation"] == 1.0
-    assert fed(Correl(), [(1, 3), (2, 1)])["correlation"] == -1.0
-    assert fed(Correl(), [(1.0, 1), (2.0, 3), (3.0, 1)])["correlation"] == 0.0
+    assert same(fed(Correlation(), [(1.0, 1)])["correlation"], NAN)
+    assert fed(Correlation(), [(1.0, 1), (2.0, 3)])["correlation"] == 1.0
+    assert fed(Correlation(), [(1, 3), (2, 1)])["correlation"] == -1.0
+    assert fed(Correlation(), [(1.0, 1), (2.0, 3), (3.0, 1)])["correlation"] == 0.0
     # Far from zero nothing cancels.
-    assert fed(Correl(), [(1e9 + 0.25, 1), (1e9 + 0.5, 2), (1e9 + 0.75, 3)])["correlation"] == 1.0
+    assert fed(Correlation(), [(1e9 + 0.25, 1), (1e9 + 0.5, 2), (1e9 + 0.75, 3)])["correlation"] == 1.0
 
 
 def test_weighted_avg() -> None:
-    assert same(fed(WeightedAverage(), [])["average"], NAN)
-    assert same(fed(WeightedAverage(), [(1, 0)])["average"], NAN)
-    assert fed(WeightedAverage(), [(10, 1), (20, 3), (None, 9), (9, None)])["average"] == 17.5
+    assert same(fed(WeightedMean(), [])["average"], NAN)
+    assert same(fed(WeightedMean(), [(1, 0)])["average"], NAN)
+    assert fed(WeightedMean(), [(10, 1), (20, 3), (None, 9), (9, None)])["average"] == 17.5
 
 
-@pytest.mark.parametrize("kind", [Linest, Correl, WeightedAverage])
+@pytest.mark.parametrize("kind", [Regression, Correlation, WeightedMean])
 def test_a_wrong_type_leaves_the_state_as_it_was(kind: type[Any]) -> None:
     statistic = kind()
     fed(statistic, [(1, 2), (2, 3)])
@@ -95,7 +95,7 @@ values = st.one_of(st.none(), st.integers(-9, 9), st.floats(-1e12, 1e12))
 pairs = st.lists(st.tuples(values, values), max_size=12)
 
 
-@pytest.mark.parametrize("kind", [Linest, Correl, WeightedAverage])
+@pytest.mark.parametrize("kind", [Regression, Correlation, WeightedMean])
 @settings(max_examples=40, deadline=None)
 @given(pairs, pairs, st.randoms(use_true_random=False))
 def test_removal_leaves_no_trace_and_restores(kind: type[Any], kept: Any, passing: Any, chance: Any) -> None:
@@ -122,4 +122,4 @@ def test_slope_is_that_of_fractions(points: list[tuple[float, float]]) -> None:
     expected = (
         float((n * sum(a * b for a, b in zip(x, y, strict=True)) - sum(x) * sum(y)) / divisor) if divisor else NAN
     )
-    assert same(fed(Linest(), points)["slope"], expected)
+    assert same(fed(Regression(), points)["slope"], expected)
