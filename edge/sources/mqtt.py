@@ -24,6 +24,9 @@ from edge.sources.mqtt_connection import Connection, Counters, Orders, VersionRe
 
 log = logging.getLogger("penstock.mqtt")
 
+VERSION_ANSWER_MS = 3_000
+"""How long a broker may think about CONNECT while we do not know which version it speaks."""
+
 Intake = Literal["auto", "buffered", "stock"]
 
 
@@ -203,7 +206,7 @@ class MqttSource:
         connection = Connection(self.options, self._version, self._epoch, self._orders, self._counters, self._clock)
         problem = ""
         try:
-            connection.open(self._intake, granted)
+            connection.open(self._intake, granted, self._answer_ms())
             self._connection = connection
             connection.serve(on_batch, on_bad)
             connection.farewell(self._farewell_ms)
@@ -224,8 +227,13 @@ class MqttSource:
         self._version_is_sure = True
         return problem, connection.granted
 
+    def _answer_ms(self) -> int:
+        """Some brokers meet a version they do not know with silence: do not wait long before the other is tried."""
+        patience_ms = int(self.options.connect_timeout_s * 1_000)
+        return patience_ms if self._version_is_sure else min(patience_ms, VERSION_ANSWER_MS)
+
     def _try_other_version(self, said_so: bool) -> None:
-        """Brokers that know only 3.1.1 say so, or just hang up; one that spoke 5 before has merely gone away."""
+        """Brokers that know only 3.1.1 say so, hang up or keep silent; one that spoke 5 before has merely gone away."""
         if self.options.version == "auto" and (said_so or not self._version_is_sure):
             self._version = "3.1.1" if self._version == "5" else "5"
 

@@ -44,7 +44,7 @@ class MqttOptions:
     receive_max         how many unacknowledged messages the broker may send (MQTT 5)
     packet_bytes_max    largest packet taken; MQTT 5 brokers do not send larger ones, others' are dropped and reported
     keepalive_s         a dead connection is noticed after at most twice this time
-    status_prefix       retained `<prefix>/<client_id>/status` tells "online" or "offline"; None: no such message, no last will
+    status_prefix       retained `<prefix>/<client_id>/status` tells "online" or "offline"; None: neither
     no_loss             refuse QoS 2, whose second half would live in memory only
     """
 

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from edge.sources.base import BadMessage, ConnectionLost, Message, OnBad, OnBatch
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.mqtt")
 
 FILTERS_PER_PACKET = 100
+_payload = itemgetter(1)
+
 PINGREQ = b"\xc0\x00"
 WAIT_MS_MAX = 1_000
 
 
 class VersionRefused(ConnectionLost):
-    """The broker does not speak the version of MQTT that was offered, or hung up before it said anything."""
+    """The broker does not speak the version of MQTT that was offered, or has not said a word about it."""
 
     def __init__(self, text: str, said_so: bool) -> None:
         super().__init__(text)
@@ -60,9 +63,10 @@ class Bell:
 
     def hush(self) -> None:
         """Make ready for the next ring; to be called before the orders are read."""
-        with suppress(BlockingIOError):
-            self._reading.recv(4096)
-        self._rung = False
+        if self._rung:
+            with suppress(BlockingIOError):
+                self._reading.recv(4096)
+            self._rung = False
 
     def close(self) -> None:
         self._reading.close()
@@ -124,10 +128,15 @@ class Connection:
         self._more = False
         self._behind = False
         self._pinged_ms = 0
+        self._answer_by_ms = 0
         self._opened: Client | None = None
 
-    def open(self, intake: str, granted: dict[str, int]) -> None:
-        """Connect the socket and send CONNECT. `granted`: what an earlier connection of the session left."""
+    def open(self, intake: str, granted: dict[str, int], answer_ms: int) -> None:
+        """Connect the socket and send CONNECT. Raises `OSError`.
+
+        granted     subscriptions that an earlier connection of the session left
+        answer_ms   how long the broker may take to accept or refuse
+        """
         from edge.sources.intake import BufferedReader, StockReader, fits
 
         self.granted = granted
@@ -148,6 +157,7 @@ class Connection:
         # While we do not read we cannot see answers to pings; the kernel then notices that nobody is there.
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2_000 * self.options.keepalive_s)
+        self._answer_by_ms = self._clock.monotonic_ms() + answer_ms
         self._poll.register(self._orders.bell, select.POLLIN)
 
     def serve(self, on_batch: OnBatch, on_bad: OnBad) -> None:
@@ -221,6 +231,8 @@ class Connection:
         self._acknowledge()
         if self.accepted:
             self._follow_subscriptions()
+        elif self._clock.monotonic_ms() > self._answer_by_ms:
+            raise ConnectionLost("the broker did not answer CONNECT in time")
         if self._client.want_write():
             self._client.loop_write()
         self._keep_alive()
@@ -241,7 +253,7 @@ class Connection:
             counters.messages += len(batch)
             counters.bad += len(bad)
             counters.duplicates += self._reader.duplicates - before
-            counters.payload_bytes += sum(len(message[1]) for message in batch)
+            counters.payload_bytes += sum(map(len, map(_payload, batch)))
             if bad:
                 on_bad(bad)
             if batch:

@@ -61,9 +61,13 @@ class PublishParser:
         while end - position >= 2:
             command, length, start = data[position], data[position + 1], position + 2
             if length > 127:
-                length, start = variable_integer(data, position + 1, end)
-                if not start:
-                    break
+                if end - position > 2 and data[start] < 128:  # two bytes: most messages that are not short
+                    length = length & 127 | data[start] << 7
+                    start += 1
+                else:
+                    length, start = variable_integer(data, position + 1, end)
+                    if not start:
+                        break
                 if length > self._packet_bytes_max and command & 0xF4 == 0x30:
                     position, waits = self._drop(data, position, start, length, bad)
                     if waits:

@@ -1,21 +1,20 @@
-"""Brokers for tests: mosquitto on a free port, started, stopped and restarted as a test wants; amqtt where there is none.
+"""Brokers for tests: mosquitto on a free port, stopped and restarted as a test wants; amqtt where there is none.
 
 `PENSTOCK_REQUIRE_BROKER=1` makes a missing mosquitto a failure; without it such tests are skipped and say why.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import shutil
 import socket
 import subprocess
-import threading
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -199,13 +198,11 @@ def make_certificates(folder: Path) -> Certificates:
 
 
 class Amqtt:
-    """The embedded broker, MQTT 3.1.1 only, in a thread of this process: needs nothing but a Python package."""
+    """The embedded broker, MQTT 3.1.1 only, in a process of its own: needs nothing but a Python package."""
 
     def __init__(self, port: int | None = None) -> None:
         self.port = port or free_port()
-        self._loop = asyncio.new_event_loop()
-        self._broker: Any = None
-        self._thread: threading.Thread | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
@@ -213,49 +210,24 @@ class Amqtt:
 
     def start(self) -> Amqtt:
         """Start, and wait until it accepts connections."""
-        from amqtt.broker import Broker
-
-        for name in ("amqtt", "transitions"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        settings = {
-            "listeners": {"default": {"type": "tcp", "bind": f"127.0.0.1:{self.port}"}},
-            "plugins": {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
-        }
-
-        async def begin() -> None:
-            self._broker = Broker(settings)
-            await self._broker.start()
-
-        self._thread = threading.Thread(target=self._loop.run_forever, name="amqtt", daemon=True)
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(begin(), self._loop).result(START_S)
+        command = [sys.executable, "-m", "tests.support.amqtt_broker", str(self.port)]
+        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        wait_for(lambda: listens(self.port), START_S, "start of amqtt")
         return self
 
     def stop(self) -> None:
-        """Stop the broker and its thread."""
-        if self._thread is None:
-            return
-        with suppress(Exception):  # it complains about connections that ended with it
-            asyncio.run_coroutine_threadsafe(self._broker.shutdown(), self._loop).result(START_S)
-        asyncio.run_coroutine_threadsafe(cancel_others(), self._loop).result(START_S)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(START_S)
-        self._loop.close()
-        self._thread = None
-
-
-async def cancel_others() -> None:
-    """End every task that is still there, so that the loop can be closed in silence."""
-    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+        """End the process; nothing is kept."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
 
 
 @contextmanager
 def amqtt() -> Iterator[Amqtt]:
     """A running embedded broker that ends with the block; skips the test where the package is missing."""
-    pytest.importorskip("amqtt")
+    if find_spec("amqtt") is None:
+        pytest.skip("the package amqtt is not installed")
     broker = Amqtt()
     try:
         yield broker.start()

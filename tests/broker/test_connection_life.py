@@ -1,0 +1,226 @@
+"""How the source meets a broker, loses it and finds it again."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+
+from edge.sources.base import Message
+from rules.secrets import Secret
+from tests.broker.conftest import Consumer, Publisher, StartSource
+from tests.support.brokers import (
+    Mosquitto,
+    amqtt,
+    free_port,
+    make_certificates,
+    mosquitto,
+    password_lines,
+    wait_for,
+)
+
+pytestmark = pytest.mark.broker
+
+
+def test_a_broker_that_is_absent_at_start(tmp_path: Path, start_source: StartSource) -> None:
+    broker = Mosquitto(tmp_path / "m")
+    source, consumer = start_source(broker.url, {"t": 1}, ready=False)
+    wait_for(lambda: source.stats["connect_failures"] >= 2, what="two attempts")
+    assert source.problem is not None and "refused" in source.problem.lower()
+    assert not source.connected
+    broker.start()
+    wait_for(lambda: source.ready, what="connection")
+    assert source.problem is None
+    publisher = Publisher(broker.port)
+    publisher.publish("t", b"x")
+    consumer.wait(1)
+    publisher.close()
+    broker.stop()
+
+
+def test_an_unknown_host_is_a_problem_and_not_an_end(start_source: StartSource) -> None:
+    source, _ = start_source("mqtt://no-such-host.invalid", {"t": 1}, ready=False)
+    wait_for(lambda: source.stats["connect_failures"] >= 2, what="two attempts")
+    assert source.problem and source.problem != "not connected yet"
+
+
+def test_a_broker_killed_with_persistence_keeps_the_session(tmp_path: Path, start_source: StartSource) -> None:
+    """Stored by autosave before the kill: the backlog and the subscription are there when it is back."""
+    with mosquitto(
+        tmp_path / "m", persistence=True, lines=("autosave_interval 1", "autosave_on_changes true")
+    ) as broker:
+        source, _ = start_source(broker.url, {"t": 1})
+        assert source.stop(5_000)
+        publisher = Publisher(broker.port)
+        publisher.publish_many("t", [b"%d" % number for number in range(50)])
+        publisher.publish("other", b"one more change")
+        publisher.close()
+        broker.restart()
+        _, consumer = start_source(broker.url, {"t": 1})
+        consumer.wait(50)
+        assert consumer.payloads == [b"%d" % number for number in range(50)]
+
+
+@pytest.mark.parametrize("intake", ["buffered", "stock"])
+def test_a_broker_that_hangs_is_found_by_pings(tmp_path: Path, start_source: StartSource, intake: str) -> None:
+    with mosquitto(tmp_path / "m") as broker:
+        source, consumer = start_source(broker.url, {"t": 1}, intake=intake, keepalive_s=1)
+        broker.signal(signal.SIGSTOP)
+        wait_for(lambda: not source.connected, 4, "the loss within twice the keepalive, and a little")
+        broker.signal(signal.SIGCONT)
+        wait_for(lambda: source.ready, 15, "connection")
+        publisher = Publisher(broker.port)
+        publisher.publish("t", b"x")
+        consumer.wait(1)
+        publisher.close()
+
+
+@pytest.mark.parametrize("intake", ["buffered", "stock"])
+def test_tls_with_a_client_certificate(tmp_path: Path, start_source: StartSource, intake: str) -> None:
+    made = make_certificates(tmp_path / "certificates")
+    with mosquitto(tmp_path / "m", lines=made.lines(client_required=True)) as broker:
+        source, consumer = start_source(
+            f"mqtts://127.0.0.1:{broker.port}",
+            {"t": 1},
+            intake=intake,
+            ca_file=made.authority,
+            cert_file=made.client,
+            key_file=made.client_key,
+        )
+        publisher = paho.Client(CallbackAPIVersion.VERSION2)
+        publisher.tls_set(str(made.authority), str(made.client), str(made.client_key))
+        publisher.connect("127.0.0.1", broker.port)
+        publisher.loop_start()
+        sent = [b"%d" % number + b"." * 3_000 for number in range(500)]
+        for payload in sent:
+            publisher.publish("t", payload, qos=1)
+        consumer.wait(len(sent), 20)
+        publisher.disconnect()
+        publisher.loop_stop()
+        assert consumer.payloads == sent
+        wait_for(lambda: source.stats["acknowledged"] == len(sent), what="acknowledgements")
+
+
+# paho leaves a socket whose handshake failed to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_tls_refuses_a_broker_it_does_not_know(tmp_path: Path, start_source: StartSource) -> None:
+    made, other = make_certificates(tmp_path / "a"), make_certificates(tmp_path / "b")
+    with mosquitto(tmp_path / "m", lines=made.lines()) as broker:
+        url = f"mqtts://127.0.0.1:{broker.port}"
+        source, _ = start_source(url, {"t": 1}, ready=False, ca_file=other.authority)
+        wait_for(lambda: source.stats["connect_failures"] >= 1, what="an attempt")
+        assert source.problem and "certificate verify failed" in source.problem
+        start_source(url, {"t": 1}, ca_file=other.authority, insecure_skip_verify=True, client_id="careless")
+
+
+def test_user_and_password(tmp_path: Path, start_source: StartSource) -> None:
+    lines = password_lines(tmp_path / "m", "gateway", "correct horse")
+    with mosquitto(tmp_path / "m", lines=lines, anonymous=False) as broker:
+        start_source(broker.url, {"t": 1}, username="gateway", password=Secret("correct horse"))
+        wrong, _ = start_source(
+            broker.url, {"t": 1}, ready=False, client_id="wrong", username="gateway", password=Secret("battery")
+        )
+        wait_for(lambda: wrong.stats["connect_failures"] >= 2, what="two attempts")
+        assert wrong.problem == "broker refused the connection: Not authorized"
+        assert wrong.version == "5", "a wrong password is no reason to try another version"
+
+
+def test_birth_death_and_last_will(broker: Mosquitto, start_source: StartSource) -> None:
+    watcher, seen = start_source(broker.url, {"penstock/+/status": 1}, client_id="watcher", status_prefix=None)
+    source, _ = start_source(broker.url, {"t": 1})
+    seen.wait(1)
+    assert source.stop(5_000)
+    seen.wait(2)
+    source, _ = start_source(broker.url, {"t": 1})
+    seen.wait(3)
+    connection: Any = source._connection
+    connection._client.socket().close()  # as a crash would
+    seen.wait(5)
+    assert {topic for topic, *_ in seen.messages} == {"penstock/gateway/status"}
+    assert seen.payloads[:5] == [b"online", b"offline", b"online", b"offline", b"online"]
+    late, kept = start_source(broker.url, {"penstock/+/status": 1}, client_id="late", status_prefix=None)
+    kept.wait(1)
+    assert kept.payloads == [b"online"], "the last word is kept for who comes later"
+
+
+def test_two_gateways_of_one_name_do_not_spin(broker: Mosquitto, start_source: StartSource) -> None:
+    """The broker throws the older one out, again and again: the pauses in between must grow."""
+    one, _ = start_source(broker.url, {"t": 1}, reconnect_ms_min=100, reconnect_ms_max=2_000)
+    two, _ = start_source(broker.url, {"t": 1}, ready=False, reconnect_ms_min=100, reconnect_ms_max=2_000)
+    wait_for(lambda: one.stats["connects"] + two.stats["connects"] >= 4, what="the quarrel")
+    seen = one.stats["connects"] + two.stats["connects"]
+    time.sleep(1)
+    assert one.stats["connects"] + two.stats["connects"] - seen <= 8
+
+
+def test_a_consumer_that_fails_gets_its_messages_again(
+    broker: Mosquitto, publish: Publisher, start_source: StartSource
+) -> None:
+    class Clumsy(Consumer):
+        failures = 2
+
+        def on_batch(self, batch: list[Message]) -> None:
+            if self.failures:
+                self.failures -= 1
+                raise RuntimeError("dropped it")
+            super().on_batch(batch)
+
+    _, consumer = start_source(broker.url, {"t": 1}, Clumsy())
+    publish.publish("t", b"precious")
+    consumer.wait(1)
+    assert consumer.payloads == [b"precious"]
+
+
+def test_a_filter_that_the_broker_refuses_is_told(tmp_path: Path, start_source: StartSource) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    (folder / "acl").write_text("topic readwrite allowed/#\ntopic write penstock/#\n")
+    with mosquitto(folder, lines=(f"acl_file {folder / 'acl'}",)) as broker:
+        source, consumer = start_source(broker.url, {"allowed/t": 1, "secret/t": 1})
+        publisher = Publisher(broker.port)
+        publisher.publish("allowed/t", b"x")
+        consumer.wait(1)
+        publisher.close()
+        assert source.connected
+        assert set(source.refused) <= {"secret/t"}  # mosquitto accepts the filter and withholds the messages
+
+
+def test_the_embedded_broker_and_the_older_version(start_source: StartSource) -> None:
+    """amqtt knows only 3.1.1: the source finds out by itself."""
+    with amqtt() as broker:
+        source, consumer = start_source(broker.url, {"plant/#": 1}, connect_timeout_s=1.0)
+        assert source.version == "3.1.1"
+        publisher = paho.Client(CallbackAPIVersion.VERSION2, protocol=paho.MQTTv311)
+        publisher.connect("127.0.0.1", broker.port)
+        publisher.loop_start()
+        for number in range(20):
+            publisher.publish("plant/7", b"%d" % number, qos=1)
+        consumer.wait(20)
+        publisher.disconnect()
+        publisher.loop_stop()
+        assert consumer.payloads == [b"%d" % number for number in range(20)]
+        assert source.stop(5_000)
+
+
+def test_stop_ends_in_time_while_the_broker_is_away(start_source: StartSource) -> None:
+    source, _ = start_source(f"mqtt://127.0.0.1:{free_port()}", {"t": 1}, ready=False, reconnect_ms_max=30_000)
+    wait_for(lambda: source.stats["connect_failures"] >= 1, what="an attempt")
+    assert source.stop(1_000)
+    assert source.problem == "stopped"
+
+
+@pytest.mark.parametrize("intake", ["buffered", "stock"])
+def test_qos_2_where_loss_is_allowed(
+    broker: Mosquitto, publish: Publisher, start_source: StartSource, intake: str
+) -> None:
+    _, consumer = start_source(broker.url, {"t": 2}, intake=intake, no_loss=False)
+    for number in range(50):
+        publish.publish("t", b"%d" % number, qos=2)
+    consumer.wait(50)
+    assert consumer.payloads == [b"%d" % number for number in range(50)]
+    assert all(token is None and flags >> 1 & 3 == 2 for _, _, token, flags in consumer.messages)

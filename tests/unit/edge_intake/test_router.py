@@ -1,0 +1,87 @@
+"""The router against paho's own matcher, and what brokers refuse."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from paho.mqtt.client import topic_matches_sub
+
+from edge.router import BadTopicFilter, TopicRouter, check_filter
+
+words = st.sampled_from(["a", "b", "", "$SYS", "long name"])
+topics = st.lists(words, min_size=1, max_size=5).map("/".join).filter(bool)
+
+
+@st.composite
+def filters(draw: st.DrawFn) -> str:
+    levels = draw(st.lists(st.one_of(words, st.just("+")), max_size=4))
+    if draw(st.booleans()) or not any(levels):
+        levels.append("#")
+    return "/".join(levels)
+
+
+@given(st.lists(filters(), max_size=6), st.lists(topics, min_size=1, max_size=6))
+def test_matches_as_a_broker_does(names: list[str], seen: list[str]) -> None:
+    router = TopicRouter(cache_topics_max=2)
+    for number, name in enumerate(names):
+        router.add(name, f"stream{number}")
+    for topic in [*seen, *seen]:  # the second time from the cache
+        expected = tuple(sorted(f"stream{n}" for n, name in enumerate(names) if topic_matches_sub(name, topic)))
+        assert router.match(topic) == expected
+
+
+def test_a_stream_with_overlapping_filters_gets_a_message_once() -> None:
+    router = TopicRouter()
+    for name in ("plant/#", "plant/+/temp", "+/7/+", "#"):
+        router.add(name, "all")
+    assert router.match("plant/7/temp") == ("all",)
+
+
+def test_system_topics_are_hidden_from_leading_wildcards() -> None:
+    router = TopicRouter()
+    for name, stream in (("#", "all"), ("+/broker/load", "plus"), ("$SYS/#", "system")):
+        router.add(name, stream)
+    assert router.match("$SYS/broker/load") == ("system",)
+    assert router.match("x/broker/load") == ("all", "plus")
+
+
+def test_a_shared_subscription_matches_what_its_filter_matches() -> None:
+    router = TopicRouter()
+    router.add("$share/gateways/plant/+", "shared")
+    assert router.match("plant/7") == ("shared",)
+    assert router.match("$share/gateways/plant/7") == ()
+
+
+def test_a_filter_added_later_is_seen_for_topics_in_the_cache() -> None:
+    router = TopicRouter()
+    router.add("a", "one")
+    assert router.match("a") == ("one",)
+    router.add("#", "two")
+    assert router.match("a") == ("one", "two")
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("", "empty"),
+        ("a/#/b", "the last one"),
+        ("a#", "a whole level"),
+        ("a/b+", "a whole level"),
+        ("a\0b", "NUL"),
+        ("a" * 65_536, "65536 bytes"),
+        ("\ud800", "Unicode"),
+        ("$share/group", "$share/GROUP/FILTER"),
+        ("$share//a", "$share/GROUP/FILTER"),
+        ("$share/g+/a", "$share/GROUP/FILTER"),
+        ("$share/g/a#", "a whole level"),
+    ],
+)
+def test_filters_that_no_broker_accepts(name: str, part: str) -> None:
+    with pytest.raises(BadTopicFilter, match=part.replace("$", r"\$")):
+        check_filter(name)
+
+
+@pytest.mark.parametrize("name", ["#", "+", "/", "a//b", "+/+/#", "$SYS/#", "$share/g/#", "a" * 65_535, "größe/°C"])
+def test_filters_that_brokers_accept(name: str) -> None:
+    check_filter(name)
