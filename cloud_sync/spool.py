@@ -18,7 +18,7 @@ import os
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cloud_sync.database import WriterLock, connect, transaction, translated
@@ -287,7 +287,11 @@ class Spool:
 
     def plan(self, planned: PlannedFile, instead_of: PlannedFile | None = None) -> None:
         """Make the boundaries of a file durable, before any byte of it is sent."""
-        with self._lock, transaction(self._db, self.path):
+        with self._lock:
+            self._with_reserve(lambda: self._plan(planned, instead_of))
+
+    def _plan(self, planned: PlannedFile, instead_of: PlannedFile | None) -> None:
+        with transaction(self._db, self.path):
             if instead_of is not None:
                 self._db.execute("DELETE FROM files WHERE name = ?", (instead_of.name,))
             values = (
@@ -298,12 +302,26 @@ class Spool:
 
     def acknowledge(self, planned: PlannedFile) -> None:
         """The target has the file and its manifest: delete its rows. Doing it twice does nothing."""
-        with self._lock, self._changing() as change:
+        with self._lock:
+            self._with_reserve(lambda: self._acknowledge(planned))
+            self._disk_full = False  # the freed pages can be written again
+
+    def _acknowledge(self, planned: PlannedFile) -> None:
+        with self._changing() as change:
             span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
             deleted = self._delete(change, "rows", "rule = ? AND date = ? AND seq BETWEEN ? AND ?", span)
             change.counted["uploaded"] += deleted
             self._db.execute("DELETE FROM files WHERE name = ?", (planned.name,))
-        self._disk_full = False  # the freed pages can be written again
+
+    def _with_reserve(self, write: Callable[[], None]) -> None:
+        """Write; on a full disk once more with the reserve's space, as what the uploader writes leads to deletions."""
+        try:
+            write()
+        except SpoolFull:
+            if not self._reserve.free():
+                raise
+            self._counted["reserve_used"] += 1
+            write()
 
     def quarantine(self, planned: PlannedFile, reason: str) -> None:
         """The target holds another content under this name: set the rows aside, so that the others can go on."""

@@ -187,6 +187,9 @@ class Clock(Protocol):
 CLOCK_CHECK_MS = 1_000
 """How often a worker looks whether the clock has been set."""
 
+DEFECT_WAIT_MS = 60_000
+"""How long a worker waits after a failure that nobody foresaw."""
+
 
 class UploadWorker:
     """Runs an uploader in a thread until it is closed."""
@@ -220,8 +223,15 @@ class UploadWorker:
     def _run(self) -> None:
         while not self._closing:
             sane = self._clock.is_sane()
-            wait_ms = self._uploader.step(self._clock.now_ms()) if sane else CLOCK_CHECK_MS
+            wait_ms = self._step() if sane else CLOCK_CHECK_MS
             with self._changed:
                 if wait_ms and not (self._closing or self._woken):
                     self._clock.wait(self._changed, wait_ms)
                 self._woken = False
+
+    def _step(self) -> int:
+        try:
+            return self._uploader.step(self._clock.now_ms())
+        except Exception:  # a defect must not end the uploads for good; the rows stay in the spool
+            LOG.exception("upload.defect")
+            return DEFECT_WAIT_MS

@@ -173,6 +173,24 @@ def test_a_full_disk_blocks_frees_the_reserve_and_recovers(spool: Spool, path: P
     assert reserve.exists() and spool.stats().counters["reserve_used"] == 1
 
 
+def test_the_uploader_gets_the_reserve_on_a_full_disk(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+    spool.append(records(3), NOW_MS)
+    spool.commit(NOW_MS)
+    reserve = spool.path.with_name("spool.db.reserve")
+    write = spool._acknowledge
+
+    def needs_the_reserve(planned: PlannedFile) -> None:
+        if reserve.exists():
+            raise SpoolFull("the disk is full")
+        write(planned)
+
+    monkeypatch.setattr(spool, "_acknowledge", needs_the_reserve)
+    spool.acknowledge(PlannedFile("f", "hot", DATE, 1, 3, 3, 0, ""))
+    assert spool.stats().rows == 0 and not reserve.exists()
+    spool.commit(NOW_MS, {"position": b"3"})
+    assert reserve.exists(), "claimed again when there is room"
+
+
 def test_drop_oldest_makes_room_on_a_full_disk(path: Path) -> None:
     with closing(Spool(path, "gw1", SpoolSettings(on_full="drop_oldest"))) as spool:
         spool.append([record(number, size=1000) for number in range(1, 51)], NOW_MS)

@@ -6,7 +6,9 @@ import gzip
 import hashlib
 import json
 import random
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,8 @@ import pytest
 
 from cloud_sync.layout import form_file, manifest_name
 from cloud_sync.spool import Spool, SpoolSettings
-from cloud_sync.uploader import Uploader, UploadSettings
+from cloud_sync.uploader import Uploader, UploadSettings, UploadWorker
+from edge.clock import SystemClock
 from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget, flip_body, record, records
 
 
@@ -209,3 +212,61 @@ def test_a_crash_between_any_two_steps_loses_and_doubles_nothing(tmp_path: Path,
             assert number > 12, "the story has more steps than that"
             return
     pytest.fail("the upload never ended")
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what another thread does."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.005)
+
+
+class SettableClock(SystemClock):
+    """The real clock, or one that was not set since boot."""
+
+    set = False
+
+    def is_sane(self) -> bool:
+        return self.set
+
+    def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
+        condition.wait(10)  # only `wake` and `close` end it
+
+
+def test_the_worker_waits_for_a_clock_that_is_set_and_uploads_when_woken(spool: Spool) -> None:
+    fill(spool, 3)
+    target, clock = MemoryTarget(), SettableClock()
+    worker = UploadWorker(Uploader(spool, target, UploadSettings(wait_ms=0)), clock)
+    worker.start()
+    worker.wake()
+    assert target.files == {}
+    clock.set = True
+    worker.wake()
+    until(lambda: spool.stats().rows == 0)
+    fill(spool, 2, start=4)
+    worker.wake()
+    until(lambda: spool.stats().rows == 0)
+    assert arrived(target) == [1, 2, 3, 4, 5]
+    assert worker.close(10)
+
+
+def test_a_defect_does_not_end_the_uploads(spool: Spool, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(MemoryTarget):
+        works = False
+
+        def put_if_absent(self, name: str, content: bytes) -> bool:
+            if not self.works:
+                raise ZeroDivisionError
+            return super().put_if_absent(name, content)
+
+    fill(spool, 1)
+    target, clock = Broken(), SettableClock()
+    clock.set = True
+    worker = UploadWorker(Uploader(spool, target, UploadSettings(wait_ms=0)), clock)
+    worker.start()
+    until(lambda: "upload.defect" in caplog.text)
+    target.works = True
+    worker.wake()
+    until(lambda: spool.stats().rows == 0)
+    assert worker.close(10) and arrived(target) == [1]
