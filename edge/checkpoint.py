@@ -30,6 +30,7 @@ FAILURE_PAUSE_MS = 1_000
 """After a checkpoint that could not be written (disk full), the next attempt waits this long."""
 
 OUTBOX_KEY = "outbox"
+REDELIVERY_KEY = "redelivery"
 RULE_PREFIX = "rule:"
 VERSION_KEY = "version"
 VERSION = b"1"
@@ -54,8 +55,12 @@ class Checkpoints:
         clock: Clock,
         config: CheckpointConfig,
         collect: Callable[[], Mapping[str, Any]],
+        on_committed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`collect` gives the present state: key to plain data, for everything that may have changed."""
+        """`collect` gives the present state: key to plain data, for everything that may have changed.
+
+        `on_committed` is called when it has been stored, before anything is acknowledged.
+        """
         self.made = 0
         self.failures = 0
         self.last_ms = 0
@@ -64,6 +69,7 @@ class Checkpoints:
         self._clock = clock
         self._config = config
         self._collect = collect
+        self._on_committed = on_committed
         self._stored: dict[str, int] = {}
         self._removed: set[str] = set()
         self._acknowledge: list[tuple[Callable[[Any], None], Any]] = []
@@ -127,6 +133,7 @@ class Checkpoints:
             return False
         self._stored_all(changes)
         self._pace(started_ms)
+        self._on_committed()
         self._acknowledge_all()
         return True
 

@@ -19,6 +19,8 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol, cast
 
+from edge.errors import MissingError, UsageError
+
 COMMANDS: dict[str, str] = {
     "run": "run the rules of a directory",
     "check": "check rule files and print every problem with its place",
@@ -40,14 +42,6 @@ _EPILOG = """exit codes:
   3  something needed is missing on this machine
   130  interrupted
 """
-
-
-class UsageError(Exception):
-    """What the user asked for cannot be done; the text says what to change. Exit code 2."""
-
-
-class MissingError(Exception):
-    """Something that must be installed is not; the text says what and how. Exit code 3."""
 
 
 class Command(Protocol):
@@ -74,11 +68,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from edge.config import ConfigError
-
     try:
         return cast(int, arguments.run(arguments))
-    except (UsageError, ConfigError) as error:
+    except UsageError as error:
         print(f"penstock {arguments.command}: {error}", file=sys.stderr)
         return 2
     except MissingError as error:

@@ -6,7 +6,7 @@ import argparse
 import http.client
 import os
 
-from edge.cli import UsageError
+from edge.errors import UsageError
 
 TIMEOUT_S = 5.0
 

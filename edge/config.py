@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
+from edge.errors import UsageError
 from edge.sources.mqtt_client import address
 from rules.document import Document, Limits
 from rules.problems import render_all
@@ -30,8 +31,8 @@ SECRETS_DIR = Path("/run/secrets")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class ConfigError(Exception):
-    """The configuration cannot be used; the text names the key, the value's source and what is allowed."""
+class ConfigError(UsageError):
+    """The configuration cannot be used; the text names the key, the value's place and what is allowed."""
 
 
 class Section(BaseModel):

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from edge.actions import ActionBuilder, register_sinks
-from edge.checkpoint import OUTBOX_KEY, RULE_PREFIX, VERSION_KEY, Checkpoints
+from edge.checkpoint import OUTBOX_KEY, REDELIVERY_KEY, RULE_PREFIX, VERSION_KEY, Checkpoints
 from edge.clock import Clock, SystemClock
 from edge.config import Config
 from edge.dead_letters import DeadLetters
@@ -29,6 +29,7 @@ from edge.intake import Intake
 from edge.logs import register_secret
 from edge.manager import Manager
 from edge.outbox import Outbox
+from edge.redelivery import Redeliveries
 from edge.report import Report
 from edge.rule_files import RuleFiles
 from edge.spool_state import SpoolState
@@ -74,7 +75,7 @@ class Daemon:
             Limits(limits.intake_bytes_max, limits.unacknowledged_max),
         )  # fmt: skip
         store = SpoolState(self.spool, self.clock, self.dead_letters)
-        self.checkpoints = Checkpoints(store, self.clock, config.checkpoint, self._state)
+        self.checkpoints = Checkpoints(store, self.clock, config.checkpoint, self._state, self._committed)
         self.gateway.checkpoints = self.checkpoints
         self.mqtt = self._mqtt_source()
         self.secrets = Secrets(config.secrets.env_prefixes, config.secrets.dir)
@@ -191,6 +192,7 @@ class Daemon:
         from sinks import Environment, MemoryBus
 
         saved = self.checkpoints.load()
+        self.gateway.redeliveries = Redeliveries(saved.get(REDELIVERY_KEY, b""))
         memory = MemoryBus()
         output = self.config.data.dir / "output"
         output.mkdir(exist_ok=True)
@@ -207,9 +209,17 @@ class Daemon:
         self.outbox.restore(saved.get(OUTBOX_KEY, ()))
 
     def _state(self) -> dict[str, Any]:
-        """Everything a checkpoint stores. The outbox comes last, for taking stock of it settles what has arrived."""
+        """Everything a checkpoint stores."""
         state = {RULE_PREFIX + rule_id: self.engine.snapshot(rule_id) for rule_id in self.manager.running}
-        return {VERSION_KEY: STATE_VERSION, **state, OUTBOX_KEY: self.outbox.snapshot()}
+        return {
+            VERSION_KEY: STATE_VERSION,
+            **state,
+            OUTBOX_KEY: self.outbox.snapshot(),
+            REDELIVERY_KEY: self.gateway.redeliveries.snapshot(),
+        }
+
+    def _committed(self) -> None:
+        self.gateway.redeliveries.committed()
 
     # --- events ----------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from edge.clock import Clock
 from edge.dead_letters import DeadLetters
 from edge.intake import Intake
 from edge.outbox import Outbox
+from edge.redelivery import Redeliveries
 from edge.sources.base import BadMessage, Message, Source
 from edge.streams import StreamTable
 from sql import Emission, Engine
@@ -81,6 +82,7 @@ class Gateway:
         self.outbox = outbox
         self.sources: dict[str, Source] = {}
         self.streams = StreamTable(())
+        self.redeliveries = Redeliveries()
         self.checkpoints: Checkpoints | None = None
         self.rejected: Counter[str] = Counter()
         self.pauses = 0
@@ -162,7 +164,7 @@ class Gateway:
                 taken += len(batch.messages) + len(batch.bad)
 
     def _process(self, arrival: Arrival, now_ms: int) -> None:
-        decoded = self.streams.decode(arrival.messages)
+        decoded = self.streams.decode(self.redeliveries.fresh(arrival.messages))
         for bad in (*arrival.bad, *decoded.bad):
             self._reject(bad, now_ms)
         for stream, rows in decoded.rows.items():

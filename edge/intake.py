@@ -74,10 +74,9 @@ class Intake(Generic[Item]):
             return items
 
     def take_calls(self) -> list[Callable[[], None]]:
-        """The functions that other threads want run. The next `wait` sleeps unless something comes after this."""
+        """The functions that other threads want run."""
         with self._condition:
             calls, self._calls = self._calls, []
-            self._woken = False
             return calls
 
     def has_items(self) -> bool:
@@ -86,10 +85,14 @@ class Intake(Generic[Item]):
             return bool(self._items)
 
     def wait(self, timeout_ms: int | None) -> None:
-        """Sleep until something is put, or `timeout_ms` has passed; returns at once if something already waits."""
+        """Sleep until something is put, or `timeout_ms` has passed.
+
+        Returns at once if something was put since the last wait: it came during the turn, and perhaps too late for it.
+        """
         with self._condition:
             if not self._woken:
                 self._clock.wait(self._condition, timeout_ms)
+            self._woken = False
 
     def close(self) -> None:
         """Refuse further calls: the loop has ended."""

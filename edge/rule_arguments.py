@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge.cli import UsageError
+from edge.errors import UsageError
 
 if TYPE_CHECKING:
     from rules.compile import Compiled, CompiledRule

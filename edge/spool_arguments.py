@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from edge.cli import UsageError
+from edge.errors import UsageError
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:

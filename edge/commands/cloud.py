@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from edge import spool_arguments
-from edge.cli import MissingError, UsageError
+from edge.errors import MissingError, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from edge import rule_arguments
-from edge.cli import UsageError
+from edge.errors import UsageError
 
 TIME_COLUMNS = ("at", "at_ms", "ts", "timestamp")
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from edge import spool_arguments
-from edge.cli import UsageError
+from edge.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from edge import rule_arguments
-from edge.cli import UsageError
+from edge.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

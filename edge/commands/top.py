@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from edge import client
-from edge.cli import UsageError
+from edge.errors import UsageError
 
 COLUMNS = ("RULE", "STATE", "EVENTS/S", "ROWS/S", "EVENTS", "ROWS", "LATE", "ERRORS", "GROUPS", "STATE BYTES", "QUEUED")
 

@@ -12,17 +12,25 @@ Run it by itself: `python -m edge.demo.plant --broker mqtt://127.0.0.1:1883 --se
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import random
+import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from edge.clock import Clock, SystemClock
 
 DEVICES = 50
 LINES = "abcde"
 PERIOD_MS = 1_000
 """Every machine reports once in this time."""
+
+CONFIRM_S = 5.0
+"""How long the last message may take to be confirmed."""
 
 RUBBISH = (
     b"",
@@ -139,8 +147,10 @@ def publish(broker: str, seconds: int, seed: int, clock: Clock, stop: threading.
             wait_ms = started_ms + message.at_ms - clock.monotonic_ms()
             if wait_ms > 0 and stop.wait(wait_ms / 1000):
                 break
-            client.publish(message.topic, message.payload, qos=1)
+            last = client.publish(message.topic, message.payload, qos=1)
             sent += 1
+        if sent:
+            last.wait_for_publish(CONFIRM_S)
     finally:
         client.disconnect()
         client.loop_stop()

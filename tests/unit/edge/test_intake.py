@@ -22,9 +22,11 @@ def test_everything_that_waits_is_taken_at_once() -> None:
 def test_a_put_during_the_turn_prevents_the_sleep() -> None:
     """Nothing may be missed between the last look and the sleep; a lost wake-up would hang here."""
     intake: Intake[str] = Intake(SystemClock(), 100)
-    intake.take_calls()
-    intake.put("late", 1)
-    intake.wait(None)
+    for late in (lambda: intake.put("late", 1), intake.wake):
+        intake.take_calls()
+        late()
+        intake.take_items()
+        intake.wait(None)
 
 
 def test_a_call_runs_in_the_loop_and_returns_its_result() -> None:

@@ -1,0 +1,200 @@
+"""A real daemon process for tests, and a publisher."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.support.brokers import wait_for
+
+ROOT = Path(__file__).parents[3]
+
+STREAM = 'streams:\n  - "CREATE STREAM m () WITH (DATASOURCE=\\"plant/#\\")"\n'
+
+
+@dataclass
+class Process:
+    """`penstock run` as a child, its log in a file."""
+
+    folder: Path
+    broker: str | None
+    arguments: Sequence[str] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    _child: subprocess.Popen[bytes] | None = None
+    _log_from: int = 0
+
+    def __post_init__(self) -> None:
+        self.rules.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def rules(self) -> Path:
+        return self.folder / "rules"
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "daemon.log"
+
+    def write_rule(self, name: str, text: str) -> None:
+        """Write a rule file as an editor does: whole, or not at all."""
+        draft = self.rules / f".{name}.draft"
+        draft.write_text(text, "utf-8")
+        draft.rename(self.rules / name)
+
+    def start(self, wait: bool = True) -> Process:
+        """Start; waits until the gateway says that it has."""
+        self._log_from = self.log_path.stat().st_size if self.log_path.exists() else 0
+        command = [
+            sys.executable,
+            "-m",
+            "edge.cli",
+            "run",
+            str(self.rules),
+            "--data",
+            str(self.data),
+            "--http",
+            "127.0.0.1:0",
+        ]
+        command += ["--broker", self.broker] if self.broker else []
+        command += ["--gateway-id", "gw", "--client-id", f"test-{os.getpid()}-{self.folder.name}", *self.arguments]
+        with self.log_path.open("ab") as log:
+            self._child = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                stderr=log,
+                stdout=log,
+                env={**os.environ, "PYTHONWARNINGS": "error", **self.environment},
+            )
+        if wait:
+            wait_for(lambda: self.ended() or "event=gateway.started" in self.log(), 15, "start of the daemon")
+            assert not self.ended(), self.log()
+        return self
+
+    def log(self) -> str:
+        """What this run has logged."""
+        return self.log_path.read_bytes()[self._log_from :].decode() if self.log_path.exists() else ""
+
+    def ended(self) -> bool:
+        return self._child is None or self._child.poll() is not None
+
+    def send(self, number: int) -> None:
+        assert self._child is not None
+        self._child.send_signal(number)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait(10)
+            self._child = None
+
+    def stop(self, timeout_s: float = 15) -> int:
+        """Ask it to stop; returns the exit code."""
+        assert self._child is not None
+        self._child.send_signal(signal.SIGTERM)
+        code = self._child.wait(timeout_s)
+        self._child = None
+        return code
+
+    def resident_bytes(self) -> int:
+        assert self._child is not None
+        return int(Path(f"/proc/{self._child.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    @property
+    def address(self) -> str:
+        found = re.search(r"event=gateway.started .*http=(\S+)", self.log())
+        assert found, self.log()
+        return found[1]
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and text of one of its pages."""
+        host, _, port = self.address.rpartition(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=10)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+    def status(self) -> dict[str, Any]:
+        status, text = self.get("/status")
+        assert status == 200, text
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def wait_ready(self) -> None:
+        wait_for(lambda: self.get("/readyz")[0] == 200, 10, "readiness")
+
+    def output(self, name: str) -> list[Any]:
+        """What a file action has written: each line's JSON."""
+        path = self.data / "output" / name
+        return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+@contextmanager
+def daemon(
+    folder: Path, broker: str | None, rules: dict[str, str], *arguments: str, **environment: str
+) -> Iterator[Process]:
+    """A running daemon that is gone after the block, however it went."""
+    process = Process(folder, broker, arguments, environment)
+    for name, text in rules.items():
+        process.write_rule(name, text)
+    try:
+        yield process.start()
+    finally:
+        process.kill()
+
+
+class Publisher:
+    """Publishes to a broker and waits for its confirmation, so that what was published is the broker's."""
+
+    def __init__(self, port: int) -> None:
+        from paho.mqtt.client import Client
+        from paho.mqtt.enums import CallbackAPIVersion
+
+        self._client = Client(CallbackAPIVersion.VERSION2, client_id=f"publisher-{os.getpid()}")
+        self._client.max_inflight_messages_set(100)
+        self._client.connect("127.0.0.1", port)
+        self._client.loop_start()
+
+    def send(self, topic: str, payload: Any, qos: int = 1) -> None:
+        body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        self._client.publish(topic, body, qos).wait_for_publish(10)
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+@contextmanager
+def publisher(port: int) -> Iterator[Publisher]:
+    """A publisher that is closed after the block."""
+    found = Publisher(port)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def bucket_rows(bucket: Path) -> list[dict[str, Any]]:
+    """Every record of every uploaded file."""
+    rows: list[dict[str, Any]] = []
+    for path in sorted(bucket.rglob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            rows += [json.loads(line) for line in file]
+    return rows
