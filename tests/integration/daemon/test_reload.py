@@ -1,0 +1,97 @@
+"""The rule directory while the daemon runs: what is good is taken over, what is bad changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.daemon.support import STREAM, Process, daemon, publisher
+from tests.support.brokers import Mosquitto, wait_for
+
+pytestmark = pytest.mark.broker
+
+
+def rule(rule_id: str, sql: str) -> str:
+    return f"rules:\n  - id: {rule_id}\n    sql: {sql}\n    actions: [{{file: {{path: {rule_id}.jsonl, sendSingle: true}}}}]\n"
+
+
+def reloads(gateway: Process, count: int) -> None:
+    """Wait until the directory was taken over so many times since the start."""
+    wait_for(lambda: f"penstock_reloads_total {count}" in gateway.get("/metrics")[1], what=f"reload {count}")
+
+
+def test_a_bad_file_leaves_the_last_good_version_running_and_says_why(broker: Mosquitto, tmp_path: Path) -> None:
+    files = {"s.yaml": STREAM, "a.yaml": rule("a", "SELECT n FROM m"), "b.yaml": rule("b", "SELECT n * 2 AS n FROM m")}
+    with daemon(tmp_path, broker.url, files) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        for number, bad in enumerate(("rules: [", rule("a", "SELECT n FRO m"), rule("a", "SELECT n, FROM nowhere")), 2):
+            gateway.write_rule("a.yaml", bad)
+            reloads(gateway, number)
+            plant.send("plant/x", {"n": number})
+            wait_for(lambda n=number: {"n": n} in gateway.output("a.jsonl"), what="the last good version")  # type: ignore[misc]
+            status, reasons = gateway.get("/readyz")
+            assert status == 503
+            assert "a.yaml: has problems" in reasons
+            (file,) = [file for file in gateway.status()["files"] if file["file"].endswith("a.yaml")]
+            assert file["rules"] == ["a"]
+            assert "a.yaml:" in file["problems"][0]
+        assert "event=rule_file.problem" in gateway.log()
+        assert len(gateway.output("b.jsonl")) == 3
+        gateway.write_rule("a.yaml", rule("a", "SELECT n + 100 AS n FROM m"))
+        reloads(gateway, 5)
+        assert gateway.get("/readyz")[0] == 200
+        plant.send("plant/x", {"n": 7})
+        wait_for(lambda: {"n": 107} in gateway.output("a.jsonl"), what="the good version")
+        assert gateway.stop() == 0
+
+
+def test_rules_come_and_go(broker: Mosquitto, tmp_path: Path) -> None:
+    with daemon(tmp_path, broker.url, {"s.yaml": STREAM}) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        assert gateway.status()["rules"] == {}
+        gateway.write_rule("a.yaml", rule("a", "SELECT n FROM m"))
+        reloads(gateway, 2)
+        gateway.wait_ready()
+        plant.send("plant/x", {"n": 1})
+        wait_for(lambda: gateway.output("a.jsonl"), what="the new rule's result")
+        (gateway.rules / "a.yaml").unlink()
+        reloads(gateway, 3)
+        assert gateway.status()["rules"] == {}
+        assert "event=rule.stopped rule=a" in gateway.log()
+
+
+def test_state_is_carried_over_when_the_plan_computes_the_same(broker: Mosquitto, tmp_path: Path) -> None:
+    window = "GROUP BY COUNTWINDOW(3)"
+    files = {"s.yaml": STREAM, "a.yaml": rule("a", f"SELECT sum(n) AS total FROM m {window}")}
+    with daemon(tmp_path, broker.url, files) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        for number in (1, 2):
+            plant.send("plant/x", {"n": number})
+        wait_for(lambda: gateway.status()["rules"]["a"]["counters"]["events_in"] == 2, what="two events")
+        # Another action and another order of keys: the query is the same, so its window goes on.
+        text = rule("a", f"SELECT sum(n) AS total FROM m {window}").replace("a.jsonl", "other.jsonl")
+        gateway.write_rule("a.yaml", text)
+        reloads(gateway, 2)
+        assert gateway.status()["rules"]["a"]["began"] == "kept"
+        plant.send("plant/x", {"n": 4})
+        wait_for(lambda: gateway.output("other.jsonl"), what="the window")
+        assert gateway.output("other.jsonl") == [{"total": 7}]
+        # A query that computes something else begins anew.
+        gateway.write_rule("a.yaml", rule("a", f"SELECT max(n) AS total FROM m {window}"))
+        reloads(gateway, 3)
+        assert gateway.status()["rules"]["a"]["began"] == "reset"
+
+
+def test_a_stream_that_changes_under_a_running_rule(broker: Mosquitto, tmp_path: Path) -> None:
+    """The rule's own file is untouched, but it reads a column that the stream no longer declares."""
+    typed = 'streams:\n  - \'CREATE STREAM m (n BIGINT{more}) WITH (DATASOURCE="plant/#")\'\n'
+    files = {"s.yaml": typed.replace("{more}", ", k BIGINT"), "a.yaml": rule("a", "SELECT k FROM m")}
+    with daemon(tmp_path, broker.url, files) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        gateway.write_rule("s.yaml", typed.replace("{more}", ""))
+        reloads(gateway, 2)
+        (file,) = [file for file in gateway.status()["files"] if file["file"].endswith("a.yaml")]
+        assert "unknown column 'k'" in file["problems"][0]
+        plant.send("plant/x", {"n": 1, "k": 5})
+        wait_for(lambda: gateway.output("a.jsonl") == [{"k": 5}], what="the rule as it was")
