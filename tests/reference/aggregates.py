@@ -109,6 +109,9 @@ AGGREGATES: dict[str, Callable[..., Any]] = {
     "nth": lambda values, index: at(values, -1 - index),
     "collect": list,
     "lot_sum": lambda values: total([value for value in present(values) if value == value]) or 0,
-    "lot_count": counted,
+    "lot_count": lambda values: len([value for value in present(values) if value is not False and value == value]),
+    "lot_nth": lambda values, index, default=math.nan: (
+        values[index] if -len(values) <= index < len(values) else default
+    ),
 }
 """Each aggregate by its name in the registry, over the values of a group and the constant parameters."""

@@ -1,0 +1,14 @@
+"""Settings of the whole test suite: how long hypothesis may look. Choose with HYPOTHESIS_PROFILE=dev|ci|thorough."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_COMMON = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
+
+settings.register_profile("dev", max_examples=50, **_COMMON)
+settings.register_profile("ci", max_examples=300, **_COMMON)
+settings.register_profile("thorough", max_examples=20_000, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
