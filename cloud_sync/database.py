@@ -19,6 +19,9 @@ from cloud_sync.errors import SpoolBusy, SpoolCorrupt, SpoolError, SpoolFull, Sp
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x50454E53  # "PENS"
 
+LOG_PAGES = 256
+"""Pages in the log before they move to the database: what is in both at once must fit the reserve on a full disk."""
+
 SCHEMA = """
 CREATE TABLE rows (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, rule TEXT NOT NULL, date TEXT NOT NULL, created_ms INTEGER NOT NULL,
@@ -61,6 +64,7 @@ def connect(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA mmap_size=0")
+            connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
             connection.execute("PRAGMA journal_size_limit=4194304")
             if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 connection.executescript(

@@ -30,6 +30,9 @@ from cloud_sync.spool_types import COUNTERS, OnFull, PlannedFile, SpoolSettings,
 ROW_BYTES = f"length(body) + {ROW_OVERHEAD_BYTES}"
 ROW_COLUMNS = "seq, rule, date, created_ms, body, checksum"
 
+DELETED_BYTES = 1_000_000
+"""Rows deleted in one transaction, in bytes."""
+
 
 class Spool:
     """One gateway's spool. Close it to release the file for other processes."""
@@ -171,7 +174,7 @@ class Spool:
         try:
             self._store(group, now_ms, state)
         except SpoolFull:
-            self._counted["reserve_used"] += self._reserve.free()
+            self._use_reserve()
             if self.settings.on_full == "drop_oldest" and self._rows:
                 with self._changing() as change:
                     self._delete_oldest(change, excess=sum(record.size_bytes for record, _ in group))
@@ -301,27 +304,57 @@ class Spool:
             self._db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def acknowledge(self, planned: PlannedFile) -> None:
-        """The target has the file and its manifest: delete its rows. Doing it twice does nothing."""
-        with self._lock:
-            self._with_reserve(lambda: self._acknowledge(planned))
-            self._disk_full = False  # the freed pages can be written again
+        """The target has the file and its manifest: delete its rows. Doing it twice does nothing.
 
-    def _acknowledge(self, planned: PlannedFile) -> None:
+        The rows go in several transactions, the plan in the last one: a single large one would need more room in the
+        log than a full disk has. After a crash in between, the uploader finds the file in place and acknowledges again.
+        """
+        while True:
+            with self._lock:
+                last_seq = self._end_of_chunk(planned)
+                self._with_reserve(lambda: self._acknowledge(planned, last_seq))  # noqa: B023  called at once
+                self._disk_full = False  # the freed pages can be written again
+                if last_seq == planned.last_seq:
+                    return
+
+    def _end_of_chunk(self, planned: PlannedFile) -> int:
+        """The last sequence number to delete in the next transaction."""
+        query = "SELECT seq, length(body) FROM rows WHERE rule = ? AND date = ? AND seq BETWEEN ? AND ? ORDER BY seq"
+        span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
+        size = 0
+        with translated(self.path):
+            for seq, length in self._db.execute(query, span):
+                size += length + ROW_OVERHEAD_BYTES
+                if size >= DELETED_BYTES:
+                    return int(seq)
+        return planned.last_seq
+
+    def _acknowledge(self, planned: PlannedFile, last_seq: int) -> None:
         with self._changing() as change:
-            span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
+            span = (planned.rule, planned.date, planned.first_seq, last_seq)
             deleted = self._delete(change, "rows", "rule = ? AND date = ? AND seq BETWEEN ? AND ?", span)
             change.counted["uploaded"] += deleted
-            self._db.execute("DELETE FROM files WHERE name = ?", (planned.name,))
+            if last_seq == planned.last_seq:
+                self._db.execute("DELETE FROM files WHERE name = ?", (planned.name,))
 
     def _with_reserve(self, write: Callable[[], None]) -> None:
         """Write; on a full disk once more with the reserve's space, as what the uploader writes leads to deletions."""
         try:
             write()
         except SpoolFull:
-            if not self._reserve.free():
+            if not self._use_reserve():
                 raise
-            self._counted["reserve_used"] += 1
             write()
+
+    def _use_reserve(self) -> bool:
+        """Give the reserve's space to the database: the log is emptied into it and can then be written from its start
+        without growing. Whether there was a reserve."""
+        if not self._reserve.free():
+            return False
+        self._counted["reserve_used"] += 1
+        with contextlib.suppress(SpoolError), translated(self.path):
+            self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+        return True
 
     def quarantine(self, planned: PlannedFile, reason: str) -> None:
         """The target holds another content under this name: set the rows aside, so that the others can go on."""

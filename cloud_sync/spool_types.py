@@ -31,7 +31,7 @@ class SpoolSettings:
     age_max_ms: int | None = None
     group_rows: int = 500
     group_wait_ms: int = 10
-    reserve_bytes: int = 1_000_000
+    reserve_bytes: int = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)

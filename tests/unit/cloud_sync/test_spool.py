@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 from cloud_sync.errors import SpoolBusy, SpoolError, SpoolFull, SpoolVersion
 from cloud_sync.records import ROW_OVERHEAD_BYTES, SpooledRow, checksum
 from cloud_sync.spool import OnFull, PlannedFile, Spool, SpoolSettings
+from cloud_sync.targets import open_target
+from cloud_sync.uploader import Uploader
 from tests.unit.cloud_sync.support import DATE, NOW_MS, flip_body, record, records
 
 
@@ -160,7 +163,7 @@ def test_a_full_disk_blocks_frees_the_reserve_and_recovers(spool: Spool, path: P
     reserve = path.with_name("spool.db.reserve")
     spool.append([record(number, size=1000) for number in range(1, 51)], NOW_MS)
     spool.commit(NOW_MS)
-    assert reserve.stat().st_size == 1_000_000
+    assert reserve.stat().st_size == 4_000_000
     limit_pages(spool, 2)
     ticket = spool.append([record(number, size=1000) for number in range(51, 71)], NOW_MS)
     with pytest.raises(SpoolFull, match="disk is full"):
@@ -179,10 +182,10 @@ def test_the_uploader_gets_the_reserve_on_a_full_disk(spool: Spool, monkeypatch:
     reserve = spool.path.with_name("spool.db.reserve")
     write = spool._acknowledge
 
-    def needs_the_reserve(planned: PlannedFile) -> None:
+    def needs_the_reserve(planned: PlannedFile, last_seq: int) -> None:
         if reserve.exists():
             raise SpoolFull("the disk is full")
-        write(planned)
+        write(planned, last_seq)
 
     monkeypatch.setattr(spool, "_acknowledge", needs_the_reserve)
     spool.acknowledge(PlannedFile("f", "hot", DATE, 1, 3, 3, 0, ""))
@@ -299,3 +302,37 @@ def test_the_checksum_notices_any_changed_byte(body: bytes, position: int, chang
     assert SpooledRow(7, "hot", DATE, 0, body, check).is_intact
     assert not SpooledRow(7, "hot", DATE, 0, changed, check).is_intact
     assert not SpooledRow(8, "hot", DATE, 0, body, check).is_intact
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 16 MB. Needs the right to mount."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mount.returncode:
+        pytest.skip("this user may not mount a file system")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_really_full_disk_can_be_emptied(small_disk: Path, tmp_path: Path) -> None:
+    """The disk fills up; what is durable stays, can be uploaded and deleted, and the spool goes on."""
+    with closing(Spool(small_disk / "spool.db", "gw1")) as spool:
+        stored = 0
+        with pytest.raises(SpoolFull):
+            while True:
+                spool.append([record(stored + i, size=1000) for i in range(1, 51)], NOW_MS)
+                spool.commit(NOW_MS, {"position": str(stored + 50).encode()})
+                stored += 50
+        assert stored > 3000 and spool.state() == {"position": str(stored).encode()}
+        with pytest.raises(SpoolFull, match="still full"):
+            spool.commit(NOW_MS)
+        uploader = Uploader(spool, open_target(str(tmp_path / "bucket")))
+        uploader.drain(NOW_MS)
+        assert uploader.stats.rows == stored
+        assert spool.commit(NOW_MS, {"position": str(stored + 50).encode()}) == 50
+    with closing(Spool(small_disk / "spool.db", "gw1")) as again:
+        assert again.stats().rows == 50 and again.state() == {"position": str(stored + 50).encode()}

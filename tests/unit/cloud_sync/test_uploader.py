@@ -156,6 +156,26 @@ def test_a_plan_without_intact_rows_is_dropped(spool: Spool) -> None:
     assert target.files == {} and spool.planned() is None
 
 
+def test_a_crash_between_two_deletions_is_taken_up(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+    spool.append([record(number, size=1000) for number in range(1, 3001)], NOW_MS)
+    spool.commit(NOW_MS)
+    target, delete, calls = MemoryTarget(), spool._acknowledge, iter([True, False])
+
+    def crash_at_the_second(*span: Any) -> None:
+        if not next(calls):
+            raise Crash
+        delete(*span)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spool, "_acknowledge", crash_at_the_second)
+        with pytest.raises(Crash):
+            Uploader(spool, target).drain(NOW_MS)
+    assert 0 < spool.stats().rows < 3000
+    Uploader(spool, target).drain(NOW_MS)
+    assert spool.stats().rows == 0 and spool.planned() is None
+    assert arrived(target) == list(range(1, 3001)) and len(target.files) == 2
+
+
 class Crash(BaseException):
     """The power goes off."""
 
