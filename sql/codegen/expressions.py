@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from sql.codegen import support
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot
-from sql.types import Type, equal
+from sql.types import Descending, Type, equal
 
 NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
 
@@ -208,6 +208,10 @@ class ExpressionWriter:
     def _function(self, node: Apply) -> str:
         return self.names.bind(node.function.implementation, f"f_{node.function.name}")
 
+    def _descending(self, node: Op) -> Code:
+        wrap = self.names.bind(Descending, "Descending")
+        return Code(f"{wrap}({self.text(node.args[0])})", nullable=False)
+
     def _enumerate(self, node: Enumerate) -> Code:
         base = self.text(node.base)
         name = self.names.temporary()
@@ -345,5 +349,5 @@ _METHODS = {
     "index": "_index", "slice": "_slice", "array": "_array", "case": "_case", "not": "_not", "is": "_is",
     "in": "_in", "like": "_like", "and": "_condition", "or": "_condition", "=": "_condition", "!=": "_condition",
     "<": "_compared", "<=": "_compared", ">": "_compared", ">=": "_compared", "isnull": "_condition",
-    "between": "_condition",
+    "between": "_condition", "descending": "_descending",
 }  # fmt: skip

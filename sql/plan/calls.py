@@ -53,6 +53,8 @@ def bind_call(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         return _scalar(binder, replace(node, name=SCALAR_FORMS[name]), place)
     if name in ("meta", "mqtt"):
         return _meta(binder, node, place)
+    if name == "rate" and node.args and not isinstance(node.args[0], ast.Constant):
+        node = replace(node, name=(name := "rate_ts"))
     definition = aggregates.lookup(binder.aggregate_names.get(name, name))
     if definition is not None:
         return _aggregate(binder, node, definition, place)

@@ -234,7 +234,7 @@ def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: l
     for index in merges:
         if not groups:
             error("B514", "merge ends a groupwin, and there is none", plans[index].span)
-        elif repr(plans[index].arguments) != repr(plans[0].arguments):
+        elif plans[index].arguments != plans[0].arguments:
             error("B514", "merge takes the same keys as its groupwin", plans[index].span)
         elif sum(1 for spec, _ in roles[:index] if spec and spec.role in ("retain", "batch")) > 1:
             error("B514", "merge allows at most one data window in its groupwin", plans[index].span)

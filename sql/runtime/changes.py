@@ -120,6 +120,7 @@ class Changes:
         self.wants_old = plan.selector != "istream" or plan.output is not None
         self.groups: dict[Any, Group] = {}
         self.whole = Group((), self.aggregates.fresh(), Event(None, 0, -1))
+        self.representatives: dict[Any, Event] = {}
         self.refused: set[Event] = set()
         """Events in the window that no aggregate could take in."""
 
@@ -261,7 +262,8 @@ class Changes:
         old = [self._row(event, self._at(key, event), False) for key, event in changed.items()] if self.wants_old else []
         self._fold(inserted, removed)
         new = [self._row(event, self._at(key, event), True) for key, event in changed.items()]
-        return Update([r for r in new if r], [r for r in old if r], len(inserted), len(removed))
+        self._remember(changed)
+        return Update([r for r in new if r], [r for r in old if r], len(inserted), len(removed), tuple(changed))
 
     def _at(self, key: Any, event: Event) -> Group:
         """The group of a key, or an empty one in its place."""
@@ -276,7 +278,20 @@ class Changes:
 
         new = self._rows(inserted, True, group_of)
         old = self._rows(removed, False, group_of) if self.wants_old else []
-        return Update(new, old, len(inserted), len(removed))
+        keys = {self.key(event): event for event in (*inserted, *removed)}
+        self._remember(keys)
+        return Update(new, old, len(inserted), len(removed), tuple(keys))
+
+    def _remember(self, changed: dict[Any, Event]) -> None:
+        """`output all` shows every group ever seen, so each keeps an event to read its columns from."""
+        if self.plan.output is not None and self.plan.output.mode == "all":
+            self.representatives.update(changed)
+
+    def current(self, key: Any) -> list[Out]:
+        """The present row of a group, also of one that has become empty; none where HAVING drops it."""
+        event = self.representatives[key]
+        row = self._row(event, self._at(key, event), True)
+        return [] if row is None else [row]
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
@@ -291,7 +306,11 @@ class Changes:
             return self._rows(events, True, lambda event: self.whole)
         if self.kind == "group_event":
             return self._rows(events, True, lambda event: self._at(self.key(event), event))
-        return [row for group in self.groups.values() if (row := self._row(group.first, group, True))]
+        if not self.plan.sources[0].windows:
+            return [row for group in self.groups.values() if (row := self._row(group.first, group, True))]
+        shown = {self.key(event): event for event in reversed(events)}
+        rows = (self._row(event, self._at(key, event), True) for key, event in reversed(shown.items()))
+        return [row for row in rows if row]
 
     # --- state --------------------------------------------------------------------------------------------------------
 
@@ -299,8 +318,9 @@ class Changes:
         """Events the groups refer to beside the windows' content."""
         yield from self.prior.recent
         yield from self.refused
-        for group in self.groups.values():
-            yield group.first
+        yield from self.representatives.values()
+        for group in (self.whole, *self.groups.values()):
+            yield from group.held()
 
     def snapshot(self) -> Any:
         def part(group: Group) -> Any:
@@ -312,6 +332,7 @@ class Changes:
             "groups": [part(group) for group in self.groups.values()],
             "prior": recent,
             "refused": [event.seq for event in self.refused],
+            "representatives": [event.seq for event in self.representatives.values()],
         }
 
     def restore(self, state: Any, find: FindEvent) -> None:
@@ -326,6 +347,7 @@ class Changes:
             self.groups[group.key] = group
         self.prior.recent.extend(find(seq) for seq in state["prior"])
         self.refused = {find(seq) for seq in state["refused"]}
+        self.representatives = {self.key(event): event for event in map(find, state["representatives"])}
 
 
 def _put_back(group: Group, parts: list[Any], find: FindEvent) -> None:

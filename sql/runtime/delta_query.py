@@ -12,7 +12,7 @@ from sql.runtime.changes import Changes
 from sql.runtime.emission import Emission, Out, Update
 from sql.runtime.joins import Joined
 from sql.runtime.output import (
-    After, Always, At, Condition, Counters, Everything, EveryEvents, EveryPeriod, FirstPerGroup, FirstUpdate, Given,
+    After, AllGroups, Always, At, Condition, Counters, Everything, EveryEvents, EveryPeriod, FirstPerGroup, FirstUpdate, Given,
     LastPerGroup, LastRow, LastValue, OutputLimit, Snapshot, When,
 )  # fmt: skip
 from sql.runtime.query import Query, in_order, row_limit
@@ -96,19 +96,41 @@ class DeltaQuery(Query):
         self.now_ms = self.context.now_ms = max(self.now_ms, now_ms)
         if self.subqueries is not None:
             self.subqueries.advance(now_ms)
-        updates: list[Update] = []
         posts, self.late_posts = self.late_posts, []
-        updates += self._updates(0, posts)
-        for index, window in enumerate(self.windows):
-            updates += self._updates(index, window.advance(now_ms))
+        updates = self._updates(0, posts)
+        out: list[Emission] = []
+        while True:
+            window = self._window_due()
+            due = None if window is None else self.windows[window].next_deadline()
+            tick = None if self.limit is None else self.limit.next_deadline()
+            # In order of their due times; at one instant what leaves and is released comes before the output tick.
+            if due is not None and due <= now_ms and (tick is None or due <= tick):
+                assert window is not None
+                updates += self._updates(window, self.windows[window].advance(now_ms))
+            elif tick is not None and tick <= now_ms:
+                out += self._emit(updates, now_ms, ticked=self.forced) + self._tick(now_ms)
+                updates = []
+            else:
+                break
+        if self.limit is not None and self.limit.condition.pending:
+            out += self._emit(updates, now_ms) + self._tick(now_ms)
+            updates = []
         # A release at a grid point of a FORCE_UPDATE window is given out whatever it holds.
-        out = self._emit(updates, now_ms, ticked=self.forced)
-        if self.limit is not None:
-            for new, old in self.limit.advance(now_ms):
-                out += self._emission(new, old, now_ms, ticked=True)
-        return out + self.take_errors()
+        return out + self._emit(updates, now_ms, ticked=self.forced) + self.take_errors()
+
+    def _window_due(self) -> int | None:
+        """The source whose window has the earliest deadline."""
+        due = [(deadline, i) for i, w in enumerate(self.windows) if (deadline := w.next_deadline()) is not None]
+        return min(due)[1] if due else None
+
+    def _tick(self, now_ms: int) -> list[Emission]:
+        assert self.limit is not None
+        outputs = self.limit.advance(now_ms)
+        return [e for new, old in outputs for e in self._emission(new, old, now_ms, ticked=True)]
 
     def next_deadline(self) -> int | None:
+        if self.late_posts or (self.limit is not None and self.limit.condition.pending):
+            return self.now_ms  # at the next advance of time
         deadlines = [window.next_deadline() for window in self.windows]
         if self.limit is not None:
             deadlines.append(self.limit.next_deadline())
@@ -143,14 +165,20 @@ class DeltaQuery(Query):
         if not updates:
             return []
         if self.limit is not None:
-            return [
+            out = [
                 emission
                 for new, old in self.limit.update(updates, now_ms)
                 for emission in self._emission(new, old, now_ms, ticked=False)
             ]
+            if self.limit.looks:
+                for window in self.windows:
+                    window.settle()
+            return out
         new = [row for update in updates for row in update.new]
         old = [row for update in updates for row in update.old]
-        return self._emission(new, old, now_ms, ticked=ticked and self.plan.having is None)
+        # An rstream that has only seen inserts has nothing to say, not even that.
+        silent = self.plan.having is not None or (self.plan.selector == "rstream" and any(u.inserted for u in updates))
+        return self._emission(new, old, now_ms, ticked=ticked and not silent)
 
     def _emission(self, new: list[Out], old: list[Out], now_ms: int, *, ticked: bool) -> list[Emission]:
         """The emission of one output; `ticked`: given out even without rows."""
@@ -211,8 +239,10 @@ class DeltaQuery(Query):
             return Snapshot(present)
         if mode == "first":
             return FirstPerGroup() if grouped else FirstUpdate()
-        if mode in ("last", "all") and grouped:
-            return LastPerGroup(keep=mode == "all")
+        if mode == "all" and grouped:
+            return AllGroups(self.changes.current)
+        if mode == "last" and grouped:
+            return LastPerGroup(first_old=kind == "group")
         if mode == "last":
             return LastValue(present) if kind == "aggregate" else LastRow()
         return Everything(present if kind == "aggregate" else None)

@@ -34,9 +34,10 @@ class Out(NamedTuple):
 
 
 class Update(NamedTuple):
-    """The rows one partial update of the window gives: new and old, and how many events it carried."""
+    """The rows one partial update of the window gives: new and old, how many events it carried, which groups it touched."""
 
     new: list[Out]
     old: list[Out]
     inserted: int = 0
     removed: int = 0
+    keys: tuple[Any, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
@@ -40,6 +40,8 @@ def _maker(call: AggregateCall, functions: FunctionSet, removal: Removal) -> Cal
         return definition.make(removal, *constants)
 
     make: Callable[[], Accumulator] = plain
+    if definition.needs_event:
+        make = lambda: AsRows(plain())  # noqa: E731
     if call.distinct:
         from sql.aggregates.wrap import Distinct
 
@@ -60,6 +62,39 @@ def _argument(call: AggregateCall, functions: FunctionSet) -> EventFunction:
     return lambda event: argument(event) if passes(event) else SKIP
 
 
+class AsRows(Accumulator):
+    """Shows the rows of the events that minby, maxby, sorted and their like result in."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Accumulator) -> None:
+        self.inner = inner
+
+    def check(self, value: Any) -> None:
+        self.inner.check(value)
+
+    def add(self, value: Any, event: Any) -> None:
+        self.inner.add(value, event)
+
+    def remove(self, value: Any, event: Any) -> None:
+        self.inner.remove(value, event)
+
+    def result(self) -> Any:
+        found = self.inner.result()
+        if isinstance(found, list):
+            return [event.row for event in found]
+        return None if found is None else found.row
+
+    def held(self) -> Iterable[Any]:
+        return self.inner.held()
+
+    def snapshot(self) -> Any:
+        return self.inner.snapshot()
+
+    def restore(self, state: Any, events: FindEvent) -> None:
+        self.inner.restore(state, events)
+
+
 class LocalGroups(Accumulator):
     """An aggregate with its own `group_by:` dimensions: one accumulator per key, read at an event's key."""
 
@@ -72,7 +107,7 @@ class LocalGroups(Accumulator):
         self.current: Event | None = None
 
     def add(self, value: Any, event: Any) -> None:
-        entry = self.by_key.setdefault(self.key(event), [0, self.make(), event.seq])
+        entry = self.by_key.setdefault(self.key(event), [0, self.make(), event.seq, event])
         entry[1].add(value, event)
         entry[0] += 1
 
@@ -83,6 +118,12 @@ class LocalGroups(Accumulator):
         entry[0] -= 1
         if not entry[0]:
             del self.by_key[key]
+
+    def check(self, value: Any) -> None:
+        self.make().check(value)
+
+    def held(self) -> Iterable[Any]:
+        return (event for entry in self.by_key.values() for event in (entry[3], *entry[1].held()))
 
     def at(self, event: Event) -> LocalGroups:
         """Read at this event's key from now on."""
@@ -100,7 +141,7 @@ class LocalGroups(Accumulator):
         for count, part, seq in state:
             accumulator = self.make()
             accumulator.restore(part, events)
-            self.by_key[self.key(events(seq))] = [count, accumulator, seq]
+            self.by_key[self.key(events(seq))] = [count, accumulator, seq, events(seq)]
 
 
 class Group:
@@ -133,6 +174,13 @@ class Group:
             if value is not SKIP:
                 accumulator.remove(value, event)
         self.count -= 1
+
+    def held(self) -> Iterable[Event]:
+        """Events the group refers to."""
+        if self.first.seq >= 0:
+            yield self.first
+        for accumulator in self.accumulators:
+            yield from accumulator.held()
 
     def results(self, event: Event | None = None) -> list[Any]:
         """The aggregates' present values; `event` says where aggregates with own dimensions are read."""

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 class Condition(ABC):
     """When output happens."""
 
+    pending = False
+    """Whether a changed variable has already decided for an output, which follows at the next advance of time."""
+
     def on_update(self, update: Update, now: int) -> bool:
         """An update reaches the output stage: whether to give out now."""
         return False
@@ -142,7 +145,6 @@ class When(Condition):
         self.test = test
         self.then_set = then_set
         self.counters = Counters()
-        self.pending = False
 
     def on_update(self, update: Update, now: int) -> bool:
         self.counters.count_insert += update.inserted
@@ -284,53 +286,89 @@ class LastRow(Given):
 
 
 class LastValue(Given):
-    """last of only aggregates: the present row; old is the row given out last."""
+    """last of only aggregates: the present row; old is the first old row of the interval, or again the present one."""
 
     def __init__(self, present: Callable[[], list[Out]]) -> None:
         self.present = present
-        self.given = present()
+        self.changed = False
+        self.old: list[Out] = []
+
+    def take(self, update: Update, now: int) -> None:
+        self.changed = True
+        self.old = self.old or update.old[:1]
 
     def give(self) -> tuple[list[Out], list[Out]]:
-        old, self.given = self.given, self.present()
-        return self.given, old
+        new = self.present()
+        out = (new, self.old) if self.changed else (new, list(new))
+        self.changed, self.old = False, []
+        return out
 
     def snapshot(self) -> Any:
-        return pack_outs(self.given)
+        return [self.changed, pack_outs(self.old)]
 
     def restore(self, state: Any) -> None:
-        self.given = unpack_outs(state)
+        self.changed, self.old = state[0], unpack_outs(state[1])
 
 
 class LastPerGroup(Given):
-    """last of groups: one row per changed group; all (`keep`): one per group ever seen."""
+    """last of groups: per changed group its last row, and its first old row (`first_old`) or its last."""
 
-    def __init__(self, keep: bool) -> None:
-        self.keep = keep
+    def __init__(self, first_old: bool) -> None:
+        self.first_old = first_old
         self.new: dict[Any, Out] = {}
         self.old: dict[Any, Out] = {}
-        self.posted: dict[Any, Out] = {}
 
     def take(self, update: Update, now: int) -> None:
         for row in update.old:
-            self.old.setdefault(row.key, row)
+            if not (self.first_old and row.key in self.old):
+                self.old[row.key] = row
         for row in update.new:
             self.new[row.key] = row
 
     def give(self) -> tuple[list[Out], list[Out]]:
         out = list(self.new.values()), list(self.old.values())
-        self.old = {}
-        if self.keep:
-            self.old = {}
-        else:
-            self.new = {}
+        self.new, self.old = {}, {}
         return out
 
     def snapshot(self) -> Any:
         return [pack_outs(self.new.values()), pack_outs(self.old.values())]
 
     def restore(self, state: Any) -> None:
-        self.new = {row.key: row for row in unpack_outs(state[0])}
-        self.old = {row.key: row for row in unpack_outs(state[1])}
+        self.new, self.old = ({row.key: row for row in unpack_outs(part)} for part in state)
+
+
+class AllGroups(Given):
+    """all of groups: the present row of every group ever seen; old is the first old row, or the row given out last."""
+
+    def __init__(self, current: Callable[[Any], list[Out]]) -> None:
+        self.current = current
+        self.seen: dict[Any, None] = {}
+        self.old: dict[Any, Out] = {}
+        self.given: dict[Any, Out] = {}
+
+    def take(self, update: Update, now: int) -> None:
+        for row in update.old:
+            self.old.setdefault(row.key, row)
+        self.seen.update(dict.fromkeys(update.keys))
+
+    def give(self) -> tuple[list[Out], list[Out]]:
+        new = [row for key in self.seen for row in self.current(key)]
+        old = [self.old.get(key) or self.given.get(key) for key in self.seen]
+        self.old = {}
+        self.given = {row.key: row for row in new}
+        return new, [row for row in old if row is not None]
+
+    def snapshot(self) -> Any:
+        from sql.runtime.state import pack_key
+
+        seen = [pack_key(key) for key in self.seen]
+        return [seen, pack_outs(self.old.values()), pack_outs(self.given.values())]
+
+    def restore(self, state: Any) -> None:
+        from sql.runtime.state import unpack_key
+
+        self.seen = {unpack_key(key): None for key in state[0]}
+        self.old, self.given = ({row.key: row for row in unpack_outs(part)} for part in state[1:])
 
 
 class FirstUpdate(Given):
@@ -409,6 +447,7 @@ class OutputLimit:
         self.condition = condition
         self.given = given
         self.after = after
+        self.looks = isinstance(given, Snapshot)
 
     def update(self, updates: Iterable[Update], now: int) -> list[tuple[list[Out], list[Out]]]:
         """The outputs that the updates of one step cause."""

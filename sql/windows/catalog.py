@@ -203,9 +203,9 @@ DERIVED_COLUMNS: dict[str, tuple[str, ...]] = {
 
 def _statistic(name: str) -> Callable[[Start], Any]:
     def make(start: Start) -> Any:
-        from sql.aggregates import derived
+        from sql.aggregates import bivariate
 
-        return getattr(derived, name)()
+        return getattr(bivariate, name)()
 
     return make
 
@@ -213,9 +213,9 @@ def _statistic(name: str) -> Callable[[Start], Any]:
 for _name, _parameters, _make, _example, _summary in (
     ("size", "extras:extras?", lambda start: Size(), "E#time(1 min)#size", "the number of events"),
     ("uni", "x:value extras:extras?", _statistic("Univariate"), "E#length(10)#uni(price)", "univariate statistics"),
-    ("linest", "x:value y:value extras:extras?", _statistic("Linest"), "E#length(10)#linest(x, y)", "regression"),
-    ("correl", "x:value y:value extras:extras?", _statistic("Correl"), "E#length(10)#correl(x, y)", "correlation"),
-    ("weighted_avg", "x:value w:value extras:extras?", _statistic("WeightedAverage"),
+    ("linest", "x:value y:value extras:extras?", _statistic("Regression"), "E#length(10)#linest(x, y)", "regression"),
+    ("correl", "x:value y:value extras:extras?", _statistic("Correlation"), "E#length(10)#correl(x, y)", "correlation"),
+    ("weighted_avg", "x:value w:value extras:extras?", _statistic("WeightedMean"),
      "E#time(3 sec)#weighted_avg(price, volume)", "weighted average"),
 ):  # fmt: skip
     _window(_name, "std" if _name == "size" else "stat", "derived", _parameters, _make,

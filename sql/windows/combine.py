@@ -80,13 +80,23 @@ class Meet(Operator):
         return earliest(deadlines if self.batch is None else [*deadlines, self.batch.deadline()])
 
     def advance(self, now: int) -> list[Delta]:
+        if self.batch is None:
+            removed = self._expired(now)
+            return [Delta((), removed)] if removed else []
+        due, release = earliest(policy.deadline() for policy in self.policies), self.batch.deadline()
+        # Overdue timers go in order of their due times; at one instant expiry comes before the release.
+        if due is not None and (release is None or due <= release):
+            self._expired(now)
+        out = self._posted(self.batch.advance(now))
+        self._expired(now)
+        return out
+
+    def _expired(self, now: int) -> list[Event]:
         removed = list(dict.fromkeys(out for policy in self.policies for out in policy.expire(now)))
         if len(self.policies) > 1 or self.batch is not None:
             for event in removed:
                 self._take_back(event)
-        if self.batch is not None:
-            return self._posted(self.batch.advance(now))
-        return [Delta((), removed)] if removed else []
+        return removed
 
     def content(self) -> Iterable[Event]:
         if self.batch is not None:
@@ -94,6 +104,10 @@ class Meet(Operator):
         # Every member holds the same events; a ranked member gives the order `prev` is documented to see.
         ranked = next((policy for policy in self.policies if policy.ranked), self.policies[0])
         return ranked.content()
+
+    def settle(self) -> None:
+        if self.batch is not None:
+            self.batch.settle()
 
     def held(self) -> Iterable[Event]:
         return self.content() if self.batch is None else self.batch.all_events()
@@ -276,13 +290,19 @@ class Key(Operator):
             heappop(self.due)
 
     def advance(self, now: int) -> list[Delta]:
-        out: list[Delta] = []
-        while (deadline := self.next_deadline()) is not None and deadline <= now:
-            key = heappop(self.due)[2]
-            instance = self.instances[key]
-            out += instance.advance(now)
-            self._schedule(key, instance)
+        """The earliest instance that is due; the caller goes on while one is."""
+        deadline = self.next_deadline()
+        if deadline is None or deadline > now:
+            return []
+        key = heappop(self.due)[2]
+        instance = self.instances[key]
+        out = instance.advance(now)
+        self._schedule(key, instance)
         return out
+
+    def settle(self) -> None:
+        for instance in self.instances.values():
+            instance.settle()
 
     def content(self) -> Iterable[Event]:
         return (event for instance in self.instances.values() for event in instance.content())

@@ -66,6 +66,8 @@ class Batch:
         self.trigger = trigger
         self.held: OrderedDict[Event, None] = OrderedDict()
         self.generation: list[Event] = []
+        self.fresh = False
+        """Whether the step of the last release is still going on: until its end the batch is seen as the content."""
 
     def insert(self, event: Event, now: int) -> Delta | None:
         """An event arrives; the release it causes, if any."""
@@ -79,6 +81,7 @@ class Batch:
         out = Delta(list(self.held), self.generation)
         self.generation = list(self.held)
         self.held = OrderedDict() if starts_with is None else OrderedDict({starts_with: None})
+        self.fresh = not self.held
         self.trigger.released(self.held, now)
         if not self.held and not self.generation:
             self.trigger.rest()
@@ -110,7 +113,11 @@ class Batch:
         return out if out.inserted or out.removed else None
 
     def content(self) -> Iterable[Event]:
-        return self.held
+        return self.generation if self.fresh else self.held
+
+    def settle(self) -> None:
+        """The step has ended."""
+        self.fresh = False
 
     def posted(self) -> Sequence[Event]:
         """The batch released last: what `prev` counts in."""

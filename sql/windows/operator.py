@@ -40,6 +40,9 @@ class Operator(ABC):
         """What the relation holds now, in the window's order."""
         return ()
 
+    def settle(self) -> None:  # noqa: B027 - only batches care
+        """The step has ended: all rows it causes have been made."""
+
     def window_of(self, event: Event) -> tuple[Sequence[Event], bool]:
         """The content `prev` sees from `event`, and whether it is in rank order (else oldest first)."""
         return list(self.content()), False
@@ -111,6 +114,10 @@ class Chain(Operator):
 
     def window_of(self, event: Event) -> tuple[Sequence[Event], bool]:
         return self.stages[0].window_of(event)
+
+    def settle(self) -> None:
+        for stage in self.stages:
+            stage.settle()
 
     def is_blank(self) -> bool:
         return all(stage.is_blank() for stage in self.stages)

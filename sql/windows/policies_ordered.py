@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from sql.aggregates.base import Removal
 from sql.calendar.period import Period
+from sql.types import Descending
 from sql.windows.event import Event
 from sql.windows.operator import FindEvent
 from sql.windows.retain import Policy
@@ -35,18 +36,22 @@ class Ranked(Policy):
         out = []
         if self.key is not None:
             key = self.key(event)
-            older = self.by_key.get(key)
+            older = self.by_key.pop(key, None)
             if older is not None:
                 self._remove(older)
                 out.append(older)
-            self.by_key[key] = event
+            if not _is_unranked(self.criteria(event)):
+                self.by_key[key] = event
         insort(self.entries, self._entry(event))
         if len(self.entries) > self.size:
             worst = self.entries.pop()[2]
-            if self.key is not None:
-                del self.by_key[self.key(worst)]
+            self._forget(worst)
             out.append(worst)
         return out
+
+    def _forget(self, event: Event) -> None:
+        if self.key is not None and self.by_key.get(key := self.key(event)) is event:
+            del self.by_key[key]
 
     def _entry(self, event: Event) -> tuple[Any, int, Event]:
         return (self.criteria(event), -event.seq, event)
@@ -60,8 +65,8 @@ class Ranked(Policy):
 
     def discard(self, event: Event) -> bool:
         held = self._remove(event)
-        if held and self.key is not None:
-            del self.by_key[self.key(event)]
+        if held:
+            self._forget(event)
         return held
 
     def content(self) -> Iterable[Event]:
@@ -73,7 +78,16 @@ class Ranked(Policy):
     def restore(self, state: Any, find: FindEvent) -> None:
         self.entries = [self._entry(find(seq)) for seq in state]
         if self.key is not None:
-            self.by_key = {self.key(entry[2]): entry[2] for entry in self.entries}
+            ranked = sorted((e for e in self.entries if not _is_unranked(e[0])), key=lambda entry: entry[2].seq)
+            self.by_key = {self.key(entry[2]): entry[2] for entry in ranked}
+
+
+def _is_unranked(criteria: tuple[Any, ...]) -> bool:
+    """An event whose only criterion is NULL is not its key's last one: what follows does not replace it (reference)."""
+    if len(criteria) != 1:
+        return False
+    key = criteria[0].key if isinstance(criteria[0], Descending) else criteria[0]
+    return bool(key[0] == 0)
 
 
 class Scheduled(Policy):
