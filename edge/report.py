@@ -86,6 +86,7 @@ class Report:
             "intake": {
                 "received": dict(daemon.gateway.streams.received),
                 "rejected": rejected,
+                "redelivered": daemon.gateway.redeliveries.recognised,
                 "unacknowledged": daemon.checkpoints.unacknowledged,
                 "paused": daemon.gateway.paused,
                 "pauses": daemon.gateway.pauses,
@@ -153,6 +154,7 @@ class Report:
         yield sample("penstock_file_problems", len({item.path for item in daemon.manager.problems if item.is_error}))
         yield sample("penstock_intake_bytes", daemon.intake.bytes)
         yield sample("penstock_intake_pauses_total", daemon.gateway.pauses)
+        yield sample("penstock_redelivered_messages_total", daemon.gateway.redeliveries.recognised)
         yield sample("penstock_unacknowledged_messages", daemon.checkpoints.unacknowledged)
         for stream, count in daemon.gateway.streams.received.items():
             yield sample("penstock_intake_messages_total", count, stream=stream)
