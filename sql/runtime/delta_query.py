@@ -12,7 +12,7 @@ from sql.runtime.changes import Changes
 from sql.runtime.emission import Emission, Out, Update
 from sql.runtime.joins import Joined
 from sql.runtime.output import (
-    After, AllGroups, Always, At, Condition, Counters, Everything, EveryEvents, EveryPeriod, FirstPerGroup, FirstUpdate, Given,
+    After, AllGroupEvents, AllGroups, Always, At, Condition, Counters, Everything, EveryEvents, EveryPeriod, FirstPerGroup, FirstUpdate, Given,
     LastPerGroup, LastRow, LastValue, OutputLimit, Snapshot, When,
 )  # fmt: skip
 from sql.runtime.query import Query, in_order, row_limit
@@ -168,7 +168,7 @@ class DeltaQuery(Query):
             out = [
                 emission
                 for new, old in self.limit.update(updates, now_ms)
-                for emission in self._emission(new, old, now_ms, ticked=False)
+                for emission in self._emission(new, old, now_ms, ticked=self.limit.forces)
             ]
             if self.limit.looks:
                 for window in self.windows:
@@ -238,14 +238,22 @@ class DeltaQuery(Query):
         if mode == "snapshot":
             return Snapshot(present)
         if mode == "first":
-            return FirstPerGroup() if grouped else FirstUpdate()
+            return self._first_per_group(output) if grouped else FirstUpdate()
         if mode == "all" and grouped:
-            return AllGroups(self.changes.current)
+            return (AllGroups if kind == "group" else AllGroupEvents)(self.changes.current)
         if mode == "last" and grouped:
             return LastPerGroup(first_old=kind == "group")
         if mode == "last":
             return LastValue(present) if kind == "aggregate" else LastRow()
         return Everything(present if kind == "aggregate" else None)
+
+    def _first_per_group(self, output: OutputPlan) -> Given:
+        every, count = output.every, output.every_events
+        if every is not None:
+            return FirstPerGroup(lambda now: period(every, self.functions).add(now, self.context.zone), None)
+        if count is not None:
+            return FirstPerGroup(None, lambda: size(count, self.functions))
+        return FirstUpdate()
 
     # --- state --------------------------------------------------------------------------------------------------------
 

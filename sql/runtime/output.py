@@ -371,6 +371,39 @@ class AllGroups(Given):
         self.old, self.given = ({row.key: row for row in unpack_outs(part)} for part in state[1:])
 
 
+class AllGroupEvents(Given):
+    """all of groups with other columns: every row, and for each group without a new row its present one."""
+
+    def __init__(self, current: Callable[[Any], list[Out]]) -> None:
+        self.current = current
+        self.seen: dict[Any, None] = {}
+        self.new: list[Out] = []
+        self.old: list[Out] = []
+
+    def take(self, update: Update, now: int) -> None:
+        self.new += update.new
+        self.old += update.old
+        self.seen.update(dict.fromkeys(row.key for row in update.new))
+
+    def give(self) -> tuple[list[Out], list[Out]]:
+        shown = {row.key for row in self.new}
+        rest = [row for key in self.seen if key not in shown for row in self.current(key)]
+        out = self.new + rest, self.old
+        self.new, self.old = [], []
+        return out
+
+    def snapshot(self) -> Any:
+        from sql.runtime.state import pack_key
+
+        return [[pack_key(key) for key in self.seen], pack_outs(self.new), pack_outs(self.old)]
+
+    def restore(self, state: Any) -> None:
+        from sql.runtime.state import unpack_key
+
+        self.seen = {unpack_key(key): None for key in state[0]}
+        self.new, self.old = unpack_outs(state[1]), unpack_outs(state[2])
+
+
 class FirstUpdate(Given):
     """first of ungrouped rows: the first update of the interval, whole and at once, then mute."""
 
@@ -396,38 +429,53 @@ class FirstUpdate(Given):
 
 
 class FirstPerGroup(Given):
-    """first of groups: the first row per group and interval, at once."""
+    """first of groups: per group a row at once, then mute for the period since it, or until n more of its events."""
 
-    immediate = True
-
-    def __init__(self) -> None:
-        self.seen: set[Any] = set()
+    def __init__(self, period_ms: Callable[[int], int] | None, count: Callable[[], int] | None) -> None:
+        self.period_ms = period_ms
+        self.count = count
+        self.marks: dict[Any, int] = {}
+        """Per group until when it is mute, or how many of its events have been held back."""
 
     def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
-        fresh = {row.key for row in (*update.new, *update.old)} - self.seen
-        self.seen |= fresh
+        touched = dict.fromkeys(row.key for row in (*update.new, *update.old))
+        passing = {key for key in touched if self._passes(key, now)}
         new: dict[Any, Out] = {}
         old: dict[Any, Out] = {}
         for row in update.new:
-            if row.key in fresh:
+            if row.key in passing:
                 new.setdefault(row.key, row)
         for row in update.old:
-            if row.key in fresh:
+            if row.key in passing:
                 old.setdefault(row.key, row)
         return (list(new.values()), list(old.values())) if new or old else None
 
+    def _passes(self, key: Any, now: int) -> bool:
+        mark = self.marks.get(key)
+        if self.period_ms is not None:
+            if mark is not None and now < mark:
+                return False
+            self.marks[key] = self.period_ms(now)
+            return True
+        assert self.count is not None
+        if mark is not None and mark + 1 < self.count():
+            self.marks[key] = mark + 1
+            return False
+        self.marks[key] = 0
+        return True
+
     def give(self) -> None:
-        self.seen = set()
+        return None
 
     def snapshot(self) -> Any:
         from sql.runtime.state import pack_key
 
-        return [pack_key(key) for key in self.seen]
+        return [[pack_key(key), mark] for key, mark in self.marks.items()]
 
     def restore(self, state: Any) -> None:
         from sql.runtime.state import unpack_key
 
-        self.seen = {unpack_key(key) for key in state}
+        self.marks = {unpack_key(key): mark for key, mark in state}
 
 
 class Snapshot(Given):
@@ -448,6 +496,8 @@ class OutputLimit:
         self.given = given
         self.after = after
         self.looks = isinstance(given, Snapshot)
+        self.forces = not isinstance(condition, EveryEvents | Always)
+        """Whether an output without rows is posted: by time and by expression, not by count."""
 
     def update(self, updates: Iterable[Update], now: int) -> list[tuple[list[Out], list[Out]]]:
         """The outputs that the updates of one step cause."""
