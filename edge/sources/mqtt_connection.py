@@ -154,6 +154,8 @@ class Connection:
         )
         connect(self._client, self.options, self.version)
         self._socket = self._client.socket()
+        # Each turn sends its acknowledgements at once; holding them back would only make the broker wait for them.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # While we do not read we cannot see answers to pings; the kernel then notices that nobody is there.
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2_000 * self.options.keepalive_s)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -184,3 +186,16 @@ def test_depth_is_counted_outside_text_and_in_linear_time() -> None:
     assert depth_exceeds(b'{"a": "\\"", "b": [[[', 3)
     assert not depth_exceeds(b'["' + b'\\"' * 500_000 + b"[[[[", 3)
     assert not depth_exceeds(b"[]" * 1_000, 3)
+
+
+def test_without_msgspec_the_standard_library_takes_over() -> None:
+    """In a process of its own, in which msgspec cannot be imported."""
+    program = """
+import sys
+sys.modules["msgspec"] = None
+from edge.codecs import decoder_for
+rows, bad = decoder_for("json", frozenset({"a", "class"})).decode_many([b'{"a": 1, "class": 2}', b'{"a": NaN}'])
+print(rows, bad)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[Row(a=1, column_1=2)] [(1, 'JSON is malformed: NaN is no JSON value')]\n"
