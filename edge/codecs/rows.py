@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 META = "$meta"
 """The column that holds what the source knows about a message (topic, message id, …), never read from the payload."""
@@ -53,22 +53,26 @@ def _row_class(columns: frozenset[str]) -> type[Any]:
     return msgspec.defstruct("Row", fields, namespace={"__columns__": names}, gc=False)
 
 
-def plain_row_class(names: dict[str, str]) -> type[Any]:
-    """A slotted class like the one msgspec would make, for machines without msgspec."""
-    slots = tuple(names.values())
+class PlainRow:
+    """A row on machines without msgspec; a subclass has the slots."""
 
-    def __init__(self: Any, **values: Any) -> None:
-        for slot in slots:
+    __slots__: tuple[str, ...] = ()
+    __columns__: ClassVar[dict[str, str]] = {}
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, **values: Any) -> None:
+        for slot in self.__slots__:
             setattr(self, slot, values.pop(slot, None))
         if values:
             raise TypeError(f"no such column attribute: {', '.join(values)}")
 
-    def __repr__(self: Any) -> str:
-        return f"Row({', '.join(f'{slot}={getattr(self, slot)!r}' for slot in slots)})"
+    def __repr__(self) -> str:
+        return f"Row({', '.join(f'{slot}={getattr(self, slot)!r}' for slot in self.__slots__)})"
 
-    def __eq__(self: Any, other: object) -> bool:
-        same = type(other) is type(self)
-        return same and all(getattr(self, slot) == getattr(other, slot) for slot in slots)
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and all(getattr(self, slot) == getattr(other, slot) for slot in self.__slots__)
 
-    body: dict[str, Any] = {"__init__": __init__, "__repr__": __repr__, "__eq__": __eq__, "__hash__": None}
-    return type("Row", (), {"__slots__": slots, "__columns__": names, **body})
+
+def plain_row_class(names: dict[str, str]) -> type[Any]:
+    """A slotted class like the one msgspec would make."""
+    return type("Row", (PlainRow,), {"__slots__": tuple(names.values()), "__columns__": names})

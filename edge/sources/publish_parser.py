@@ -54,7 +54,8 @@ class PublishParser:
             self._chunks.append(data[position:])
             self._held = len(data) - position
 
-    def _parse(self, data: bytes, batch: list[Message], bad: list[BadMessage]) -> int:
+    # One loop without calls, because it runs for every message.
+    def _parse(self, data: bytes, batch: list[Message], bad: list[BadMessage]) -> int:  # noqa: PLR0912
         """Parse whole packets; returns where the first incomplete one begins and sets how many bytes it needs."""
         append, topics, has_properties, epoch_bits = batch.append, self._topics, self._has_properties, self._epoch_bits
         position, end = 0, len(data)

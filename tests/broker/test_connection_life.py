@@ -131,7 +131,7 @@ def test_user_and_password(tmp_path: Path, start_source: StartSource) -> None:
 
 
 def test_birth_death_and_last_will(broker: Mosquitto, start_source: StartSource) -> None:
-    watcher, seen = start_source(broker.url, {"penstock/+/status": 1}, client_id="watcher", status_prefix=None)
+    _, seen = start_source(broker.url, {"penstock/+/status": 1}, client_id="watcher", status_prefix=None)
     source, _ = start_source(broker.url, {"t": 1})
     seen.wait(1)
     assert source.stop(5_000)
@@ -143,7 +143,7 @@ def test_birth_death_and_last_will(broker: Mosquitto, start_source: StartSource)
     seen.wait(5)
     assert {topic for topic, *_ in seen.messages} == {"penstock/gateway/status"}
     assert seen.payloads[:5] == [b"online", b"offline", b"online", b"offline", b"online"]
-    late, kept = start_source(broker.url, {"penstock/+/status": 1}, client_id="late", status_prefix=None)
+    _, kept = start_source(broker.url, {"penstock/+/status": 1}, client_id="late", status_prefix=None)
     kept.wait(1)
     assert kept.payloads == [b"online"], "the last word is kept for who comes later"
 

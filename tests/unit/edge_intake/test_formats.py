@@ -56,7 +56,7 @@ def test_every_format_bounds_the_payload(name: str) -> None:
 
 
 def test_an_unknown_format_names_the_known_ones() -> None:
-    with pytest.raises(CodecError, match="'jsn' is not supported; supported are json, .*did you mean 'json'"):
+    with pytest.raises(CodecError, match=r"'jsn' is not supported; supported are json, .*did you mean 'json'"):
         decoder_for("jsn", None)
 
 

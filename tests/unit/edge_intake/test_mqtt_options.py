@@ -38,14 +38,14 @@ def test_wrong_settings(settings: dict[str, Any], part: str) -> None:
 
 def test_a_missing_certificate_is_named() -> None:
     options = MqttOptions("mqtts://broker", "g", ca_file=Path("/nowhere/ca.pem"))
-    with pytest.raises(OSError, match="'/nowhere/ca.pem'"):
+    with pytest.raises(OSError, match=r"'/nowhere/ca\.pem'"):
         make_client(options, "5")
 
 
 def test_wrong_subscriptions_change_nothing() -> None:
     source = MqttSource(MqttOptions("mqtt://broker", "g"), SystemClock())
     source.set_subscriptions({"a": 1})
-    with pytest.raises(BadOptions, match="qos 2 of 'b' would lose messages .* use qos 1"):
+    with pytest.raises(BadOptions, match=r"qos 2 of 'b' would lose messages .* use qos 1"):
         source.set_subscriptions({"b": 2})
     with pytest.raises(BadOptions, match="MQTT has 0, 1 and 2"):
         source.set_subscriptions({"b": 3})
