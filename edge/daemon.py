@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from edge import memory
 from edge.actions import ActionBuilder, register_sinks
 from edge.checkpoint import OUTBOX_KEY, REDELIVERY_KEY, RULE_PREFIX, VERSION_KEY, Checkpoints
 from edge.clock import Clock, SystemClock
@@ -101,6 +102,7 @@ class Daemon:
             token = self.config.http.token.reveal() if self.config.http.token else None
             self.http = StatusServer(*self.config.http.address, Report(self), token)
         self._watch = DirectoryWatch(self.rule_files.directory, self._reload)
+        memory.settle()
         elapsed_ms = self.clock.monotonic_ms() - self.started_ms
         log.info(
             "gateway.started",
@@ -193,16 +195,16 @@ class Daemon:
 
         saved = self.checkpoints.load()
         self.gateway.redeliveries = Redeliveries(saved.get(REDELIVERY_KEY, b""))
-        memory = MemoryBus()
+        bus = MemoryBus()
         output = self.config.data.dir / "output"
         output.mkdir(exist_ok=True)
         environment = Environment(
-            self.clock, random.Random(os.urandom(8)), output, self.dead_letters, memory, self.outbox.on_done
+            self.clock, random.Random(os.urandom(8)), output, self.dead_letters, bus, self.outbox.on_done
         )
         builder = ActionBuilder(environment, self.spool, self.clock, self.dead_letters, self.outbox)
         states = {key.removeprefix(RULE_PREFIX): value for key, value in saved.items() if key.startswith(RULE_PREFIX)}
         self.manager = Manager(
-            self.gateway, builder, memory, self.mqtt, qos=self.config.mqtt.qos,
+            self.gateway, builder, bus, self.mqtt, qos=self.config.mqtt.qos,
             payload_bytes_max=self.config.limits.payload_bytes_max, saved=states,
         )  # fmt: skip
         self.manager.apply(self.rule_files.read())

@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         except TimeoutError:
             self._send(503, f"the gateway loop did not answer within {ANSWER_TIMEOUT_S} s\n")
 
-    do_HEAD = do_GET
+    do_HEAD = do_GET  # noqa: N815 - http.server looks for this name
 
     def _healthz(self) -> None:
         self.reporter.ping()
@@ -147,5 +147,5 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_: Any) -> None:
         """Requests are not logged: a collector asks every few seconds."""

@@ -47,7 +47,7 @@ class Intake(Generic[Item]):
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(function())
-                except BaseException as error:  # handed to the caller, whatever it is
+                except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
                     future.set_exception(error)
 
         with self._condition:

@@ -5,20 +5,17 @@ Everything is asked of the gateway loop, between two batches, and only when some
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edge import state_codec
 from edge.http import ANSWER_TIMEOUT_S
 from edge.logs import redact
+from edge.memory import resident_bytes
 from edge.metrics import Sample, render, sample
 
 if TYPE_CHECKING:
     from edge.daemon import Daemon
-
-STATM = Path("/proc/self/statm")
 
 COUNTERS = {
     "events_in": "penstock_rule_events_total",
@@ -193,11 +190,3 @@ class Report:
             uploads = self._daemon.uploads[0].stats
             yield sample("penstock_uploads_total", uploads.files)
             yield sample("penstock_upload_failures_total", uploads.retries)
-
-
-def resident_bytes() -> int:
-    """Resident memory of this process; 0 where the system does not tell."""
-    try:
-        return int(STATM.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError, ValueError):
-        return 0

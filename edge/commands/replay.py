@@ -1,4 +1,4 @@
-"""`penstock replay RULE_FILE DATA.jsonl`: would this rule have fired last week?
+"""`penstock replay RULE_FILE DATA.jsonl`: recorded events through a rule, as fast as it can.
 
 Each line of the data is one event, a JSON object. Its time is taken from the time column (`--time-column`, else the
 stream's timestamp, else `at`, `at_ms`, `ts` or `timestamp`), in milliseconds or as ISO text. Time moves with the

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.broker
 
 
 def rule(rule_id: str, sql: str) -> str:
-    return f"rules:\n  - id: {rule_id}\n    sql: {sql}\n    actions: [{{file: {{path: {rule_id}.jsonl, sendSingle: true}}}}]\n"
+    action = f"{{file: {{path: {rule_id}.jsonl, sendSingle: true}}}}"
+    return f"rules:\n  - id: {rule_id}\n    sql: {sql}\n    actions: [{action}]\n"
 
 
 def reloads(gateway: Process, count: int) -> None:

@@ -77,7 +77,7 @@ def test_secrets_come_from_variables_and_files_and_are_not_shown(tmp_path: Path)
     assert config.mqtt.password is not None
     assert config.mqtt.password.reveal() == "from-file"
     assert "from-" not in repr(config)
-    with pytest.raises(ConfigError, match="http.token: the environment variable 'TOKEN' is not set"):
+    with pytest.raises(ConfigError, match=r"http.token: the environment variable 'TOKEN' is not set"):
         load(path, {})
 
 
