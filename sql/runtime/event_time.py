@@ -154,13 +154,13 @@ class EventTime:
         return {**self.query.snapshot(), "event_time": own}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        from sql.runtime.state import unpack_value
+        from sql.aggregates.state import decode
 
         self.query.restore(snapshot)
         heap, self.arrivals, self.highest, self.heard_ms, self.watermark, counts = snapshot["event_time"]
         self.counts |= counts
         for at, number, stream, packed in heap:
-            row = self.query.make_row({name: unpack_value(value) for name, value in packed.items()})
+            row = self.query.make_row({name: decode(value) for name, value in packed.items()})
             self.heap.append((at, number, stream, row))
 
 

@@ -538,14 +538,16 @@ class OutputLimit:
 
 
 def pack_outs(rows: Iterable[Out]) -> Any:
-    """Output rows as JSON; their ORDER BY keys are rebuilt from the packed order."""
-    from sql.runtime.state import pack_key, pack_value
+    """Output rows as JSON, with their places among groups and in ORDER BY."""
+    from sql.aggregates.state import encode
+    from sql.runtime.state import pack_key
 
-    return [[pack_value(row.row), pack_key(row.key)] for row in rows]
+    return [[encode(row.row), pack_key(row.key), pack_key(row.order)] for row in rows]
 
 
 def unpack_outs(packed: Any) -> list[Out]:
     """The rows `pack_outs` packed."""
-    from sql.runtime.state import unpack_key, unpack_value
+    from sql.aggregates.state import decode
+    from sql.runtime.state import unpack_key
 
-    return [Out(unpack_value(row), unpack_key(key)) for row, key in packed]
+    return [Out(decode(row), unpack_key(key), unpack_key(order)) for row, key, order in packed]

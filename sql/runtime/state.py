@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from sql.aggregates.state import decode, encode
 from sql.errors import CorruptState
 from sql.rows import as_dict
-from sql.types import _FALSE, _NAN, _TRUE
+from sql.types import _FALSE, _NAN, _TRUE, Descending
 from sql.windows.event import Event
 
 _MARKERS = {"true": _TRUE, "false": _FALSE, "nan": _NAN}
@@ -16,14 +16,16 @@ _NAMES = {id(marker): name for name, marker in _MARKERS.items()}
 
 
 def pack_key(key: Any) -> Any:
-    """A group key as JSON: markers, tuples and sets keep what they are."""
+    """A group or sort key as JSON: markers, tuples, sets and directions keep what they are."""
     if id(key) in _NAMES:
         return {"m": _NAMES[id(key)]}
+    if isinstance(key, Descending):
+        return {"d": pack_key(key.key)}
     if isinstance(key, tuple):
         return {"t": [pack_key(part) for part in key]}
     if isinstance(key, frozenset):
         return {"s": [pack_key(part) for part in key]}
-    return pack_value(key)
+    return encode(key)
 
 
 def unpack_key(packed: Any) -> Any:
@@ -31,45 +33,20 @@ def unpack_key(packed: Any) -> Any:
     if isinstance(packed, dict):
         if "m" in packed:
             return _MARKERS[packed["m"]]
+        if "d" in packed:
+            return Descending(unpack_key(packed["d"]))
         if "t" in packed:
             return tuple(unpack_key(part) for part in packed["t"])
         if "s" in packed:
             return frozenset(unpack_key(part) for part in packed["s"])
-    return unpack_value(packed)
-
-
-def pack_value(value: Any) -> Any:
-    """A value as JSON: infinities, NaN and bytes are wrapped."""
-    kind = value.__class__
-    if kind is float and not math.isfinite(value):
-        return {"$f": repr(value)}
-    if kind is bytes:
-        return {"$b": value.hex()}
-    if kind is dict:
-        return {"$d": {name: pack_value(item) for name, item in value.items()}}
-    if kind in (list, tuple):
-        return [pack_value(item) for item in value]
-    return value
-
-
-def unpack_value(packed: Any) -> Any:
-    """The value `pack_value` packed."""
-    if isinstance(packed, list):
-        return [unpack_value(item) for item in packed]
-    if isinstance(packed, dict):
-        if "$f" in packed:
-            return float(packed["$f"])
-        if "$b" in packed:
-            return bytes.fromhex(packed["$b"])
-        return {name: unpack_value(item) for name, item in packed["$d"].items()}
-    return packed
+    return decode(packed)
 
 
 def pack_row(row: Any) -> Any:
     """A row of any shape; a joined row is the list of its sides."""
     if isinstance(row, tuple):
         return [pack_row(side) for side in row]
-    return None if row is None else {name: pack_value(item) for name, item in as_dict(row).items()}
+    return None if row is None else {name: encode(item) for name, item in as_dict(row).items()}
 
 
 class EventStore:
@@ -91,7 +68,7 @@ class EventStore:
         for seq in sorted(self.events):
             event = self.events[seq]
             priors = event.extra.priors if isinstance(event.extra, Extra) else ()
-            extra = None if event.extra is None else [pack_value(value) for value in event.extra]
+            extra = None if event.extra is None else [encode(value) for value in event.extra]
             before = [[prior.seq, prior.time_ms, pack_row(prior.row)] for prior in priors]
             out.append([seq, event.time_ms, pack_row(event.row), extra, before])
         return out
@@ -103,10 +80,10 @@ class EventStore:
         def row(part: Any) -> Any:
             if isinstance(part, list):
                 return tuple(row(side) for side in part)
-            return None if part is None else make_row({name: unpack_value(item) for name, item in part.items()})
+            return None if part is None else make_row({name: decode(item) for name, item in part.items()})
 
         for seq, time_ms, part, extra, before in packed:
-            values = None if extra is None else [unpack_value(value) for value in extra]
+            values = None if extra is None else [decode(value) for value in extra]
             priors = [Event(row(prior), at, number) for number, at, prior in before]
             kept = Extra(values or (), priors) if priors else values
             self.events[seq] = Event(row(part), time_ms, seq, kept)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from sql.aggregates.state import decode, encode
 from sql.windows.combine import HasFarewell
 from sql.windows.event import Delta, Event
 from sql.windows.operator import FindEvent
@@ -95,9 +96,9 @@ class Derived(HasFarewell):
 
     def snapshot(self) -> Any:
         current = None if self.current is None else self.current.seq
-        return {"statistic": self.statistic.snapshot(), "last": self.last, "current": current}
+        return {"statistic": self.statistic.snapshot(), "last": encode(self.last), "current": current}
 
     def restore(self, state: Any, find: FindEvent) -> None:
         self.statistic.restore(state["statistic"])
-        self.last = state["last"]
+        self.last = decode(state["last"])
         self.current = None if state["current"] is None else find(state["current"])

@@ -1,0 +1,106 @@
+"""Writing generated functions: lines with the SQL span they come from, compiled once per text, found by tracebacks.
+
+User text never reaches the source but through `Names` (constants and bound values) and `identifier` (names of columns).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import re
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+from sql.errors import NOWHERE, Span
+
+_INDENT = "    "
+_NOT_WORD = re.compile(r"\W", re.ASCII)
+
+
+def identifier(name: str) -> str:
+    """A piece of a Python identifier made from any text.
+
+    >>> identifier("temp"), identifier("dev id"), identifier("größe")
+    ('temp', 'dev_id', 'gr__e')
+    """
+    return _NOT_WORD.sub("_", name)
+
+
+class SourceWriter:
+    """Collects the lines of one generated module."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._depth = 0
+        self.spans: dict[int, Span] = {}
+        """Line number (from 1) to the expression written there."""
+
+    def line(self, text: str, span: Span = NOWHERE) -> None:
+        """One statement."""
+        self._lines.append(_INDENT * self._depth + text if text else "")
+        if span is not NOWHERE:
+            self.spans[len(self._lines)] = span
+
+    @contextmanager
+    def block(self, header: str, span: Span = NOWHERE) -> Iterator[None]:
+        """A compound statement: what is written inside is its body."""
+        self.line(header, span)
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    @property
+    def text(self) -> str:
+        """The source so far."""
+        return "\n".join(self._lines) + "\n"
+
+
+class Generated:
+    """The functions of one generated module, and where in the SQL their lines come from."""
+
+    def __init__(self, writer: SourceWriter, names: dict[str, Any]) -> None:
+        self.text = writer.text
+        self.spans = writer.spans
+        self.file, code = _acquire(self.text)
+        weakref.finalize(self, _release, self.text)
+        self.functions: dict[str, Any] = dict(names)
+        exec(code, self.functions)  # noqa: S102 - our own code; user text enters only through Names
+
+    def __getitem__(self, name: str) -> Any:
+        return self.functions[name]
+
+    def span_of(self, error: BaseException) -> Span | None:
+        """The expression that was evaluated when the error was raised."""
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.file:
+                return self.spans.get(trace.tb_lineno)
+            trace = trace.tb_next
+        return None
+
+
+_compiled: dict[str, tuple[str, CodeType, int]] = {}
+"""By text: pseudo file, code, and how many rules use it. Equal rules compile once; the last one to go removes it."""
+
+
+def _acquire(text: str) -> tuple[str, CodeType]:
+    known = _compiled.get(text)
+    if known is None:
+        file = f"<penstock fast {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        known = (file, compile(text, file, "exec"), 0)
+    file, code, users = known
+    _compiled[text] = (file, code, users + 1)
+    return file, code
+
+
+def _release(text: str) -> None:
+    file, code, users = _compiled[text]
+    if users > 1:
+        _compiled[text] = (file, code, users - 1)
+        return
+    del _compiled[text]
+    linecache.cache.pop(file, None)
