@@ -149,16 +149,18 @@ class Run:
         state = json.loads(json.dumps(self.engine.snapshot("rule"), allow_nan=False))
         self.engine, self.plan = self._start(state)
 
-    def posts(self) -> list[tuple[int, str, Any, Any]]:
-        """What was emitted, comparable: rows of one emission in order, removed ones as a bag."""
-        return [(out.at_ms, out.kind, out.inserted, sorted(map(repr, out.removed))) for out in self.emissions]
+    def posts(self) -> list[tuple[int, str, list[str], list[str]]]:
+        """What was emitted, as text so that NaN equals NaN: rows of one emission in order, removed ones as a bag."""
+        return [
+            (out.at_ms, out.kind, list(map(repr, out.inserted)), sorted(map(repr, out.removed))) for out in self.emissions
+        ]
 
-    def merged(self) -> list[tuple[int, Any, Any]]:
+    def merged(self) -> list[tuple[int, list[str], list[str]]]:
         """What was emitted by instant: how a batch of events is cut into posts is no part of the result."""
-        instants: dict[int, tuple[list[Any], list[str]]] = {}
+        instants: dict[int, tuple[list[str], list[str]]] = {}
         for out in self.emissions:
             inserted, removed = instants.setdefault(out.at_ms, ([], []))
-            inserted += out.inserted
+            inserted += map(repr, out.inserted)
             removed += map(repr, out.removed)
         return [(at, inserted, sorted(removed)) for at, (inserted, removed) in instants.items()]
 

@@ -67,7 +67,8 @@ class Statement:
         new: list[Values] = []
         old: list[Values] = []
         forced = False
-        # FORCE_UPDATE posts at empty boundaries too; to rstream one with new events only is no post at all.
+        # FORCE_UPDATE posts at empty boundaries too, if HAVING does not ask for rows; to rstream one with new events only
+        # is no post at all.
         for delta in deltas:
             self.entered += delta.inserted
             inserted = [event for event in delta.inserted if self._passes(event)]
@@ -77,7 +78,8 @@ class Statement:
             rows = self._update(inserted, removed)
             new += rows[0]
             old += rows[1]
-            forced = forced or (delta.forced and not (self.plan.selector == "rstream" and delta.inserted))
+            only_new = self.plan.selector == "rstream" and bool(delta.inserted)
+            forced = forced or (delta.forced and self.plan.having is None and not only_new)
         inserts, removes = output(self.plan, new), output(self.plan, old)
         match self.plan.selector:
             case "istream":

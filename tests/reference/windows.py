@@ -76,7 +76,10 @@ class Retain:
             case "sort":
                 return ranked(held, arguments["criteria"])[self.size :]
             case "rank":
-                older = [other for other in held[:-1] if key(arguments["keys"], other) == key(arguments["keys"], event)]
+                same = [other for other in held[:-1] if key(arguments["keys"], other) == key(arguments["keys"], event)]
+                # Reference: an event whose only criterion is NULL does not count as its key's last one.
+                only = arguments["criteria"][0].value if len(arguments["criteria"]) == 1 else None
+                older = [other for other in same if only is None or value(only, other) is not None]
                 rest = [other for other in held if other not in older]
                 return older + ranked(rest, arguments["criteria"])[self.size :]
             case "ext_timed":
@@ -235,6 +238,7 @@ class Relation(Protocol):
     def advance(self, now: int) -> list[Delta]: ...
     def due_ms(self) -> int | None: ...
     def content(self) -> list[Event]: ...
+    def remembers(self) -> bool: ...
 
 
 class Current:
@@ -251,6 +255,9 @@ class Current:
 
     def content(self) -> list[Event]:
         return []
+
+    def remembers(self) -> bool:
+        return False
 
 
 class Intersection:
@@ -300,6 +307,10 @@ class Intersection:
     def content(self) -> list[Event]:
         return self.batch.held if self.batch else self.held
 
+    def remembers(self) -> bool:
+        """Whether it differs from a new one."""
+        return bool(self.held or self.batch or any(member.window.name == "firsttime" for member in self.members))
+
 
 class Union:
     """An event stays while any member holds it; admitted if any admits."""
@@ -325,6 +336,9 @@ class Union:
     def due_ms(self) -> int | None:
         return earliest(member.due_ms() for member in self.members)
 
+    def remembers(self) -> bool:
+        return any(member.remembers() for member in self.members)
+
     def content(self) -> list[Event]:
         """In order of arrival; a batch member holds what it collects and what it posted last."""
         held = [event for member in self.members for event in member.held]
@@ -333,7 +347,10 @@ class Union:
 
 
 class PerKey:
-    """groupwin: one relation per key, each posting its own updates."""
+    """groupwin: one relation per key, each posting its own updates; of one instant by due time, then by creation.
+
+    A relation that has become as good as new is dropped, and is created anew by its key's next event.
+    """
 
     def __init__(self, source: SourcePlan, windows: tuple[WindowPlan, ...]) -> None:
         self.keys = source.windows[0].arguments["keys"]
@@ -344,17 +361,25 @@ class PerKey:
         name = key(self.keys, event)
         if name not in self.relations:
             self.relations[name] = combined(self.windows, self.source.union, now)
-        return self.relations[name].insert(event, now)
+        return self._tidy(self.relations[name].insert(event, now))
 
     def advance(self, now: int) -> list[Delta]:
         due = [(at, relation) for relation in self.relations.values() if (at := relation.due_ms()) is not None]
-        return [delta for at, relation in sorted(due, key=lambda pair: pair[0]) for delta in relation.advance(now)]
+        in_order = [relation for _, relation in sorted(due, key=lambda pair: pair[0])]
+        return self._tidy([delta for relation in in_order for delta in relation.advance(now)])
+
+    def _tidy(self, deltas: list[Delta]) -> list[Delta]:
+        self.relations = {name: relation for name, relation in self.relations.items() if relation.remembers()}
+        return deltas
 
     def due_ms(self) -> int | None:
         return earliest(relation.due_ms() for relation in self.relations.values())
 
     def content(self) -> list[Event]:
         return [event for relation in self.relations.values() for event in relation.content()]
+
+    def remembers(self) -> bool:
+        return bool(self.relations)
 
 
 def relation_of(source: SourcePlan, start_ms: int) -> Relation:
