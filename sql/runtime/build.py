@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
+from sql.calendar.grid import Grid
 from sql.calendar.period import Period
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
@@ -14,6 +15,7 @@ from sql.functions.registry import Context
 from sql.plan.binder import key_names
 from sql.plan.bound import Bound
 from sql.plan.catalog import Catalog
+from sql.plan.options import RuleOptions
 from sql.plan.plan import LotPlan, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan
 from sql.rows import Shape, as_dict
 from sql.runtime.groups import AggregateSet
@@ -32,9 +34,10 @@ from sql.windows.retain import Count, Forever, Lifetime, Policy
 class WindowBuilder:
     """Builds the operator of one source of FROM."""
 
-    def __init__(self, source: SourcePlan, catalog: Catalog, context: Context, warnings: Warnings, shape: Shape,
-                 new_event: Callable[[Any, int], Event]) -> None:  # fmt: skip
+    def __init__(self, source: SourcePlan, options: RuleOptions, catalog: Catalog, context: Context,
+                 warnings: Warnings, shape: Shape, new_event: Callable[[Any, int], Event]) -> None:  # fmt: skip
         self.source = source
+        self.options = options
         self.shape = shape
         self.catalog = catalog
         self.context = context
@@ -177,12 +180,20 @@ class WindowBuilder:
         stages: list[Operator] = [Meet(*policies)]
         if lot.every_period is not None:
             every = period(lot.every_period, self.functions)
-            stages.append(Hold(period_ms=every.millis, origin_ms=now_ms))
+            stages.append(Hold(period_ms=every.millis, origin_ms=self._origin(every, now_ms)))
         elif lot.every_count is not None:
             stages.append(Hold(count=size(lot.every_count, self.functions)))
         if lot.unique:
             stages.append(Latest(self.functions.key(lot.unique)))
         return stages[0] if len(stages) == 1 else Chain(*stages)
+
+
+    def _origin(self, every: Period, now_ms: int) -> int | None:
+        """Where update points count from (`align`); None: the first event's arrival."""
+        align = self.options.align
+        if align == "local":
+            return Grid(every.millis, self.context.zone).floor(now_ms)
+        return {"creation": now_ms, "epoch": 0, "first_event": None}[align]
 
 
 def _tuple_of(values: list[Callable[..., Any]]) -> Callable[[Event], Any]:

@@ -30,7 +30,7 @@ class DeltaQuery(Query):
         super().__init__(*args, **keywords)
         plan = self.plan
         self.builders = [
-            WindowBuilder(source, self.catalog, self.context, self.warnings, self.shape, self.new_event)
+            WindowBuilder(source, plan.options, self.catalog, self.context, self.warnings, self.shape, self.new_event)
             for source in plan.sources
         ]
         self.windows: list[Operator] = [builder.build(self.now_ms) for builder in self.builders]
@@ -75,6 +75,8 @@ class DeltaQuery(Query):
             passes = self.filters[index]
             if passes is not None and not passes(event):
                 return []
+            if self.plan.sources[index].windows:
+                self.budget.admit(self)
             deltas = self.windows[index].push(Delta((event,)), now_ms)
         except DATA_ERRORS as error:
             self.on_error(event, error)

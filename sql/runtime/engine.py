@@ -18,6 +18,7 @@ class Running(Protocol):
     """A query as the engine sees it."""
 
     plan: Plan
+    steps_itself: bool
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def advance(self, now_ms: int) -> list[Emission]: ...
@@ -41,6 +42,10 @@ def start(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape 
     kind = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}[plan.mode]
     query = kind(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
     return query if plan.timestamp is None else EventTime(query, now_ms)
+
+
+OVERDUE_MS = 1000
+"""A timer later than this has been missed (a pause, a restore, a jump of the clock) and is subject to `catchUp`."""
 
 
 class Engine:
@@ -134,24 +139,30 @@ class Engine:
                 out += self._collect(self.queries[name].push(stream, [row], now_ms))
         return out
 
-    def advance(self, now_ms: int, catch_up: CatchUp = "step") -> list[Emission]:
-        """Time moves to `now_ms`. step: through every due instant; once: what is due fires once, now; skip: unseen."""
+    def advance(self, now_ms: int, catch_up: CatchUp | None = None) -> list[Emission]:
+        """Time moves to `now_ms`. step: through every due instant; once: what is due fires once, now; skip: unseen.
+
+        Without `catch_up` each rule does what its options say about timers overdue by more than `OVERDUE_MS`; what is a
+        little late is always stepped through.
+        """
         out: list[Emission] = []
         while (deadline := self.next_deadline_ms()) is not None and deadline <= now_ms:
-            instant = deadline if catch_up == "step" else now_ms
-            progressed = self._fire(instant)
-            out += progressed
-            if catch_up != "step":
-                break
+            out += self._fire(deadline, now_ms, catch_up)
         self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
-        return [] if catch_up == "skip" else out
+        return out
 
-    def _fire(self, instant: int) -> list[Emission]:
+    def _fire(self, instant: int, now_ms: int, catch_up: CatchUp | None) -> list[Emission]:
+        """Every rule with something due at or before `instant`."""
         out: list[Emission] = []
-        for name, query in list(self.queries.items()):
+        for query in list(self.queries.values()):
             deadline = query.next_deadline()
-            if deadline is not None and deadline <= instant:
-                out += self._collect(query.advance(instant))
+            if deadline is None or deadline > instant:
+                continue
+            overdue = now_ms - deadline > OVERDUE_MS
+            how = catch_up or (query.plan.options.catch_up if overdue else "step")
+            at_once = how != "step" or query.steps_itself
+            emissions = query.advance(now_ms if at_once else instant)
+            out += [] if how == "skip" else self._collect(emissions)
         return out + self._follow(instant)
 
     def next_deadline_ms(self) -> int | None:

@@ -20,6 +20,8 @@ from sql.runtime.query import Query
 class EventTime:
     """Wraps a query: orders what comes in, drives it by the watermark."""
 
+    steps_itself = False
+
     def __init__(self, query: Query, now_ms: int) -> None:
         self.query = query
         self.plan: Plan = query.plan
@@ -176,5 +178,5 @@ def step_to(query: Query, until_ms: int) -> list[Emission]:
     """Every instant at which something is due, in turn."""
     out: list[Emission] = []
     while (deadline := query.next_deadline()) is not None and deadline <= until_ms:
-        out += query.advance(deadline)
+        out += query.advance(until_ms if query.steps_itself else deadline)
     return out

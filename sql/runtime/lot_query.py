@@ -24,7 +24,7 @@ class LotQuery(Query):
         super().__init__(*args, **keywords)
         plan = self.plan
         self.builders = [
-            WindowBuilder(source, self.catalog, self.context, self.warnings, self.shape, self.new_event)
+            WindowBuilder(source, plan.options, self.catalog, self.context, self.warnings, self.shape, self.new_event)
             for source in plan.sources
         ]
         self.windows: list[Operator] = [builder.build(self.now_ms) for builder in self.builders]
@@ -48,6 +48,8 @@ class LotQuery(Query):
 
     def _enter(self, index: int, event: Event, now_ms: int) -> list[Delta]:
         try:
+            if not isinstance(self.windows[index], Pass):
+                self.budget.admit(self)
             return self.windows[index].push(Delta((event,)), now_ms)
         except DATA_ERRORS as error:
             self.on_error(event, error)

@@ -12,7 +12,7 @@ from typing import Any
 
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
-from sql.errors import CorruptState
+from sql.errors import CorruptState, DataError
 from sql.functions.registry import Context
 from sql.plan.catalog import Catalog
 from sql.plan.plan import Plan
@@ -25,8 +25,38 @@ from sql.windows.event import Event
 SNAPSHOT_VERSION = 1
 
 
+class Budget:
+    """Bounds how many events a query retains (`maxWindowEvents`).
+
+    The events are counted only when those that came since the last count could have filled the bound. Once it is reached,
+    a sixteenth of the bound is refused before they are counted again, so that counting stays cheap.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.room = limit
+        self.refusing = 0
+
+    def admit(self, query: Query) -> None:
+        """Raise DataError where one more event would be too many."""
+        self.room -= 1
+        if self.room >= 0:
+            return
+        if self.refusing == 0:
+            self.room = self.limit - query.retained() - 1
+            if self.room >= 0:
+                return
+            self.refusing = self.limit // 16
+        else:
+            self.refusing -= 1
+        raise DataError(f"the rule retains {self.limit} events; raise maxWindowEvents or shorten its window")
+
+
 class Query(ABC):
     """What all modes share: events with their numbers, analytic functions, errors, counters, state."""
+
+    steps_itself = False
+    """Whether `advance` goes through every due instant up to now by itself."""
 
     def __init__(self, name: str, plan: Plan, catalog: Catalog, *, now_ms: int, shape: Shape = "dict",
                  make_row: Callable[[dict[str, Any]], Any] | None = None) -> None:  # fmt: skip
@@ -41,6 +71,7 @@ class Query(ABC):
         self.errors: list[Emission] = []
         self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
         self.seq = 0
+        self.budget = Budget(plan.options.max_window_events)
         self.functions = FunctionSet(
             catalog, self.context, self.warnings, shape=shape, joined=bool(plan.joins), offsets=_offsets(plan)
         )

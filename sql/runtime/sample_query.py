@@ -90,6 +90,9 @@ class Rows:
         self.events = deque()
         self.query.refused.clear()
 
+    def skip(self, windows: int) -> None:
+        self.query.counts["windows_empty_skipped"] += windows
+
     def sample(self, start_ms: int, end_ms: int, trigger_ms: int) -> None:
         bounds = (start_ms, end_ms, trigger_ms)
         self.query.context.now_ms = trigger_ms
@@ -117,7 +120,9 @@ class Rows:
 
 
 class SampleQuery(Query):
-    """A rule with a window in GROUP BY."""
+    """A rule with a window in GROUP BY. Its windows go through due instants by themselves: their bounds are nominal."""
+
+    steps_itself = True
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
@@ -135,7 +140,6 @@ class SampleQuery(Query):
         self.row_limit = row_limit(plan, functions)
         self.refused: set[Event] = set()
         self.pending: list[Emission] = []
-        self.empty_in_a_row = 0
         self.counts["windows_empty_skipped"] = 0
         self.removal = Removal.NEVER if window.kind in ("tumbling", "session", "state") else Removal.FIFO
         self.aggregates = AggregateSet(plan.aggregates, functions, self.removal)
@@ -148,10 +152,11 @@ class SampleQuery(Query):
 
     def _instance(self, window: GroupWindowPlan, empty_from_ms: int | None) -> sample.SampleWindow:
         rows, zone, functions = Rows(self, self.removal), self.context.zone, self.functions
+        empty_max = self.plan.options.max_empty_windows
         if window.kind == "tumbling":
-            return sample.Tumbling(rows, Grid(window.length_ms, zone), empty_from_ms)
+            return sample.Tumbling(rows, Grid(window.length_ms, zone), empty_from_ms, empty_max)
         if window.kind == "hopping":
-            return sample.Hopping(rows, window.length_ms, Grid(window.hop_ms, zone), empty_from_ms)
+            return sample.Hopping(rows, window.length_ms, Grid(window.hop_ms, zone), empty_from_ms, empty_max)
         if window.kind == "sliding":
             triggers = self._condition(functions.true(window.when)) if window.when is not None else lambda event: True
             return sample.Sliding(rows, window.length_ms, window.delay_ms, triggers)
@@ -186,6 +191,7 @@ class SampleQuery(Query):
                 continue
             try:
                 if self.filter is None or self.filter(event):
+                    self.budget.admit(self)
                     self.window.push(event, now_ms)
             except DATA_ERRORS as error:
                 self.on_error(event, error)

@@ -117,6 +117,8 @@ def _update(catalog: Catalog, statement: ast.UpdateStream, text: str) -> Any:
 class OnSet:
     """`on Stream set variable = …`: later statements of the same event see the new values."""
 
+    steps_itself = False
+
     def __init__(self, name: str, engine: Engine, statement: ast.OnSet, text: str) -> None:
         source = statement.source
         stream = _stream(engine.catalog, source.name, source.span, text)

@@ -101,7 +101,7 @@ _window("time", "win", "retain", "period:period", lambda start, period: Lifetime
         example="E#time(10 sec)", summary="the events of the last d")  # fmt: skip
 _window("ext_timed", "win", "retain", "timestamp:value period:period",
         lambda start, timestamp, period: DataClock(timestamp, period, start.zone),
-        composition="Retain(data clock d)", cost="O(1) amortised", state="the events of d", clock="the events' own",
+        composition="Retain(data clock ts, d)", cost="O(1) amortised", state="the events of d", clock="the events' own",
         example="E#ext_timed(ts, 10 sec)", summary="the last d by the events' own time")  # fmt: skip
 _window("time_accum", "win", "retain", "period:period", lambda start, period: Gap(period, start.zone),
         composition="Retain(gap d)", cost="O(1)", state="the events since the last gap", clock="processing",
@@ -123,18 +123,18 @@ _window("lastevent", "std", "retain", "", lambda start: Count(1),
         composition="Retain(count 1)", cost="O(1)", state="1 event", clock="none",
         example="E#lastevent", summary="the last event")  # fmt: skip
 _window("unique", "std", "retain", "keys:keys", lambda start, keys: LatestPerKey(keys),
-        composition="Retain(replace by key)", cost="O(1)", state="1 event per key", clock="none",
+        composition="Retain(replace by k)", cost="O(1)", state="1 event per key", clock="none",
         example="E#unique(k)", summary="the last event per key")  # fmt: skip
 _window("firstunique", "std", "retain", "keys:keys", lambda start, keys: FirstPerKey(keys),
-        composition="Retain(admission first per key)", cost="O(1)", state="1 event per key", clock="none",
+        composition="Retain(admission first per k)", cost="O(1)", state="1 event per key", clock="none",
         example="E#firstunique(k)", summary="the first event per key")  # fmt: skip
 _window("sort", "ext", "retain", "size:size criteria:criteria",
         lambda start, size, criteria: Ranked(size, criteria, None),
-        composition="Retain(rank n)", cost="O(log n)", state="n events", clock="none",
+        composition="Retain(rank n by criteria)", cost="O(log n)", state="n events", clock="none",
         example="E#sort(10, price desc)", summary="the first n in sort order")  # fmt: skip
 _window("rank", "ext", "retain", "keys:keys size:size criteria:criteria",
         lambda start, keys, size, criteria: Ranked(size, criteria, keys),
-        composition="Retain(rank n + replace by key)", cost="O(log n)", state="n events", clock="none",
+        composition="Retain(rank n by criteria + replace by k)", cost="O(log n)", state="n events", clock="none",
         example="E#rank(k, 10, price desc)", summary="the first n among the last per key")  # fmt: skip
 _window("time_order", "ext", "retain", "timestamp:value period:period",
         lambda start, timestamp, period: Scheduled(timestamp, period, start.zone),
@@ -145,7 +145,7 @@ _window("timetolive", "ext", "retain", "timestamp:value",
         composition="Retain(deadline ts, ordered)", cost="O(log n)", state="the living events", clock="processing",
         example="E#timetolive(ts)", summary="events until their own time")  # fmt: skip
 _window("expr", "win", "retain", "predicate:predicate", lambda start, predicate: WhileTrue(predicate),
-        composition="Retain(oldest predicate)", cost="O(1) amortised + predicate", state="what the predicate keeps",
+        composition="Retain(while predicate of the oldest)", cost="O(1) amortised + predicate", state="what the predicate keeps",
         clock="none", example="E#expr(sum(price) < 1000)", summary="the newest for which the predicate holds")  # fmt: skip
 
 # --- windows that hold events back and release them together ----------------------------------------------------------
@@ -166,7 +166,7 @@ _window("time_length_batch", "win", "batch", "period:period size:size flags:flag
         summary="n events or what came in d, whichever is first")  # fmt: skip
 _window("ext_timed_batch", "win", "batch", "timestamp:value period:period reference:reference?",
         lambda start, timestamp, period, reference: DataBoundary(timestamp, period, start.zone, reference),
-        composition="Gate(data boundary d); Retain(generation)", cost="O(1)", state="the events of 2d",
+        composition="Gate(data boundary ts, d); Retain(generation)", cost="O(1)", state="the events of 2d",
         clock="the events' own", example="E#ext_timed_batch(ts, 10 sec)",
         summary="what came in each d of the events' own time")  # fmt: skip
 _window("expr_batch", "win", "batch", "predicate:predicate include:include?",

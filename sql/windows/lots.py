@@ -35,7 +35,7 @@ class Hold(Operator):
 
     departure = Removal.FIFO
 
-    def __init__(self, *, period_ms: int | None = None, origin_ms: int = 0, count: int | None = None) -> None:
+    def __init__(self, *, period_ms: int | None = None, origin_ms: int | None = 0, count: int | None = None) -> None:
         self.period_ms = period_ms
         self.origin_ms = origin_ms
         self.count = count
@@ -46,6 +46,8 @@ class Hold(Operator):
     def push(self, delta: Delta, now: int) -> list[Delta]:
         self.pending = net((self.pending, delta))
         if self.period_ms is not None:
+            if self.origin_ms is None:
+                self.origin_ms = now
             if self.point_ms is None:
                 # An arrival exactly at an update point belongs to that point's lot.
                 self.point_ms = now + (self.origin_ms - now) % self.period_ms
@@ -82,12 +84,14 @@ class Hold(Operator):
             "removed": [event.seq for event in self.pending.removed],
             "arrived": self.arrived,
             "point": self.point_ms,
+            "origin": self.origin_ms,
         }
 
     def restore(self, state: Any, find: FindEvent) -> None:
         self.pending = Delta([find(seq) for seq in state["inserted"]], [find(seq) for seq in state["removed"]])
         self.arrived = state["arrived"]
         self.point_ms = state["point"]
+        self.origin_ms = state["origin"]
 
 
 class Latest(Operator):

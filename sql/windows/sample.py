@@ -33,6 +33,9 @@ class View(Protocol):
     def add(self, event: Event) -> None: ...
     def remove(self, event: Event) -> None: ...
     def clear(self) -> None: ...
+    def skip(self, windows: int) -> None:
+        """So many empty windows in a row were not shown."""
+
     def sample(self, start_ms: int, end_ms: int, trigger_ms: int) -> None:
         """Emit the rows of the present content for the window [start, end)."""
 
@@ -111,10 +114,11 @@ class Generations(SampleWindow):
 class Tumbling(Generations):
     """TUMBLINGWINDOW: closes at each boundary of the grid, [start, end). Empty ones fire only with `emit_empty`."""
 
-    def __init__(self, view: View, grid: Grid, emit_empty_from_ms: int | None) -> None:
+    def __init__(self, view: View, grid: Grid, emit_empty_from_ms: int | None, empty_max: int = 0) -> None:
         super().__init__(view)
         self.grid = grid
         self.emit_empty = emit_empty_from_ms is not None
+        self.empty_max = empty_max
         self.end_ms = None if emit_empty_from_ms is None else grid.next(emit_empty_from_ms)
 
     def push(self, event: Event, now: int) -> None:
@@ -126,10 +130,14 @@ class Tumbling(Generations):
         return self.end_ms
 
     def advance(self, now: int) -> None:
+        shown = 0
         while self.end_ms is not None and self.end_ms <= now:
             end = self.end_ms
             self.end_ms = self.grid.next(end) if self.emit_empty else None
+            shown = 0 if self.events else shown + 1
             self._close(self.grid.floor(end - 1), end)
+            if self.end_ms is not None and shown == self.empty_max:
+                self.end_ms = skip_empty(self.view, self.grid, self.end_ms, now)
 
     def flush(self) -> None:
         if self.end_ms is not None and self.events:
@@ -149,8 +157,9 @@ class Tumbling(Generations):
 class Hopping(SampleWindow):
     """HOPPINGWINDOW: at each end E of the hop grid the events of [E - length, E)."""
 
-    def __init__(self, view: View, length_ms: int, hops: Grid, emit_empty_from_ms: int | None) -> None:
+    def __init__(self, view: View, length_ms: int, hops: Grid, emit_empty_from_ms: int | None, empty_max: int = 0):
         super().__init__(view)
+        self.empty_max = empty_max
         self.length_ms = length_ms
         self.hops = hops
         self.emit_empty = emit_empty_from_ms is not None
@@ -167,15 +176,19 @@ class Hopping(SampleWindow):
         return self.end_ms
 
     def advance(self, now: int) -> None:
+        shown = 0
         while self.end_ms is not None and self.end_ms <= now:
             end = self.end_ms
             self._drop_before(end - self.length_ms)
+            shown = 0 if self.events else shown + 1
             self.view.sample(end - self.length_ms, end, end)
             self.end_ms = self.hops.next(end)
             if not self.emit_empty:
                 self._drop_before(self.end_ms - self.length_ms)
                 if not self.events:
                     self.end_ms = None
+            elif shown == self.empty_max:
+                self.end_ms = skip_empty(self.view, self.hops, self.end_ms, now)
 
     def _drop_before(self, edge_ms: int) -> None:
         while self.events and self.events[0].time_ms < edge_ms:
@@ -197,6 +210,13 @@ class Hopping(SampleWindow):
     def _restore(self, events: list[Event], state: Any) -> None:
         self.events = deque(events)
         self.end_ms = state["end"]
+
+
+def skip_empty(view: View, grid: Grid, end_ms: int, now: int) -> int:
+    """Enough empty windows have been shown in one step: the next boundary after `now`; the view counts the rest."""
+    after = grid.next(now)
+    view.skip((after - end_ms) // grid.length_ms)
+    return after
 
 
 class Sliding(SampleWindow):
