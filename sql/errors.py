@@ -11,6 +11,7 @@ Two families, never mixed:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -124,11 +125,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean '{names[close[0]]}'?" if close else None
 
 
-def positioned(error: BaseException, span: Span) -> DataError:
-    """A `DataError` for an exception raised while evaluating the expression at `span`."""
-    if isinstance(error, DataError):
-        return error if error.span else DataError(str(error), span)
-    return DataError(f"{type(error).__name__}: {error}", span)
+_PYTHON_NAMES = {"str": "string", "int": "bigint", "NoneType": "NULL", "bool": "boolean", "list": "array", "dict": "struct"}
+
+
+def positioned(error: BaseException, span: Span, text: str) -> DataError:
+    """A `DataError` for an exception raised while evaluating the expression at `span` of `text`."""
+    reason = re.sub(r"'(\w+)'", lambda match: _PYTHON_NAMES.get(match[1], match[0]), str(error))
+    reason = reason.replace("instances of ", "").replace("unsupported operand type(s) for ", "no operation ")
+    line, column = line_and_column(text, span.start)
+    return DataError(f"{line}:{column}: cannot evaluate {text[span.start : span.end]}: {reason}", span)
 
 
 Json = Any

@@ -85,8 +85,9 @@ class FunctionSet:
     """Makes the functions of one query at one place; finds the SQL position of what fails in them."""
 
     def __init__(self, catalog: Catalog, context: Context, warnings: Warnings, *, shape: Shape = "dict",
-                 joined: bool = False, offsets: dict[str, int] | None = None) -> None:  # fmt: skip
+                 joined: bool = False, offsets: dict[str, int] | None = None, text: str = "") -> None:  # fmt: skip
         self.names = Names()
+        self.text = text
         reader = EngineReader(self.names, catalog, shape=shape, joined=joined,
                               offsets=offsets or {"aggregate": 0, "prev": 0, "subquery": 0})  # fmt: skip
         self.reader = reader
@@ -167,7 +168,7 @@ class FunctionSet:
                 names = [name for name in declared if name not in excluded]
                 reads = (f"{name!r}: {self.reader.read(item.value.source, name).text}" for name in names)
                 return ", ".join(reads)
-        helper = self.names.bind(_spread, "spread")
+        helper = self.names.bind(spread, "spread")
         return f"**{helper}({self.writer.text(item.value)}, {self.names.bind(excluded, 'excluded')})"
 
     def failure(self, error: BaseException) -> DataError:
@@ -176,12 +177,12 @@ class FunctionSet:
         while trace is not None:
             span = self.spans.get(trace.tb_frame.f_code.co_filename)
             if span is not None:
-                return positioned(error, span)
+                return positioned(error, span, self.text)
             trace = trace.tb_next
-        return error if isinstance(error, DataError) else DataError(f"{type(error).__name__}: {error}")
+        return error if isinstance(error, DataError) else DataError(str(error))
 
 
-def _spread(value: Any, excluded: frozenset[str]) -> dict[str, Any]:
+def spread(value: Any, excluded: frozenset[str]) -> dict[str, Any]:
     """A whole event or a struct as columns."""
     if value is None:
         return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
 from typing import Any, Protocol
 
 from sql.plan.catalog import Catalog
@@ -11,7 +12,6 @@ from sql.plan.options import CatchUp
 from sql.plan.plan import Plan
 from sql.rows import Shape
 from sql.runtime.emission import Emission
-from sql.windows.operator import earliest
 
 
 class Running(Protocol):
@@ -55,6 +55,10 @@ class Engine:
         self.catalog = catalog
         self.queries: dict[str, Running] = {}
         self.readers: dict[str, list[str]] = {}
+        self.order: dict[str, int] = {}
+        self.deployed = 0
+        self.timers: list[tuple[int, int, str]] = []
+        """A heap of (deadline, order of deployment, rule); entries that no longer hold are dropped when they surface."""
         self.now_ms: int | None = None
         self.moved: deque[tuple[str, dict[str, Any]]] = deque()
         self.before: dict[str, list[Callable[[dict[str, Any]], dict[str, Any]]]] = {}
@@ -77,12 +81,16 @@ class Engine:
         """Run something that behaves like a query."""
         self.remove(name)
         self.queries[name] = query
+        self.deployed += 1
+        self.order[name] = self.deployed
+        self._schedule(name)
         for stream in streams:
             self.readers.setdefault(stream, []).append(name)
 
     def remove(self, name: str) -> None:
         """Stop a rule; its state is gone."""
         if self.queries.pop(name, None) is not None:
+            del self.order[name]
             for names in self.readers.values():
                 if name in names:
                     names.remove(name)
@@ -97,13 +105,27 @@ class Engine:
         names = self.readers.get(stream, ())
         if len(rows) > 1 and not self._order_matters():
             for name in names:
-                out += self._collect(self.queries[name].push(stream, rows, now_ms))
+                out += self._give(name, stream, rows, now_ms)
             return out + self._follow(now_ms)
         for row in rows:
             for name in tuple(names):
-                out += self._collect(self.queries[name].push(stream, [row], now_ms))
+                out += self._give(name, stream, [row], now_ms)
             out += self._follow(now_ms)
         return out
+
+    def _give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events for one rule."""
+        out = self._collect(self.queries[name].push(stream, rows, now_ms))
+        self._schedule(name)
+        return out
+
+    def _schedule(self, name: str) -> None:
+        """Note when a rule has something to do next."""
+        deadline = self.queries[name].next_deadline()
+        if deadline is not None:
+            entry = (deadline, self.order[name], name)
+            if not self.timers or self.timers[0] != entry:
+                heappush(self.timers, entry)
 
     def _order_matters(self) -> bool:
         """Whether rules can see each other's effects, so that each event must be done before the next."""
@@ -136,7 +158,7 @@ class Engine:
             if stream in self.before:
                 row = self._changed(stream, row)
             for name in tuple(self.readers.get(stream, ())):
-                out += self._collect(self.queries[name].push(stream, [row], now_ms))
+                out += self._give(name, stream, [row], now_ms)
         return out
 
     def advance(self, now_ms: int, catch_up: CatchUp | None = None) -> list[Emission]:
@@ -152,35 +174,51 @@ class Engine:
         return out
 
     def _fire(self, instant: int, now_ms: int, catch_up: CatchUp | None) -> list[Emission]:
-        """Every rule with something due at or before `instant`."""
+        """Every rule with something due at or before `instant`, in order of deployment."""
         out: list[Emission] = []
-        for query in list(self.queries.values()):
+        for name in self._due(instant):
+            query = self.queries[name]
             deadline = query.next_deadline()
-            if deadline is None or deadline > instant:
-                continue
+            assert deadline is not None
             overdue = now_ms - deadline > OVERDUE_MS
             how = catch_up or (query.plan.options.catch_up if overdue else "step")
             at_once = how != "step" or query.steps_itself
             emissions = query.advance(now_ms if at_once else instant)
             out += [] if how == "skip" else self._collect(emissions)
+            self._schedule(name)
         return out + self._follow(instant)
+
+    def _due(self, instant: int) -> list[str]:
+        """The rules due at or before `instant`, taken from the timers."""
+        found = {}
+        while (deadline := self.next_deadline_ms()) is not None and deadline <= instant:
+            _, order, name = heappop(self.timers)
+            found[name] = order
+        return sorted(found, key=found.__getitem__)
 
     def next_deadline_ms(self) -> int | None:
         """The earliest instant of the processing clock at which a rule has something to do."""
-        return earliest(query.next_deadline() for query in self.queries.values())
+        while self.timers:
+            deadline, order, name = self.timers[0]
+            if self.order.get(name) == order and self.queries[name].next_deadline() == deadline:
+                return deadline
+            heappop(self.timers)
+        return None
 
     def flush(self, now_ms: int) -> list[Emission]:
         """Bounded sources have ended: open windows close at their nominal instants."""
         out: list[Emission] = []
-        for query in list(self.queries.values()):
+        for name, query in list(self.queries.items()):
             out += self._collect(query.flush(now_ms))
+            self._schedule(name)
         return out + self._follow(now_ms)
 
     def set_variable(self, name: str, value: Any) -> None:
         """Give a variable a new value; rules that depend on it are told."""
         self.catalog.variables[name].value = value
-        for query in self.queries.values():
+        for rule, query in self.queries.items():
             query.variable_changed(name)
+            self._schedule(rule)
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
@@ -195,3 +233,8 @@ class Engine:
     def snapshot(self, name: str) -> dict[str, Any]:
         """A rule's state as plain JSON-able data."""
         return self.queries[name].snapshot()
+
+    def restore(self, name: str, state: dict[str, Any]) -> None:
+        """Put a snapshot back into a rule just deployed; CorruptState where it does not fit."""
+        self.queries[name].restore(state)
+        self._schedule(name)

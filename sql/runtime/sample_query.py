@@ -38,17 +38,18 @@ class Rows:
         where = self.query.where
         return where is None or bool(where(event))
 
-    def add(self, event: Event) -> None:
+    def add(self, event: Event) -> bool:
         try:
             if not self._passes(event):
-                return
-            if not self.query.grouped:
+                return True
+            if self.query.grouped:
+                self._join_group(event)
+            else:
                 self.events.append(event)
-                return
-            self._join_group(event)
         except DATA_ERRORS as error:
             self.query.on_error(event, error)
-            self.query.refused.add(event)
+            return False
+        return True
 
     def _join_group(self, event: Event) -> None:
         query = self.query
@@ -66,9 +67,6 @@ class Rows:
             self.members.setdefault(key, deque()).append(event)
 
     def remove(self, event: Event) -> None:
-        if event in self.query.refused:
-            self.query.refused.discard(event)
-            return
         if not self._passes(event):
             return
         if not self.query.grouped:
@@ -88,7 +86,6 @@ class Rows:
         self.groups = {}
         self.members = {}
         self.events = deque()
-        self.query.refused.clear()
 
     def skip(self, windows: int) -> None:
         self.query.counts["windows_empty_skipped"] += windows
@@ -138,7 +135,6 @@ class SampleQuery(Query):
         self.grouped = bool(plan.aggregates or plan.group_by)
         self.emit_empty = plan.options.emit_empty
         self.row_limit = row_limit(plan, functions)
-        self.refused: set[Event] = set()
         self.pending: list[Emission] = []
         self.counts["windows_empty_skipped"] = 0
         self.removal = Removal.NEVER if window.kind in ("tumbling", "session", "state") else Removal.FIFO
@@ -227,14 +223,9 @@ class SampleQuery(Query):
 
     def held(self) -> Iterable[Event]:
         yield from self.window.content()
-        yield from self.refused
 
     def _state(self) -> Any:
-        return {"window": self.window.snapshot(), "refused": [event.seq for event in self.refused]}
+        return self.window.snapshot()
 
     def _put_back(self, state: Any, store: EventStore) -> None:
-        self.window.restore(state["window"], store.find)
-        # Rebuilding the groups met the events that cannot be evaluated once more; they have been reported.
-        self.errors.clear()
-        self.counts["errors"] -= len(self.refused)
-        self.refused = {store.find(seq) for seq in state["refused"]}
+        self.window.restore(state, store.find)

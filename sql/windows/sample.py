@@ -30,7 +30,9 @@ from sql.windows.operator import FindEvent
 class View(Protocol):
     """What a sampled window feeds: the rows after WHERE, grouped, with their aggregates."""
 
-    def add(self, event: Event) -> None: ...
+    def add(self, event: Event) -> bool:
+        """Take an event in; False for one that cannot be evaluated, which is then in no window."""
+
     def remove(self, event: Event) -> None: ...
     def clear(self) -> None: ...
     def skip(self, windows: int) -> None:
@@ -95,9 +97,11 @@ class Generations(SampleWindow):
         super().__init__(view)
         self.events: list[Event] = []
 
-    def _enter(self, event: Event) -> None:
+    def _enter(self, event: Event) -> bool:
+        if not self.view.add(event):
+            return False
         self.events.append(event)
-        self.view.add(event)
+        return True
 
     def _close(self, start_ms: int, end_ms: int) -> None:
         self.view.sample(start_ms, end_ms, end_ms)
@@ -122,9 +126,8 @@ class Tumbling(Generations):
         self.end_ms = None if emit_empty_from_ms is None else grid.next(emit_empty_from_ms)
 
     def push(self, event: Event, now: int) -> None:
-        if self.end_ms is None:
+        if self._enter(event) and self.end_ms is None:
             self.end_ms = self.grid.next(event.time_ms)
-        self._enter(event)
 
     def next_deadline(self) -> int | None:
         return self.end_ms
@@ -167,10 +170,11 @@ class Hopping(SampleWindow):
         self.end_ms = None if emit_empty_from_ms is None else hops.next(emit_empty_from_ms)
 
     def push(self, event: Event, now: int) -> None:
+        if not self.view.add(event):
+            return
         if self.end_ms is None:
             self.end_ms = self.hops.next(event.time_ms)
         self.events.append(event)
-        self.view.add(event)
 
     def next_deadline(self) -> int | None:
         return self.end_ms
@@ -232,8 +236,9 @@ class Sliding(SampleWindow):
 
     def push(self, event: Event, now: int) -> None:
         self._drop_until(event.time_ms - self.length_ms - self.delay_ms)
+        if not self.view.add(event):
+            return
         self.events.append(event)
-        self.view.add(event)
         if not self.triggers(event):
             return
         if self.delay_ms:
@@ -284,9 +289,8 @@ class Session(Generations):
         self.tick_ms = 0
 
     def push(self, event: Event, now: int) -> None:
-        if not self.events:
+        if self._enter(event) and len(self.events) == 1:
             self.tick_ms = self.ticks.next(event.time_ms + self.max_ms - 1)
-        self._enter(event)
 
     def next_deadline(self) -> int | None:
         if not self.events:
@@ -317,10 +321,11 @@ class Counting(SampleWindow):
         self.since = 0
 
     def push(self, event: Event, now: int) -> None:
-        if len(self.events) == self.size:
-            self.view.remove(self.events.popleft())
+        if not self.view.add(event):
+            return
         self.events.append(event)
-        self.view.add(event)
+        if len(self.events) > self.size:
+            self.view.remove(self.events.popleft())
         self.since += 1
         if self.since == self.interval:
             self.since = 0
@@ -369,8 +374,7 @@ class Between(Generations):
             elif self.events:
                 self._enter(event)
         elif self.events:
-            self._enter(event)
-            if self.emit(event):
+            if self._enter(event) and self.emit(event):
                 self._close(self.events[0].time_ms, event.time_ms)
         elif self.begin(event):
             self._enter(event)

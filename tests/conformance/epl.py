@@ -8,6 +8,8 @@ from typing import Any
 
 from sql import Catalog, Emission, Engine, parse, run_script
 from tests.conformance.compare import Row, decoded
+from tests.conformance.engines import new_engine
+from tests.conformance.scenario import Mode
 
 EVENT_TYPES = """
 create schema E(id string, k string, v double, ts long, n int, f boolean);
@@ -21,9 +23,9 @@ LISTENED = re.compile(r"s\d+")
 class Session:
     """An engine with the statements of a scenario, and its clock."""
 
-    def __init__(self, statements: list[str], *, restarts: bool = False) -> None:
+    def __init__(self, statements: list[str], mode: Mode) -> None:
         self.statements = statements
-        self.restarts = restarts
+        self.mode = mode
         self.now = 0
         self.texts: dict[str, str] = {}
         self.engine = self._start()
@@ -34,14 +36,14 @@ class Session:
                         self.texts[str(note.value)] = statement.text
 
     def _start(self) -> Engine:
-        engine = Engine(Catalog())
+        engine = new_engine(Catalog(), self.mode)
         for text in [EVENT_TYPES, *self.statements]:
             run_script(engine, text, self.now)
         return engine
 
     def restart(self) -> None:
         """Save every statement and variable as JSON, discard the engine, restore into a new one."""
-        if not self.restarts:
+        if self.mode != "restart":
             return
         old = self.engine
         saved = {
@@ -53,7 +55,7 @@ class Session:
         for name, value in saved["variables"].items():
             self.engine.catalog.variables[name].value = value
         for name, state in saved["statements"].items():
-            self.engine.queries[name].restore(state)
+            self.engine.restore(name, state)
 
     def perform(self, step: dict[str, Any]) -> list[Emission]:
         """Do a step; what the listened statements emit during it."""
