@@ -1,27 +1,31 @@
-"""An engine that can be thrown away between two steps: its state goes through JSON into a new one."""
+"""A rule on an engine that can be thrown away between two steps: its state goes through JSON into a new one."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
-from sql import Catalog, Engine
-from sql.plan.plan import Plan
+from sql import Catalog, Engine, Plan
+from tests.conformance.engines import new_engine
+from tests.conformance.scenario import Mode
 
 
 class Restartable:
     """One rule on an engine. `prepare` makes a new catalog and plan, as a new process would."""
 
-    def __init__(self, engine: Engine, prepare: Callable[[], tuple[Catalog, Plan]], *, restarts: bool) -> None:
-        self.engine = engine
+    def __init__(self, prepare: Callable[[], tuple[Catalog, Plan]], now_ms: int, mode: Mode) -> None:
         self.prepare = prepare
-        self.restarts = restarts
+        self.mode = mode
+        self.engine = self._deployed(now_ms, None)
+
+    def _deployed(self, now_ms: int, state: Any) -> Engine:
+        catalog, plan = self.prepare()
+        engine = new_engine(catalog, self.mode)
+        engine.deploy("rule", plan, now_ms, state)
+        return engine
 
     def restart(self, now_ms: int) -> None:
         """Save, discard, restore."""
-        if not self.restarts:
-            return
-        state = json.loads(json.dumps(self.engine.snapshot("rule"), allow_nan=False))
-        catalog, plan = self.prepare()
-        self.engine = Engine(catalog)
-        self.engine.deploy("rule", plan, now_ms, state)
+        if self.mode == "restart":
+            self.engine = self._deployed(now_ms, json.loads(json.dumps(self.engine.snapshot("rule"), allow_nan=False)))

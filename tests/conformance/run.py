@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from sql import Catalog, Emission, Engine, RuleOptions, parse, plan_rule
+from sql import Catalog, Emission, RuleOptions, parse, plan_rule
 from sql.errors import SqlError
 from tests.conformance import epl
 from tests.conformance.compare import Row, decoded, lines_of, same_rows, text_of
@@ -48,13 +48,9 @@ def run_kuiper(scenario: Scenario, mode: Mode) -> None:
         chosen = RuleOptions(late_tolerance_ms=options.get("lateTolerance", 0), event_time=options.get("isEventTime"))
         return catalog, plan_rule(data["sql"], catalog, chosen)
 
-    catalog, plan = prepare()
-    start = next((step["advance"] for step in scenario.steps if "advance" in step), 0)
-    engine = Engine(catalog)
-    engine.deploy("rule", plan, start)
-    machine = Restartable(engine, prepare, restarts=mode == "restart")
+    now = next((step["advance"] for step in scenario.steps if "advance" in step), 0)
+    machine = Restartable(prepare, now, mode)
     emissions: list[Emission] = []
-    now = start
     for step in batches(scenario.steps, together=mode == "batched"):
         machine.restart(now)
         if "advance" in step:
@@ -94,7 +90,7 @@ def run_epl(scenario: Scenario, mode: Mode) -> None:
     """Statements, then steps that each say what they cause."""
     data = scenario.data
     try:
-        machine = epl.Session(data["epl"], restarts=mode == "restart")
+        machine = epl.Session(data["epl"], mode)
     except SqlError as error:
         if data.get("error") and not any(problem.code in NOT_SUPPORTED for problem in error.problems):
             return
