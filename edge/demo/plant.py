@@ -1,11 +1,10 @@
 """A small plant of fifty machines that publish by MQTT, as machines do: some silent, some late, some sending rubbish.
 
-    topic    plant/<line>/<device>/telemetry
-    payload  {"device": "pump-07", "line": "a", "ts": 1767225600000, "temp": 61.2, "vibration": 2.31, "pressure": 4.02,
-              "rpm": 1480, "state": "running", "good": 3}
+    topic    plant/<device>/temperature
+    payload  {"dev": "pump-07", "temp": 61.2, "ts": 1767225600000, "status": "ok"}
 
-The messages of a run depend on the seed alone, so a demo can be repeated. `ts` is relative to the start that is
-passed in.
+This is what the streams of `rules/examples` read. The messages of a run depend on the seed alone, so a demo can be
+repeated. `ts` is relative to the start that is passed in.
 
 Run it by itself: `python -m edge.demo.plant --broker mqtt://127.0.0.1:1883 --seconds 30`.
 """
@@ -25,9 +24,17 @@ from typing import NamedTuple
 from edge.clock import Clock, SystemClock
 
 DEVICES = 50
-LINES = "abcde"
+KINDS = ("pump", "fan", "press", "oven", "mixer")
 PERIOD_MS = 1_000
 """Every machine reports once in this time."""
+
+SILENCE_MS = 10_000
+HOT_FROM_MS, HOT_FOR_MS, HOT_DEGREES = 5_000, 20_000, 45.0
+"""An overheating machine gets this much hotter during half of the time, and cools down during the other."""
+
+LATE_SHARE, LATE_MS_MAX = 0.3, 6_000
+FAULT_DEGREES = 80.0
+"""Above this temperature a machine reports a fault."""
 
 CONFIRM_S = 5.0
 """How long the last message may take to be confirmed."""
@@ -40,9 +47,10 @@ RUBBISH = (
     b'{"temp": NaN}',
     b"\xff\xfe\x00binary",
     b'"just a text"',
-    b'{"device": "pump-0',
+    b'{"dev": "pump-0',
+    b'{"dev": "press-17", "temp": "hot"}',
 )
-"""Payloads that are no JSON object; each becomes a dead letter."""
+"""Payloads that no stream can take; each becomes a dead letter."""
 
 
 class Message(NamedTuple):
@@ -59,35 +67,31 @@ class Machine:
 
     number: int
     silent_from_ms: int | None
-    """Says nothing from here on for ten seconds: a session ends, an alert is due."""
-    late_ms: int
-    """Its messages arrive this much after they were measured."""
+    """Says nothing from here on for `SILENCE_MS`."""
+    late_share: float
+    """How many of its messages are held up on the way."""
     rubbish_share: float
     """How many of its messages are rubbish."""
     overheats: bool
 
     @property
     def name(self) -> str:
-        return f"{('pump', 'fan', 'press', 'oven', 'mixer')[self.number % 5]}-{self.number:02d}"
-
-    @property
-    def line(self) -> str:
-        return LINES[self.number * len(LINES) // DEVICES]
+        return f"{KINDS[self.number % len(KINDS)]}-{self.number:02d}"
 
     @property
     def topic(self) -> str:
-        return f"plant/{self.line}/{self.name}/telemetry"
+        return f"plant/{self.name}/temperature"
 
 
 def machines(devices: int = DEVICES) -> list[Machine]:
-    """The plant: every 10th machine falls silent, every 7th is late, every 12th sends rubbish, every 9th overheats."""
+    """The plant: every 10th machine falls silent, every 7th is late, every 12th sends rubbish, every 15th overheats."""
     return [
         Machine(
             number,
             silent_from_ms=8_000 + number * 100 if number % 10 == 3 else None,
-            late_ms=3_000 if number % 7 == 2 else 0,
+            late_share=LATE_SHARE if number % 7 == 2 else 0.0,
             rubbish_share=0.25 if number % 12 == 5 else 0.0,
-            overheats=number % 9 == 4,
+            overheats=number % 15 == 7,
         )
         for number in range(devices)
     ]
@@ -102,7 +106,7 @@ def messages(seconds: int, start_ms: int, seed: int = 1, devices: int = DEVICES)
     for second in range(seconds):
         for machine in order:
             at_ms = second * PERIOD_MS + offsets[machine.number]
-            if machine.silent_from_ms is not None and 0 <= at_ms - machine.silent_from_ms < 10_000:
+            if machine.silent_from_ms is not None and 0 <= at_ms - machine.silent_from_ms < SILENCE_MS:
                 continue
             if dice.random() < machine.rubbish_share:
                 yield Message(at_ms, machine.topic, dice.choice(RUBBISH))
@@ -111,26 +115,19 @@ def messages(seconds: int, start_ms: int, seed: int = 1, devices: int = DEVICES)
 
 
 def reading(machine: Machine, at_ms: int, start_ms: int, dice: random.Random) -> bytes:
-    """What a machine measures: slow waves with noise; an overheating one climbs half a degree a second."""
-    seconds = at_ms / 1000
-    temp = 55 + 5 * math.sin(seconds / 20 + machine.number) + dice.gauss(0, 0.4)
+    """What a machine measures: a slow wave with noise, and a peak where it overheats."""
+    temp = 50 + 5 * math.sin(at_ms / 20_000 + machine.number) + dice.gauss(0, 0.4)
     if machine.overheats:
-        temp += min(40.0, seconds / 2 + 15)
-    running = int(seconds / 12 + machine.number) % 4 != 0
-    return json.dumps(
-        {
-            "device": machine.name,
-            "line": machine.line,
-            "ts": start_ms + at_ms - machine.late_ms,
-            "temp": round(temp, 2),
-            "vibration": round(abs(dice.gauss(2.0 if running else 0.2, 0.3)), 3),
-            "pressure": round(4 + dice.gauss(0, 0.05), 3),
-            "rpm": (1_480 + dice.randrange(-15, 16)) if running else 0,
-            "state": "running" if running else "idle",
-            "good": dice.randrange(5) if running else 0,
-        },
-        separators=(",", ":"),
-    ).encode()
+        progress = (at_ms - HOT_FROM_MS) / HOT_FOR_MS
+        temp += HOT_DEGREES * max(0.0, 1 - abs(2 * progress - 1))
+    held_up_ms = dice.randrange(LATE_MS_MAX) if dice.random() < machine.late_share else 0
+    values = {
+        "dev": machine.name,
+        "temp": round(temp, 2),
+        "ts": start_ms + at_ms - held_up_ms,
+        "status": "fault" if temp > FAULT_DEGREES else "ok",
+    }
+    return json.dumps(values, separators=(",", ":")).encode()
 
 
 def publish(broker: str, seconds: int, seed: int, clock: Clock, stop: threading.Event) -> int:
