@@ -125,7 +125,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean '{names[close[0]]}'?" if close else None
 
 
-_PYTHON_NAMES = {"str": "string", "int": "bigint", "NoneType": "NULL", "bool": "boolean", "list": "array", "dict": "struct"}
+_PYTHON_NAMES = {
+    "str": "string",
+    "int": "bigint",
+    "NoneType": "NULL",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "struct",
+}
 
 
 def positioned(error: BaseException, span: Span, text: str) -> DataError:

@@ -43,6 +43,10 @@ class Event(Protocol):
     def row(self) -> Any: ...
 
 
+NO_EVENT: Any = None
+"""Stands for the event where an aggregate does not look at it."""
+
+
 class Accumulator(ABC):
     """The running state of one aggregate over one group. State is plain data."""
 
@@ -54,6 +58,11 @@ class Accumulator(ABC):
 
     def check(self, value: Any) -> None:  # noqa: B027 - most aggregates take any value
         """Raise the DataError that `add` would raise: several aggregates take an event in together or not at all."""
+
+    def add_many(self, values: list[Any]) -> None:
+        """Add ints and floats (nothing else) of which no event need be known. Called where `of_numbers` is defined."""
+        for value in values:
+            self.add(value, NO_EVENT)
 
     def remove(self, value: Any, event: Event) -> None:
         """A value leaves; it was added before."""
@@ -88,6 +97,8 @@ class Aggregate:
     ever        keeps what has left (firstever, countever …): `remove` is never called.
     needs_event the accumulator keeps events (minby, sorted, deduplicate): its result is an event or a list of events.
     whole_row   the argument may be `*`, the whole event: `collect(*)`, `window(*)`, `last_value(*, true)`.
+    of_numbers  the result over a list of ints and floats, or None where the accumulator has to find it: what the fast
+                path uses (`bulk`). Only for aggregates that take any number, whatever the order, and merge.
     constants   how many trailing parameters are constants, given to `make` and not to `add`.
     examples    pairs of a call over a window's values, oldest first, as `last(x, 1) over [1, 2, 3]`, and its result.
     """
@@ -103,6 +114,7 @@ class Aggregate:
     whole_row: bool = False
     constants: int = 0
     mergeable: bool = False
+    of_numbers: Callable[[list[Any]], Any] | None = None
     cost: str = "O(1)"
     examples: tuple[tuple[str, Any], ...] = ()
 

@@ -152,7 +152,9 @@ class ExpressionWriter:
             return self._strict(tests, f"{a} / {b}", sure=NUMBER)
         if not codes[1].nullable and not codes[1].atom:
             name = self.names.temporary()
-            return self._strict(tests, f"{a} / {name} if ({name} := {b}) else {self._zero()}", sure=NUMBER, nullable=True)
+            return self._strict(
+                tests, f"{a} / {name} if ({name} := {b}) else {self._zero()}", sure=NUMBER, nullable=True
+            )
         return self._strict(tests, f"({a} / {b} if {b} else {self._zero()})", sure=NUMBER, nullable=True)
 
     def _zero(self) -> str:

@@ -1,8 +1,8 @@
 """Small functions for the engine's operators, one per clause: (event, aggregate values, window) -> value.
 
-    e   the event; its row is a dict, a struct, or for joins a tuple of rows
-    a   the values of aggregates, then of prev calls, then of subqueries
-    w   the window's (start, end, trigger), the built-in properties of expression windows, or TRUE on insert rows
+e   the event; its row is a dict, a struct, or for joins a tuple of rows
+a   the values of aggregates, then of prev calls, then of subqueries
+w   the window's (start, end, trigger), the built-in properties of expression windows, or TRUE on insert rows
 """
 
 from __future__ import annotations
@@ -139,7 +139,9 @@ class FunctionSet:
         if not args:
             return self.define("True", Span(0, 0))
         texts = [self.writer.text(arg) for arg in args]
-        several = len(definition.parameters) - definition.constants > 1 or any(p.variadic for p in definition.parameters)
+        several = len(definition.parameters) - definition.constants > 1 or any(
+            p.variadic for p in definition.parameters
+        )
         text = f"({', '.join(texts)},)" if several and not (definition.whole_row and len(args) == 1) else texts[0]
         return self.define(text, args[0].span)
 

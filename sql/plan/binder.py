@@ -83,7 +83,9 @@ class SelectBinder:
         seen: set[str] = set()
         for source in self._all_sources():
             if source.alias in seen:
-                self.problems.error("B205", f"two sources are called '{source.alias}'", source.span, "give one an alias")
+                self.problems.error(
+                    "B205", f"two sources are called '{source.alias}'", source.span, "give one an alias"
+                )
             seen.add(source.alias)
         return scope
 
@@ -113,7 +115,9 @@ class SelectBinder:
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
             for order in select.order_by
         )
-        limit, offset = (self._row_count(node, name) for node, name in ((select.limit, "LIMIT"), (select.offset, "OFFSET")))
+        limit, offset = (
+            self._row_count(node, name) for node, name in ((select.limit, "LIMIT"), (select.offset, "OFFSET"))
+        )
         output = self._output()
         stream = self.sources[0] if self.sources else None
         timestamp = self._timestamp(stream)
@@ -163,7 +167,9 @@ class SelectBinder:
             error("B603", "an output limit has no effect on a window in GROUP BY, which fires by itself",
                   select.output.span)  # fmt: skip
         if select.windows and select.selector in ("rstream", "irstream"):
-            error("B604", f"{select.selector} has no effect on a window in GROUP BY: it has no remove stream", select.span)
+            error(
+                "B604", f"{select.selector} has no effect on a window in GROUP BY: it has no remove stream", select.span
+            )
         if select.windows and select.joins:
             error("B525", "joins of windowed streams in GROUP BY are not supported yet", select.joins[0].span,
                   "write windows in FROM: a#time(10 sec) as a, b#time(10 sec) as b")  # fmt: skip
@@ -198,7 +204,9 @@ class SelectBinder:
         original = scope.columns
         columns: dict[str, Type] = {}
         if plans[0].name == "groupwin" and not any(plan.name == "merge" for plan in plans):
-            columns |= {name: key.type for name, key in zip(key_names(plans[0]), plans[0].arguments["keys"], strict=True)}
+            columns |= {
+                name: key.type for name, key in zip(key_names(plans[0]), plans[0].arguments["keys"], strict=True)
+            }
         columns |= dict.fromkeys(windows.DERIVED_COLUMNS[derived.name], Type.NUMBER)
         for name, bound in derived.arguments.get("extras", ()):
             columns |= {name: bound.type} if name else (original or {})
@@ -217,7 +225,9 @@ class SelectBinder:
             age = float(hints["reclaim_group_aged"])
             every = float(hints.get("reclaim_group_freq", age))
         except ValueError:
-            self.problems.error("B526", "reclaim_group_aged and reclaim_group_freq are numbers of seconds", self.select.span)
+            self.problems.error(
+                "B526", "reclaim_group_aged and reclaim_group_freq are numbers of seconds", self.select.span
+            )
             return None
         return round(age * 1000), round(every * 1000)
 
@@ -276,7 +286,9 @@ class SelectBinder:
             for i in chosen
         ]
         for item in star.replaced:
-            out.append(ItemPlan(item.alias or item.text, self.binder.bind(item.expr, replace(SELECT, outside=item.alias))))
+            out.append(
+                ItemPlan(item.alias or item.text, self.binder.bind(item.expr, replace(SELECT, outside=item.alias)))
+            )
         return out
 
     # --- the rest -----------------------------------------------------------------------------------------------------
@@ -378,7 +390,12 @@ class SelectBinder:
         error, span = self.problems.error, self.select.span
         if plan.mode == "lots" and plan.selector == "rstream" and plan.aggregates:
             error("B531", "an aggregate stream query has no remove stream", span, "select without rstream")
-        if plan.mode == "lots" and plan.selector == "rstream" and plan.sources[0].lot and plan.sources[0].lot.retain_all:
+        if (
+            plan.mode == "lots"
+            and plan.selector == "rstream"
+            and plan.sources[0].lot
+            and plan.sources[0].lot.retain_all
+        ):
             error("B530", "'retain all' has no remove stream", span)
         if plan.having is not None and plan.mode == "sample" and not plan.aggregates and not plan.group_by:
             error("B605", "HAVING without aggregates or GROUP BY has no effect", span, "use WHERE")
@@ -390,10 +407,14 @@ class SelectBinder:
         snapshot = plan.output is not None and plan.output.mode == "snapshot"
         if snapshot and not plan.aggregates and plan.mode == "delta" and not any(s.windows for s in plan.sources):
             error("B606", "output snapshot of plain rows needs a window in FROM", span)
-        if plan.mode == "delta" and plan.joins and not all(
-            source.windows or source.unidirectional for source in plan.sources
+        if (
+            plan.mode == "delta"
+            and plan.joins
+            and not all(source.windows or source.unidirectional for source in plan.sources)
         ):
-            error("B527", "each joined stream needs a window, or is unidirectional", span, "for example E#length(5) as e")
+            error(
+                "B527", "each joined stream needs a window, or is unidirectional", span, "for example E#length(5) as e"
+            )
 
 
 def key_names(groupwin: Any) -> list[str]:
@@ -432,5 +453,3 @@ def _reads_event(bound: Bound, keys: tuple[Bound, ...]) -> bool:
     if isinstance(bound, Read) or (isinstance(bound, Slot) and bound.kind in ("prev", "analytic")):
         return True
     return any(_reads_event(part, keys) for part in bound.parts())
-
-

@@ -290,5 +290,3 @@ def _check_aggregate_types(binder: ExpressionBinder, node: ast.Call, definition:
         parameter = definition.parameters[min(index, len(definition.parameters) - 1)]
         what = f"{node.name}() takes {parameter.type.value} for '{parameter.name}'"
         binder.expect(value, parameter.type, what, value.span if value.span.end else node.span)
-
-

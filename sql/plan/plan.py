@@ -214,6 +214,11 @@ class Plan:
         )  # fmt: skip
         return hashlib.sha256(_SPANS.sub("", repr(parts)).encode()).hexdigest()[:16]
 
+    def explain(self) -> str:
+        """How the query is executed: a tree of operators, its clock, state, cost and path (`sql.explain`)."""
+        from sql.explain.tree import explain
+
+        return explain(self)
 
 
 _SPANS = re.compile(r",? ?(name_)?span=Span\(start=\d+, end=\d+\)|<function [^>]*>| at 0x[0-9a-f]+")

@@ -95,7 +95,9 @@ def _size(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> B
         binder.problems.error("B504", f"the size of {spec.name} is a whole number of at least 1, not {bound.value!r}",
                               args[0].span)  # fmt: skip
     elif not Type.INTEGER.accepts(bound.type):
-        binder.problems.error("B504", f"the size of {spec.name} is a whole number, not {bound.type.value}", args[0].span)
+        binder.problems.error(
+            "B504", f"the size of {spec.name} is a whole number, not {bound.type.value}", args[0].span
+        )
     return bound
 
 
@@ -242,7 +244,9 @@ def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: l
     if derived is not None:
         for spec, plan in roles[derived + 1 :]:
             if spec and spec.role != "merge":
-                error("B515", f"'{plan.name}' cannot follow the derived-value window '{plans[derived].name}'", plan.span)
+                error(
+                    "B515", f"'{plan.name}' cannot follow the derived-value window '{plans[derived].name}'", plan.span
+                )
     if source.retain and sum(1 for spec, _ in roles if spec and spec.role in ("retain", "batch")) < 2:
         error("B601", f"retain-{source.retain} has no effect on fewer than two windows", source.span)
 
@@ -305,7 +309,9 @@ def _numbers(binder: ExpressionBinder, window: ast.GroupWindow, label: str) -> d
     if window.name == "sliding":
         delay = 0 if len(window.args) < 3 else scale * _positive(binder, window.args[2], f"the delay of {label}", 0)
         return {"length_ms": length, "delay_ms": delay}
-    last = scale * _positive(binder, window.args[2], f"the {'hop' if window.name == 'hopping' else 'timeout'} of {label}")
+    last = scale * _positive(
+        binder, window.args[2], f"the {'hop' if window.name == 'hopping' else 'timeout'} of {label}"
+    )
     if window.name == "hopping":
         if last > length:
             binder.problems.warn("B701", f"the hop is longer than the window: events between windows are in none",
@@ -338,7 +344,9 @@ def bind_lot(binder: ExpressionBinder, source: ast.LotSource) -> LotPlan:
     elif source.every is not None:
         every_count = _count(binder, source.every, "'every'")
     if source.retain_all and (within or every_period or every_count or source.partition_by):
-        binder.problems.error("B530", "'retain all' is neither partitioned nor batched nor limited in time", source.span)
+        binder.problems.error(
+            "B530", "'retain all' is neither partitioned nor batched nor limited in time", source.span
+        )
     return LotPlan(
         tuple(binder.bind(part, PARAMETER) for part in source.partition_by),
         within,

@@ -145,9 +145,7 @@ class WindowBuilder:
         assert spec is not None
         values = [self.functions.value(plan.arguments[p.name]) for p in spec.parameters if p.kind == "value"]
         value = _tuple_of(values)
-        extras = [
-            (name, self.functions.value(bound)) for name, bound in plan.arguments.get("extras", ())
-        ]
+        extras = [(name, self.functions.value(bound)) for name, bound in plan.arguments.get("extras", ())]
 
         def extra_columns(event: Event | None) -> dict[str, Any]:
             row: dict[str, Any] = {}
@@ -187,7 +185,6 @@ class WindowBuilder:
             stages.append(Latest(self.functions.key(lot.unique)))
         return stages[0] if len(stages) == 1 else Chain(*stages)
 
-
     def _origin(self, every: Period, now_ms: int) -> int | None:
         """Where update points count from (`align`); None: the first event's arrival."""
         align = self.options.align
@@ -224,5 +221,3 @@ def size(argument: Bound, functions: FunctionSet) -> int:
     if value.__class__ is not int or value < 1:
         raise DataError(f"a size is a whole number of at least 1, not {value!r}", argument.span)
     return value  # type: ignore[no-any-return]
-
-

@@ -259,7 +259,9 @@ class Changes:
         changed: dict[Any, Event] = {}
         for event in (*inserted, *removed):
             changed.setdefault(self.key(event), event)
-        old = [self._row(event, self._at(key, event), False) for key, event in changed.items()] if self.wants_old else []
+        old = (
+            [self._row(event, self._at(key, event), False) for key, event in changed.items()] if self.wants_old else []
+        )
         self._fold(inserted, removed)
         new = [self._row(event, self._at(key, event), True) for key, event in changed.items()]
         self._remember(changed)
@@ -361,4 +363,3 @@ _MAKERS: dict[str, Callable[[Changes, Sequence[Event], Sequence[Event]], Update]
     "group": Changes._group_rows,
     "group_event": Changes._group_event_rows,
 }
-

@@ -50,7 +50,9 @@ class EventTime:
             future = self.options.max_future_ms
             if future is not None and at_ms > now_ms + future:
                 self.counts["refused_future"] += 1
-                out += self._refuse(row, now_ms, f"time stamp {at_ms} is more than maxFuture ({future} ms) ahead of the clock")
+                out += self._refuse(
+                    row, now_ms, f"time stamp {at_ms} is more than maxFuture ({future} ms) ahead of the clock"
+                )
                 continue
             out += self._take(stream, row, at_ms, now_ms)
         return out
@@ -151,7 +153,9 @@ class EventTime:
     def snapshot(self) -> dict[str, Any]:
         from sql.runtime.state import pack_row
 
-        heap = [[at, number, stream, pack_row(row)] for at, number, stream, row in sorted(self.heap, key=lambda e: e[:2])]
+        heap = [
+            [at, number, stream, pack_row(row)] for at, number, stream, row in sorted(self.heap, key=lambda e: e[:2])
+        ]
         own = [heap, self.arrivals, self.highest, self.heard_ms, self.watermark, dict(self.counts)]
         return {**self.query.snapshot(), "event_time": own}
 

@@ -188,4 +188,3 @@ class Group:
             item.at(event).result() if isinstance(item, LocalGroups) and event is not None else item.result()
             for item in self.accumulators
         ]
-

@@ -73,7 +73,12 @@ class Query(ABC):
         self.seq = 0
         self.budget = Budget(plan.options.max_window_events)
         self.functions = FunctionSet(
-            catalog, self.context, self.warnings, shape=shape, joined=bool(plan.joins), offsets=_offsets(plan),
+            catalog,
+            self.context,
+            self.warnings,
+            shape=shape,
+            joined=bool(plan.joins),
+            offsets=_offsets(plan),
             text=plan.text,
         )
         self.analytic = AnalyticStage(plan.analytics, self.functions) if plan.analytics else None

@@ -129,7 +129,9 @@ class OnSet:
         self.name = name
         self.engine = engine
         self.passes = functions.true(bound[-1]) if source.filter else None
-        self.setters = [(a.name, functions.value(value)) for a, value in zip(statement.assignments, bound, strict=False)]
+        self.setters = [
+            (a.name, functions.value(value)) for a, value in zip(statement.assignments, bound, strict=False)
+        ]
         plan_source = SourcePlan(source.name, source.alias)
         self.plan = Plan(text, "delta", (plan_source,), (), RuleOptions(), reads={source.name: None})
 

@@ -221,4 +221,3 @@ for _name, _parameters, _make, _example, _summary in (
     _window(_name, "std" if _name == "size" else "stat", "derived", _parameters, _make,
             composition="Agg, posting the changed row", cost="O(1)", state="a few numbers", clock="none",
             example=_example, summary=_summary)  # fmt: skip
-

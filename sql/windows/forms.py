@@ -31,7 +31,7 @@ SAMPLED: dict[str, WindowForm] = {
         "TUMBLINGWINDOW(unit, length)",
         "Gate(every d, origin local day | epoch); Sample(at each release)",
         "O(1)",
-        "the groups of one window; without aggregates the events of d",
+        "one set of aggregates per group",
         "processing or event time",
         "TUMBLINGWINDOW(ss, 10)",
         "what came in each d, side by side",
@@ -59,7 +59,7 @@ SAMPLED: dict[str, WindowForm] = {
     "session": WindowForm(
         "SESSIONWINDOW",
         "SESSIONWINDOW(unit, max, timeout)",
-        "Gate(gap t, or every m once m old); Sample(at each release)",
+        "Gate(first of: gap t, maximum m); Sample(at each release)",
         "O(1)",
         "the events of one session, shorter than 2m",
         "processing or event time",
