@@ -100,9 +100,10 @@ class SystemClock:
 
 
 class SimulatedClock:
-    """A clock that stands still until it is told to move; waiting moves it to the end of the wait."""
+    """A clock that stands still until it is told to move; who waits, waits until it was moved far enough."""
 
     def __init__(self, now_ms: int = SANE_FROM_MS) -> None:
+        self._waiting: list[threading.Condition] = []
         self._wall_ms = now_ms
         self._monotonic_ms = 0
         self._steady = SteadyTime()
@@ -122,12 +123,21 @@ class SimulatedClock:
         return self.now_ms() >= SANE_FROM_MS
 
     def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
-        self.move(timeout_ms or 0)
+        until_ms = None if timeout_ms is None else self._monotonic_ms + timeout_ms
+        self._waiting.append(condition)
+        try:
+            if until_ms is None or self._monotonic_ms < until_ms:
+                condition.wait()
+        finally:
+            self._waiting.remove(condition)
 
     def move(self, elapsed_ms: int) -> None:
-        """Let time pass."""
+        """Let time pass, and wake everybody who waits, to look at the time again."""
         self._wall_ms += elapsed_ms
         self._monotonic_ms += elapsed_ms
+        for condition in list(self._waiting):
+            with condition:
+                condition.notify_all()
 
     def set_wall(self, wall_ms: int) -> None:
         """Set the wall clock, as an operator or a time server would."""

@@ -36,6 +36,9 @@ BATCH_MESSAGES_MAX = 20_000
 MESSAGE_OVERHEAD_BYTES = 100
 """What a waiting message costs beside its payload."""
 
+REJECT_KINDS_MAX = 50
+"""Reasons counted by themselves; further ones are counted together."""
+
 SLOW_SINK_RETRY_MS = 50
 """How often results that a full delivery refused are offered again."""
 
@@ -125,7 +128,9 @@ class Gateway:
 
     def turn(self) -> int | None:
         """Do everything that can be done now; returns how long the loop may sleep, in ms (None: until woken)."""
-        self.outbox.settle()  # before the intake is emptied, see Outbox.on_done
+        # Before the intake is emptied, see Outbox.on_done. What moved must not stay in the stored outbox.
+        if self.outbox.settle() and self.checkpoints is not None:
+            self.checkpoints.changed()
         for call in self.intake.take_calls():
             call()
         if self._is_stopping or not self.outbox.is_full():
@@ -188,8 +193,9 @@ class Gateway:
 
     def _reject(self, bad: BadMessage, now_ms: int) -> None:
         topic, payload, _, reason = bad
-        kind = reason.split(":", 1)[0]
-        self.rejected[kind if kind in self.rejected or len(self.rejected) < 50 else "other"] += 1
+        kind = reason.split(":", 1)[0].split(" - ", 1)[0]
+        is_known = kind in self.rejected or len(self.rejected) < REJECT_KINDS_MAX
+        self.rejected[kind if is_known else "other"] += 1
         self._dead_letters.keep(now_ms, reason, topic, payload)
         log.warning("message.rejected", extra={"topic": topic, "reason": reason})
 

@@ -115,14 +115,17 @@ class Outbox:
             if not wanted and emission.kind == "error":
                 self._bury(emission)
 
-    def settle(self) -> None:
-        """Take note of receipts, and offer again what was refused."""
+    def settle(self) -> bool:
+        """Take note of receipts, and offer again what was refused; whether anything moved."""
+        moved = bool(self._receipts)
         while self._receipts:
             self._open.pop(self._receipts.popleft(), None)
         for actions in self._actions.values():
             for action in actions:
                 while action.waiting and action.delivery.submit(action.waiting[0][1], action.waiting[0][0]):
                     action.waiting.popleft()
+                    moved = True
+        return moved
 
     def is_full(self) -> bool:
         """Whether so many rows wait for slow sinks that no further message should be taken in."""

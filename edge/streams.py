@@ -68,13 +68,17 @@ class StreamTable:
             if not streams:
                 self.unrouted += 1  # a subscription that has just been given up may still deliver
         decoded = Decoded()
+        bad_by_message: dict[int, BadMessage] = {}  # one dead letter, however many streams cannot read it
         for stream, found in by_stream.items():
             metas = [meta_of(message) for message in found] if stream in self._meta else None
             rows, bad = self._decoders[stream].decode_many([message[1] for message in found], metas)
             self.received[stream] += len(found)
             if rows:
                 decoded.rows[stream] = rows
-            decoded.bad += [(found[at][0], found[at][1], found[at][2], reason) for at, reason in bad]
+            for at, reason in bad:
+                topic, payload, token, _ = found[at]
+                bad_by_message.setdefault(id(found[at]), (topic, payload, token, reason))
+        decoded.bad += bad_by_message.values()
         return decoded
 
 

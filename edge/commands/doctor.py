@@ -90,6 +90,7 @@ def _java() -> tuple[str, str]:
     from cloud_sync.spark.java import JavaMissing, find_java
 
     try:
-        return "ok", f"java for the cloud job: {find_java()}"
+        java = find_java()
+        return "ok", f"java {java.version} for the cloud job, from {java.source}"
     except JavaMissing as error:
         return "note", f"the cloud job cannot run here: {error}"

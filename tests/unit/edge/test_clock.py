@@ -52,13 +52,33 @@ def test_the_simulated_clock_moves_only_when_told() -> None:
     assert (clock.now_ms(), clock.now_ms(), clock.is_sane()) == (5_000, 5_000, False)
     clock.move(250)
     assert (clock.now_ms(), clock.monotonic_ms()) == (5_250, 250)
-    condition = threading.Condition()
-    with condition:
-        clock.wait(condition, 750)
+    clock.move(750)
     assert clock.now_ms() == 6_000
     clock.set_wall(SANE_FROM_MS)
     assert clock.is_sane()
     assert clock.steps == 1
+
+
+def test_who_waits_on_the_simulated_clock_wakes_when_it_was_moved_far_enough() -> None:
+    clock, condition = SimulatedClock(), threading.Condition()
+    woken_at: list[int] = []
+    ready = threading.Event()
+
+    def wait() -> None:
+        with condition:
+            ready.set()
+            while clock.monotonic_ms() < 500:
+                clock.wait(condition, 500 - clock.monotonic_ms())
+            woken_at.append(clock.monotonic_ms())
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    ready.wait(5)
+    for _ in range(5):
+        assert not woken_at
+        clock.move(100)
+    thread.join(5)
+    assert woken_at == [500]
 
 
 def test_the_system_clock_waits_no_longer_than_asked() -> None:

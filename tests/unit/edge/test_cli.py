@@ -1,0 +1,173 @@
+"""The command line: what it prints, what it returns, and that a mistake is never a traceback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edge.cli import COMMANDS, main
+
+RULE = """\
+streams:
+  - 'CREATE STREAM m () WITH (DATASOURCE="plant/#")'
+rules:
+  - id: tens
+    sql: SELECT dev, count(*) AS n FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)
+    actions: [{log: {}}]
+    tests:
+      - name: two in one window
+        events:
+          - {at: 1s, send: {dev: a}}
+          - {at: 2s, send: {dev: a}}
+          - {at: 10s}
+        expect:
+          - {at: 10s, rows: [{dev: a, n: 2}]}
+  - id: hot
+    sql: SELECT dev FROM m WHERE temp > 60
+    actions: [{log: {}}]
+"""
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULE)
+    return path
+
+
+def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in COMMANDS:
+        with pytest.raises(SystemExit) as exit_:
+            main([name, "--help"])
+        assert exit_.value.code == 0
+        assert f"penstock {name}" in capsys.readouterr().out
+    assert main([]) == 2
+    with pytest.raises(SystemExit) as exit_:
+        main(["chekc"])
+    assert exit_.value.code == 2
+
+
+def test_the_command_line_starts_without_heavy_imports() -> None:
+    """`penstock --help` and `penstock health` must be instant: a health check runs every few seconds."""
+    code = "import sys, edge.cli, edge.commands.health; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert loaded.isdisjoint({"pydantic", "sqlglot", "paho", "yaml", "pyspark", "sqlite3", "msgspec"})
+
+
+def test_check(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(rules)]) == 0
+    assert capsys.readouterr().out == "1 files, 2 rules, 0 errors, 0 warnings\n"
+    rules.write_text(RULE.replace("SELECT dev FROM m WHERE temp > 60", "SELECT dev, FROM m WHERE temp >"))
+    assert main(["check", str(rules)]) == 1
+    assert f"{rules}:16:" in capsys.readouterr().out
+
+
+def test_test(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["test", str(rules)]) == 0
+    assert capsys.readouterr().out == "1 passed, 0 failed\n"
+    rules.write_text(RULE.replace("n: 2}", "n: 3}"))
+    assert main(["test", str(rules)]) == 1
+    out = capsys.readouterr().out
+    assert "FAILED" in out
+    assert out.endswith("0 passed, 1 failed\n")
+
+
+def test_replay(rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "data.jsonl"
+    events = [(1_000, "a"), (3_000, "b"), (9_999, "a"), (10_000, "a"), (65_000, "b")]
+    data.write_text("".join(json.dumps({"at": at, "dev": dev}) + "\n" for at, dev in events))
+    assert main(["replay", str(rules), str(data), "--rule", "tens"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        {"at": 10_000, "rows": [{"dev": "a", "n": 2}, {"dev": "b", "n": 1}]},
+        {"at": 20_000, "rows": [{"dev": "a", "n": 1}]},
+        {"at": 70_000, "rows": [{"dev": "b", "n": 1}]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("{", "data.jsonl:1: not JSON"),
+        ("[1]", "data.jsonl:1: an event is a JSON object, not a list"),
+        ('{"dev": "a"}', "data.jsonl:1: no time found; name its column with --time-column"),
+        ('{"at": "soon"}', "data.jsonl:1: column 'at': 'soon' is no time"),
+    ],
+)
+def test_replay_names_the_line(
+    rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, expected: str
+) -> None:
+    (tmp_path / "data.jsonl").write_text(line + "\n")
+    assert main(["replay", str(rules), str(tmp_path / "data.jsonl"), "--rule", "tens"]) == 2
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["check", "nowhere.yaml"], "'nowhere.yaml' does not exist"),
+        (["check", "{empty}"], "holds no rule files"),
+        (["check", "{rules}", "--zone", "Mars"], "'Mars' is not a time zone"),
+        (["explain", "{rules}"], "choose one with --rule:"),
+        (["explain", "{rules}", "--rule", "hto"], "has no rule 'hto'; did you mean 'hot'?"),
+        (["replay", "{rules}", "nowhere.jsonl", "--rule", "hot"], "nowhere.jsonl: No such file or directory"),
+        (["run", "nowhere"], "'nowhere' is not a directory"),
+        (["run", "{empty}", "--broker", "amqp://x"], "scheme 'amqp'"),
+        (["run", "{empty}", "--config", "nowhere.yaml"], "nowhere.yaml"),
+        (["spool", "ls", "--data", "{empty}"], "there is no spool at"),
+        (["health", "--address", "127.0.0.1:1"], "no gateway answers at 127.0.0.1:1"),
+        (["health", "--address", "here"], "'here' is not an address"),
+        (["top", "--interval", "0"], "--interval must be above 0"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], expected: str
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert main([word.format(rules=rules, empty=empty) for word in words]) == 2
+    text = capsys.readouterr().err
+    assert text.startswith(f"penstock {words[0]}: ")
+    assert expected in text
+    assert "Traceback" not in text
+
+
+def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    actions = json.loads(capsys.readouterr().out)["$defs"]["Action"]["properties"]
+    assert {"cloud", "file", "log", "memory", "mqtt", "rest"} <= actions.keys()
+    assert main(["schema", "--config"]) == 0
+    assert "mqtt" in json.loads(capsys.readouterr().out)["properties"]
+
+
+def test_spool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from cloud_sync.records import Record
+    from cloud_sync.spool import Spool
+
+    spool = Spool(tmp_path / "spool.db", "gw")
+    spool.append([Record("hot", "2026-11-21", b'{"window":1}')], 0)
+    spool.commit(0)
+    spool.close()
+    data = ["--data", str(tmp_path)]
+    assert main(["spool", "ls", *data]) == 0
+    assert "hot  2026-11-21  1 rows" in capsys.readouterr().out
+    assert main(["spool", "verify", *data]) == 0
+    assert "1 rows, sound" in capsys.readouterr().out
+    assert main(["spool", "repair", *data]) == 0
+    capsys.readouterr()
+    bucket = tmp_path / "bucket"
+    assert main(["cloud", "upload-once", *data, "--gateway-id", "gw", str(bucket)]) == 0
+    assert capsys.readouterr().out == "1 rows uploaded\n"
+    assert list(bucket.rglob("*.jsonl.gz"))
+
+
+def test_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--data", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "sqlite" in out
+    assert "MB free" in out

@@ -1,0 +1,204 @@
+"""The gateway loop on a simulated clock: order, acknowledgement, sleep, bounds, crash."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.edge.world import World
+
+STREAM = "streams:\n  - 'CREATE STREAM m () WITH (DATASOURCE=\"plant/#\")'\n"
+
+
+def cloud_rule(sql: str, rule_id: str = "r", **cloud: Any) -> str:
+    action = json.dumps({"cloud": {"window": 60_000, **cloud}})
+    return f"{STREAM}rules:\n  - id: {rule_id}\n    sql: {sql}\n    actions: [{action}]\n"
+
+
+EACH = cloud_rule("SELECT n FROM m WHERE n >= 0", keys=["n"])
+THREES = cloud_rule("SELECT sum(n) AS total FROM m GROUP BY COUNTWINDOW(3)", merge={"total": "sum"})
+SECONDS = cloud_rule(
+    "SELECT count(*) AS c, window_start() AS window_start, window_end() AS window_end"
+    " FROM m GROUP BY TUMBLINGWINDOW(ss, 10)",
+    merge={"c": "count"},
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    worlds.clear()
+    yield tmp_path
+    for world in worlds:
+        world.close()
+
+
+worlds: list[World] = []
+
+
+def world_of(folder: Path, text: str, **settings: int) -> World:
+    (folder / "rules").mkdir()
+    (folder / "rules" / "rule.yaml").write_text(text, "utf-8")
+    world = World(folder, **settings)
+    worlds.append(world)
+    assert not world.manager.problems, [problem.render() for problem in world.manager.problems]
+    return world
+
+
+def keys(world: World) -> list[int]:
+    return [row["keys"]["n"] for row in world.spooled()]
+
+
+def totals(world: World) -> list[float]:
+    return [row["values"][0]["float"] for row in world.spooled()]
+
+
+def test_a_message_is_acknowledged_when_its_row_is_committed(folder: Path) -> None:
+    world = world_of(folder, EACH)
+    world.source.send({"n": 1}, {"n": -1}, {"n": 2})
+    assert world.source.acknowledged == []
+    world.gateway.turn()
+    assert keys(world) == [1, 2]
+    assert world.source.acknowledged == [1, 2, 3], "also the one that caused nothing"
+
+
+def test_rubbish_is_kept_and_acknowledged(folder: Path) -> None:
+    world = world_of(folder, EACH)
+    world.source.send(b"{", {"n": 1})
+    world.gateway.turn()
+    assert world.source.acknowledged == [1, 2]
+    (line,) = world.letters.path.read_text("utf-8").splitlines()
+    assert json.loads(line)["topic"] == "plant/x"
+    assert sum(world.gateway.rejected.values()) == 1
+
+
+def test_a_message_read_by_two_streams_is_one_dead_letter(folder: Path) -> None:
+    second = "  - 'CREATE STREAM k () WITH (DATASOURCE=\"plant/+\")'\nrules:\n"
+    text = EACH.replace("rules:\n", second) + "  - {id: q, sql: SELECT n FROM k, actions: [{nop: {}}]}\n"
+    world = world_of(folder, text)
+    world.source.send(b"{")
+    world.gateway.turn()
+    assert world.letters.written == 1
+
+
+def test_the_loop_sleeps_until_the_window_closes_and_no_longer(folder: Path) -> None:
+    world = world_of(folder, SECONDS)
+    start = world.clock.now_ms()
+    assert start % 10_000 == 0
+    world.checkpoints.make()
+    assert world.gateway.turn() is None, "an empty gateway sleeps until it is woken"
+    world.clock.move(2_500)
+    world.source.send({"n": 1}, qos=0)
+    # Quality 0 needs no checkpoint at once: what comes first is the idle checkpoint, then the window's end.
+    assert world.gateway.turn() == 5_000
+    world.clock.move(5_000)
+    assert world.gateway.turn() == 2_500
+    while world.clock.now_ms() < start + 10_000:
+        world.clock.move(world.gateway.turn() or 0)
+    assert world.clock.now_ms() == start + 10_000
+    world.gateway.turn()
+    world.clock.move(5_000)
+    world.gateway.turn()
+    (row,) = world.spooled()
+    assert (row["window_start"], row["window_end"]) == (start, start + 10_000)
+
+
+def test_half_a_window_survives_a_crash_and_its_messages_are_not_counted_twice(folder: Path) -> None:
+    world = world_of(folder, THREES)
+    world.source.send({"n": 1}, {"n": 2})
+    world.gateway.turn()
+    assert world.source.acknowledged == [1, 2]
+    world.source.send({"n": 4})
+    world.gateway.intake.take_items()  # it arrived, and the process died before it was looked at
+    world.crash()
+    world.source.send({"n": 8})
+    world.gateway.turn()
+    assert totals(world) == [11.0]
+
+
+def test_what_was_not_committed_is_as_if_it_had_not_happened(folder: Path) -> None:
+    world = world_of(folder, THREES)
+    checkpoints, world.gateway.checkpoints = world.gateway.checkpoints, None
+    world.source.send({"n": 1}, {"n": 2}, {"n": 4})
+    world.gateway.turn()  # the window closed, its row is in memory, but no checkpoint was made
+    assert checkpoints is not None
+    assert world.source.acknowledged == []
+    world.crash()
+    world.source.send({"n": 1}, {"n": 2}, {"n": 4})  # so the broker sends again
+    world.gateway.turn()
+    assert totals(world) == [7.0]
+
+
+def test_a_full_spool_stops_intake_and_nothing_is_lost(folder: Path) -> None:
+    world = world_of(folder, EACH, spool_bytes_max=2_000, unacknowledged_max=10)
+    for number in range(40):
+        if not world.source.paused:
+            world.source.send({"n": number})
+        world.gateway.turn()
+    held = world.outbox.rows_waiting()
+    assert held > 0
+    sent = world.source.token
+    uploaded: list[int] = []
+    for _ in range(20):
+        rows = world.spooled()
+        uploaded += [row["keys"]["n"] for row in rows]
+        oldest = world.spool.oldest()
+        if oldest is None and not world.outbox.rows_waiting() and not world.spool.stats().pending:
+            break
+        if oldest is not None:
+            free(world, oldest)
+        world.clock.move(1_000)
+        world.gateway.turn()
+    assert uploaded == list(range(sent))
+    assert sorted(world.source.acknowledged) == list(range(1, sent + 1))
+    assert not world.source.paused
+
+
+def free(world: World, oldest: Any) -> None:
+    """Upload one file, as the uploader would."""
+    from cloud_sync.layout import form_file
+
+    planned, _ = form_file(world.spool.take(oldest.rule, oldest.date, 10_000, 10**9), "gw", world.spool.spool_id)
+    world.spool.plan(planned)
+    world.spool.acknowledge(planned)
+
+
+def test_intake_pauses_at_its_bound_and_resumes_at_half(folder: Path) -> None:
+    world = world_of(folder, EACH, intake_bytes_max=1_000)
+    for number in range(10):
+        world.source.send({"n": number})
+    world.gateway._brake()
+    assert world.source.paused
+    world.gateway.turn()
+    assert not world.source.paused
+    assert world.gateway.pauses == 1
+    assert keys(world) == list(range(10))
+
+
+def test_results_a_sink_has_not_taken_survive_a_crash(folder: Path) -> None:
+    text = f"{STREAM}rules:\n  - id: r\n    sql: SELECT n FROM m\n    actions: [{{rest: {{url: 'http://127.0.0.1:1/x'}}}}]\n"
+    world = world_of(folder, text)
+    world.source.send({"n": 1}, {"n": 2})
+    world.gateway.turn()
+    assert world.source.acknowledged == [1, 2]
+    world.outbox.actions("r")[0].delivery.close(0)
+    world.crash()
+    open_rows = [entry["inserted"] for entry in world.outbox.snapshot()]
+    assert open_rows == [[{"n": 1}], [{"n": 2}]]
+    world.outbox.actions("r")[0].delivery.close(0)
+
+
+def test_results_for_an_action_that_is_gone_become_dead_letters(folder: Path) -> None:
+    text = f"{STREAM}rules:\n  - id: r\n    sql: SELECT n FROM m\n    actions: [{{rest: {{url: 'http://127.0.0.1:1/x'}}}}]\n"
+    world = world_of(folder, text)
+    world.source.send({"n": 1})
+    world.gateway.turn()
+    world.outbox.actions("r")[0].delivery.close(0)
+    world.write("rule.yaml", EACH)
+    world.crash()
+    (line,) = world.letters.path.read_text("utf-8").splitlines()
+    assert json.loads(line)["rows"] == [{"n": 1}]
+    assert "gone since the last run" in json.loads(line)["reason"]

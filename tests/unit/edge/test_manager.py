@@ -1,0 +1,178 @@
+"""Rules being deployed, swapped and stopped, without a process around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.edge.world import World
+
+STREAM = "streams:\n  - 'CREATE STREAM m () WITH (DATASOURCE=\"plant/#\")'\n"
+
+
+def rule(rule_id: str, sql: str, action: str = "{nop: {}}", more: str = "") -> str:
+    return f"rules:\n  - id: {rule_id}\n    sql: {sql}\n    actions: [{action}]\n{more}"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "s.yaml").write_text(STREAM)
+    found = World(tmp_path)
+    yield found
+    found.close()
+
+
+def running(world: World) -> dict[str, str]:
+    return {rule_id: item.rule.rule.sql for rule_id, item in world.manager.running.items()}
+
+
+def test_a_bad_file_at_boot_stops_nothing_else(world: World) -> None:
+    world.write("a.yaml", rule("a", "SELECT n FRO m"))
+    world.write("b.yaml", rule("b", "SELECT n FROM m"))
+    world.reload()
+    assert list(running(world)) == ["b"]
+    (problem,) = world.manager.problems
+    assert problem.render().startswith(str(world.rules / "a.yaml") + ":3:")
+
+
+def test_an_unchanged_rule_is_not_touched(world: World) -> None:
+    world.write("a.yaml", rule("a", "SELECT n FROM m"))
+    world.reload()
+    query = world.engine.queries["a"]
+    delivery = world.outbox.actions("a")[0].delivery
+    world.write("b.yaml", rule("b", "SELECT n FROM m"))
+    world.write("a.yaml", "# a comment\n" + rule("a", "SELECT n FROM m"))
+    world.reload()
+    assert world.engine.queries["a"] is query
+    assert world.outbox.actions("a")[0].delivery is delivery
+
+
+def test_only_the_action_that_changed_is_built_anew(world: World) -> None:
+    world.write("a.yaml", rule("a", "SELECT n FROM m", "{nop: {}}, {log: {}}"))
+    world.reload()
+    before = [action.delivery for action in world.outbox.actions("a")]
+    world.write("a.yaml", rule("a", "SELECT n FROM m", "{nop: {}}, {log: {level: warning}}"))
+    world.reload()
+    after = [action.delivery for action in world.outbox.actions("a")]
+    assert after[0] is before[0]
+    assert after[1] is not before[1]
+
+
+def test_state_follows_the_meaning_of_the_query_not_its_text(world: World) -> None:
+    world.write("a.yaml", rule("a", "SELECT sum(n) AS s FROM m GROUP BY COUNTWINDOW(2)"))
+    world.reload()
+    world.write("a.yaml", rule("a", "select  sum(n) as total from m group by countwindow(2)"))
+    world.reload()
+    assert world.manager.running["a"].state == "kept"
+    world.write("a.yaml", rule("a", "SELECT sum(n) AS s FROM m GROUP BY COUNTWINDOW(3)"))
+    world.reload()
+    assert world.manager.running["a"].state == "reset"
+
+
+def test_a_rule_that_is_not_triggered_is_checked_but_does_not_run(world: World) -> None:
+    world.write("a.yaml", rule("a", "SELECT n FROM m", more="    triggered: false\n"))
+    world.reload()
+    assert running(world) == {}
+    assert world.manager.stopped == ("a",)
+
+
+def test_only_streams_that_are_read_are_subscribed(world: World) -> None:
+    assert world.gateway.streams.received == {}
+    world.write("a.yaml", rule("a", "SELECT n FROM m"))
+    world.reload()
+    assert world.gateway.streams.received == {"m": 0}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ('TYPE="mqt", DATASOURCE="x"', "TYPE 'mqt' of stream 'k' is no source of this gateway"),
+        ('FORMAT="json"', "stream 'k' has no DATASOURCE"),
+        ('DATASOURCE="a/#/b"', "'#' in topic filter 'a/#/b' must be a whole level"),
+        ('DATASOURCE="a", FORMAT="protobuf"', "format 'protobuf' is not supported"),
+    ],
+)
+def test_a_stream_that_cannot_be_fed_is_a_problem_of_its_file(world: World, options: str, expected: str) -> None:
+    world.write("k.yaml", f"streams:\n  - 'CREATE STREAM k () WITH ({options})'\n" + rule("k", "SELECT n FROM k"))
+    world.reload()
+    assert running(world) == {}
+    texts = [problem.render() for problem in world.manager.problems]
+    assert any(expected in text and "k.yaml:2:" in text for text in texts), texts
+
+
+def test_an_id_used_twice_keeps_the_first(world: World) -> None:
+    world.write("a.yaml", rule("x", "SELECT n FROM m"))
+    world.write("b.yaml", rule("x", "SELECT n + 1 AS n FROM m"))
+    world.reload()
+    assert running(world) == {"x": "SELECT n FROM m"}
+    assert "already defined" in world.manager.problems[0].message
+
+
+def test_a_file_that_is_bad_twice_and_good_again(world: World) -> None:
+    path = world.rules / "a.yaml"
+    for text, expected in (
+        (rule("a", "SELECT 1 AS one FROM m"), "SELECT 1 AS one FROM m"),
+        ("rules: {", "SELECT 1 AS one FROM m"),
+        (rule("a", "SELECT nothing( FROM m"), "SELECT 1 AS one FROM m"),
+        (rule("a", "SELECT 2 AS two FROM m"), "SELECT 2 AS two FROM m"),
+    ):
+        path.write_text(text, "utf-8")
+        world.reload()
+        assert running(world) == {"a": expected}
+    path.unlink()
+    world.reload()
+    assert running(world) == {}
+
+
+def test_the_state_of_a_removed_rule_is_removed(world: World) -> None:
+    world.write("a.yaml", rule("a", "SELECT sum(n) AS s FROM m GROUP BY COUNTWINDOW(2)"))
+    world.reload()
+    world.source.send({"n": 1})
+    world.gateway.turn()
+    assert "rule:a" in world.spool.state()
+    (world.rules / "a.yaml").unlink()
+    world.reload()
+    world.checkpoints.make()
+    assert "rule:a" not in world.spool.state()
+
+
+def test_the_state_of_a_rule_outlives_a_file_that_is_bad_at_boot(world: World) -> None:
+    good = rule("a", "SELECT sum(n) AS s FROM m GROUP BY COUNTWINDOW(2)")
+    world.write("a.yaml", good)
+    world.reload()
+    world.source.send({"n": 1})
+    world.gateway.turn()
+    world.write("a.yaml", "rules: {")
+    world.crash()
+    world.checkpoints.changed()
+    world.checkpoints.make()
+    assert running(world) == {}
+    world.write("a.yaml", good)
+    world.reload()
+    assert world.manager.running["a"].state == "restored"
+
+
+def test_memory_streams(world: World) -> None:
+    world.write("a.yaml", rule("a", "SELECT n * 10 AS n FROM m", "{memory: {topic: t/a}}"))
+    memory = 'streams:\n  - \'CREATE STREAM k () WITH (TYPE="memory", DATASOURCE="t/+")\'\n'
+    world.write("k.yaml", memory + rule("k", "SELECT n FROM k", "{cloud: {keys: [n], window: 60000}}"))
+    world.reload()
+    world.source.send({"n": 1}, {"n": 2})
+    world.gateway.turn()
+    for _ in range(200):
+        world.clock.move(100)
+        world.gateway.turn()
+        if len(world.spooled()) == 2:
+            break
+        wait_a_moment()
+    assert [row["keys"]["n"] for row in world.spooled()] == [10, 20]
+
+
+def wait_a_moment() -> None:
+    """Let the worker of the memory action run."""
+    import threading
+
+    threading.Event().wait(0.005)
