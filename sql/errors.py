@@ -135,10 +135,12 @@ _PYTHON_NAMES = {
 }
 
 
-def positioned(error: BaseException, span: Span, text: str) -> DataError:
+def positioned(error: BaseException, span: Span, text: str = "") -> DataError:
     """A `DataError` for an exception raised while evaluating the expression at `span` of `text`."""
     reason = re.sub(r"'(\w+)'", lambda match: _PYTHON_NAMES.get(match[1], match[0]), str(error))
     reason = reason.replace("instances of ", "").replace("unsupported operand type(s) for ", "no operation ")
+    if not text:
+        return DataError(reason, span)
     line, column = line_and_column(text, span.start)
     return DataError(f"{line}:{column}: cannot evaluate {text[span.start : span.end]}: {reason}", span)
 

@@ -99,7 +99,7 @@ class FunctionSet:
         code, name = _compiled(f"def f(e, a=None, w=None):\n    return {text}\n")
         self.spans.setdefault(name, span)
         local: dict[str, Any] = {}
-        exec(code, self.names.bound, local)  # noqa: S102 - our own code; user text enters only through Names
+        exec(code, self.names.bound, local)
         return local["f"]  # type: ignore[no-any-return]
 
     def value(self, node: Bound) -> EventFunction:

@@ -77,7 +77,7 @@ def in_array(value: Any, array: Any) -> bool | None:
 def boolean(value: Any) -> bool | None:
     """A value used as a condition."""
     if value is None or value.__class__ is bool:
-        return value  # type: ignore[no-any-return]
+        return value
     raise DataError(f"a condition must be a boolean, not {describe(value)}")
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sql.errors import Problem, SqlError
-from sql.syntax import CreateStream, CreateVariable, Span
+from sql.errors import Problem, Span, SqlError
+from sql.syntax import CreateStream, CreateVariable
 from sql.types import Type, declared_type, type_named
 
 STREAM_OPTIONS = (
@@ -61,8 +61,8 @@ class Catalog:
         stream = Stream(
             statement.name,
             columns,
-            timestamp=options.get("TIMESTAMP"),
-            timestamp_format=options.get("TIMESTAMP_FORMAT"),
+            timestamp=_text(options.get("TIMESTAMP")),
+            timestamp_format=_text(options.get("TIMESTAMP_FORMAT")),
             options=options,
             defaults={column.name: column.default for column in statement.columns if column.default is not None},
         )
@@ -82,6 +82,10 @@ class Catalog:
         variable = Variable(statement.name, type_named(statement.type_name) or Type.ANY, value, statement.constant)
         self.variables[statement.name] = variable
         return variable
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _check(statement: CreateStream) -> list[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sql.aggregates
 import sql.functions  # noqa: F401 - fill the registries
 from sql import syntax as ast
-from sql.errors import Problems
+from sql.errors import Problems, Span
 from sql.language import parse
 from sql.plan.binder import bind
 from sql.plan.catalog import Catalog
@@ -18,7 +18,7 @@ def plan_rule(text: str, catalog: Catalog, options: RuleOptions | None = None) -
     statements = parse(text)
     problems = Problems()
     if len(statements) != 1 or not isinstance(statements[0], ast.Select):
-        extra = statements[1].span if len(statements) > 1 else ast.Span(0, len(text))
+        extra = statements[1].span if len(statements) > 1 else Span(0, len(text))
         problems.error("B001", "a rule is one SELECT statement", extra, "declare streams under streams:")
         problems.raise_if_any(text)
     statement = statements[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sql import syntax as ast
-from sql.errors import did_you_mean
+from sql.errors import NOWHERE, did_you_mean
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.expressions import ExpressionBinder, Place
 from sql.plan.plan import Criterion, GroupWindowPlan, LotPlan, PeriodArgument, PredicatePlan, WindowPlan
@@ -87,7 +87,7 @@ def _take(remaining: list[ast.Expr], parameter: WindowParameter, after: tuple[Wi
 
 def _size(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> Bound:
     if not args:
-        binder.problems.error("B503", f"{spec.signature} needs a size", ast.NOWHERE, f"for example {spec.example}")
+        binder.problems.error("B503", f"{spec.signature} needs a size", NOWHERE, f"for example {spec.example}")
         return Const(1)
     bound = binder.bind(args[0], PARAMETER)
     no_reads(binder, bound, args[0], "a size")
@@ -142,7 +142,7 @@ def _value(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> 
 def _keys(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> tuple[Bound, ...]:
     bounds = tuple(binder.bind(arg, PARAMETER) for arg in args)
     if not bounds:
-        binder.problems.error("B503", f"{spec.signature} needs at least one key", ast.NOWHERE, spec.example)
+        binder.problems.error("B503", f"{spec.signature} needs at least one key", NOWHERE, spec.example)
     for bound, arg in zip(bounds, args, strict=True):
         _not_constant(binder, spec, bound, arg)
     return bounds
@@ -161,7 +161,7 @@ def _criteria(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) 
         _not_constant(binder, spec, bound, arg)
         out.append(Criterion(bound, order.descending, order.nulls_first))
     if not out:
-        binder.problems.error("B503", f"{spec.signature} needs sort criteria", ast.NOWHERE, spec.example)
+        binder.problems.error("B503", f"{spec.signature} needs sort criteria", NOWHERE, spec.example)
     return tuple(out)
 
 
@@ -314,7 +314,7 @@ def _numbers(binder: ExpressionBinder, window: ast.GroupWindow, label: str) -> d
     )
     if window.name == "hopping":
         if last > length:
-            binder.problems.warn("B701", f"the hop is longer than the window: events between windows are in none",
+            binder.problems.warn("B701", "the hop is longer than the window: events between windows are in none",
                                  window.args[2].span)  # fmt: skip
         return {"length_ms": length, "hop_ms": last}
     if last > length:
@@ -326,7 +326,7 @@ def _numbers(binder: ExpressionBinder, window: ast.GroupWindow, label: str) -> d
 def _positive(binder: ExpressionBinder, node: ast.Expr, what: str, least: int = 1) -> int:
     bound = binder.bind(node, PARAMETER)
     if isinstance(bound, Const) and bound.value.__class__ is int and bound.value >= least:
-        return bound.value  # type: ignore[no-any-return]
+        return bound.value
     shown = f", not {bound.value!r}" if isinstance(bound, Const) else ""
     binder.problems.error("B504", f"{what} is a whole number of at least {least}{shown}", node.span)
     return max(least, 1)

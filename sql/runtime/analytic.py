@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from sql.codegen.functions import FunctionSet
@@ -31,6 +31,11 @@ class Analytic(ABC):
     def put_back(self, state: Any) -> None: ...
 
 
+def filled(args: Sequence[Any], defaults: Sequence[Any]) -> list[Any]:
+    """The arguments with the defaults of those left out."""
+    return [*args, *defaults[len(args) :]]
+
+
 class Lag(Analytic):
     """lag(x [, n [, default [, ignore_null]]]): the value n rows back."""
 
@@ -38,7 +43,7 @@ class Lag(Analytic):
         self.values: deque[Any] = deque()
 
     def step(self, args: Sequence[Any], when: bool) -> Any:
-        x, n, default, ignore_null = (*args, *(None, 1, None, True)[len(args) :])
+        x, n, default, ignore_null = filled(args, (None, 1, None, True))
         if n.__class__ is not int or n < 1:
             raise DataError(f"lag() counts back at least 1 row, not {describe(n)}")
         out = self.values[-n] if len(self.values) >= n else default
@@ -130,7 +135,7 @@ class Running(Analytic):
     def step(self, args: Sequence[Any], when: bool) -> Any:
         if not when:
             return self.value
-        x, begin, reset = (*args, *(None, True, False)[len(args) :])
+        x, begin, reset = filled(args, (None, True, False))
         self.open = self.open or begin is True
         if self.open:
             if x is not None:
@@ -146,9 +151,7 @@ class Running(Analytic):
             if x.__class__ not in (int, float):
                 raise DataError(f"{self.kind}() takes numbers, not {describe(x)}")
             self.total += x
-        elif self.kind == "acc_max" and (self.extreme is None or less(self.extreme, x)):
-            self.extreme = x
-        elif self.kind == "acc_min" and (self.extreme is None or less(x, self.extreme)):
+        elif (self.kind == "acc_max" and (self.extreme is None or less(self.extreme, x))) or (self.kind == "acc_min" and (self.extreme is None or less(x, self.extreme))):
             self.extreme = x
         self.count += 1
 
@@ -170,7 +173,7 @@ class Running(Analytic):
         self.count, self.total, self.extreme, self.open, self.value = state
 
 
-_KINDS = {"lag": Lag, "latest": Latest, "changed_col": ChangedColumn, "had_changed": HadChanged}
+_KINDS: dict[str, Callable[[], Analytic]] = {"lag": Lag, "latest": Latest, "changed_col": ChangedColumn, "had_changed": HadChanged}
 
 
 class AnalyticStage:
@@ -185,7 +188,8 @@ class AnalyticStage:
 
     def see(self, event: Event) -> list[Any]:
         """The values of all functions for this event; what it reads may use those before it."""
-        event.extra = []
+        values: list[Any] = []
+        event.extra = values
         for i, call in enumerate(self.calls):
             args = [arg(event) for arg in self.args[i]]
             passes = self.whens[i]
@@ -194,8 +198,8 @@ class AnalyticStage:
             found = self.partitions[i].get(key)
             if found is None:
                 found = self.partitions[i][key] = self._fresh(call.name)
-            event.extra.append(found.step(args, when))
-        return event.extra
+            values.append(found.step(args, when))
+        return values
 
     @staticmethod
     def _fresh(name: str) -> Analytic:

@@ -220,4 +220,4 @@ def size(argument: Bound, functions: FunctionSet) -> int:
     value = constant_value(argument, functions)
     if value.__class__ is not int or value < 1:
         raise DataError(f"a size is a whole number of at least 1, not {value!r}", argument.span)
-    return value  # type: ignore[no-any-return]
+    return value

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
-from sql.codegen.functions import DATA_ERRORS, EventFunction, FunctionSet
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.plan.bound import Const, PrevCall
 from sql.plan.plan import Plan
 from sql.runtime.emission import Out, Update

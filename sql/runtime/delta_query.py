@@ -12,8 +12,25 @@ from sql.runtime.changes import Changes
 from sql.runtime.emission import Emission, Out, Update
 from sql.runtime.joins import Joined
 from sql.runtime.output import (
-    After, AllGroupEvents, AllGroups, Always, At, Condition, Counters, Everything, EveryEvents, EveryPeriod, FirstPerGroup, FirstUpdate, Given,
-    LastPerGroup, LastRow, LastValue, OutputLimit, Snapshot, When,
+    After,
+    AllGroupEvents,
+    AllGroups,
+    Always,
+    At,
+    Condition,
+    Counters,
+    EveryEvents,
+    EveryPeriod,
+    Everything,
+    FirstPerGroup,
+    FirstUpdate,
+    Given,
+    LastPerGroup,
+    LastRow,
+    LastValue,
+    OutputLimit,
+    Snapshot,
+    When,
 )  # fmt: skip
 from sql.runtime.query import Query, in_order, row_limit
 from sql.runtime.state import EventStore

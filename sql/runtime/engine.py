@@ -37,10 +37,11 @@ def start(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape 
     from sql.runtime.delta_query import DeltaQuery
     from sql.runtime.event_time import EventTime
     from sql.runtime.lot_query import LotQuery
+    from sql.runtime.query import Query
     from sql.runtime.sample_query import SampleQuery
 
-    kind = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}[plan.mode]
-    query = kind(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
+    kinds: dict[str, Callable[..., Query]] = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}
+    query = kinds[plan.mode](name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
     return query if plan.timestamp is None else EventTime(query, now_ms)
 
 

@@ -73,7 +73,7 @@ class EventTime:
     def _timestamp(self, row: Any) -> int:
         value = row.get(self.column) if row.__class__ is dict else getattr(row, attribute_name(self.column), None)
         if value.__class__ is int:
-            return value  # type: ignore[no-any-return]
+            return value
         if value.__class__ is float:
             return int(value)
         if value.__class__ is str:
@@ -136,7 +136,7 @@ class EventTime:
 
     def flush(self, now_ms: int) -> list[Emission]:
         """The bounded source has ended: everything is released, open windows close at their nominal instants."""
-        out = self._hand_over(self.heap and max(entry[0] for entry in self.heap) or 0) if self.heap else []
+        out = self._hand_over(max(entry[0] for entry in self.heap)) if self.heap else []
         return out + self.query.flush(now_ms)
 
     # --- the rest is the query's --------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from sql.aggregates.base import Accumulator, Removal
 from sql.codegen.functions import EventFunction, FunctionSet
 from sql.plan.bound import AggregateCall
 from sql.windows.event import Event
-from sql.windows.operator import FindEvent
 
 SKIP = object()
 """The argument of an aggregate whose FILTER keeps the event out."""
@@ -91,7 +90,7 @@ class AsRows(Accumulator):
     def snapshot(self) -> Any:
         return self.inner.snapshot()
 
-    def restore(self, state: Any, events: FindEvent) -> None:
+    def restore(self, state: Any, events: Callable[[int], Any]) -> None:
         self.inner.restore(state, events)
 
 
@@ -137,7 +136,7 @@ class LocalGroups(Accumulator):
     def snapshot(self) -> Any:
         return [[entry[0], entry[1].snapshot(), entry[2]] for entry in self.by_key.values()]
 
-    def restore(self, state: Any, events: FindEvent) -> None:
+    def restore(self, state: Any, events: Callable[[int], Any]) -> None:
         for count, part, seq in state:
             accumulator = self.make()
             accumulator.restore(part, events)
@@ -175,7 +174,7 @@ class Group:
                 accumulator.remove(value, event)
         self.count -= 1
 
-    def held(self) -> Iterable[Event]:
+    def held(self) -> Iterable[Any]:
         """Events the group refers to."""
         if self.first.seq >= 0:
             yield self.first

@@ -57,7 +57,7 @@ class Joined:
 
     def _combine(self, given: dict[int, list[Event]]) -> list[Sides]:
         """All joined rows of the present content; `given` replaces the content of a source."""
-        contents = [given.get(i, None) for i in range(len(self.windows))]
+        contents = [given.get(i) for i in range(len(self.windows))]
         present = [list(w.content()) if c is None else c for w, c in zip(self.windows, contents, strict=True)]
         rows: list[Sides] = [(event,) for event in present[0]]
         for place, (kind, condition) in enumerate(zip(self.kinds, self.conditions, strict=True), start=1):

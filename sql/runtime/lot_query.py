@@ -78,7 +78,8 @@ class LotQuery(Query):
         self.now_ms = self.context.now_ms = max(self.now_ms, now_ms)
         out: list[Emission] = []
         for index, window in enumerate(self.windows):
-            batched = self.plan.sources[index].lot is not None and self.plan.sources[index].lot.every_period is not None
+            lot = self.plan.sources[index].lot
+            batched = lot is not None and lot.every_period is not None
             # A gate's deadline lies one ms behind its update point, so that the lot holds the arrivals of the point.
             out += self._activate(index, window.advance(now_ms), now_ms - 1 if batched else now_ms)
         return out + self.take_errors()

@@ -527,14 +527,14 @@ class OutputLimit:
         return self._fire(now) if self.condition.advance(now) else []
 
     def snapshot(self) -> Any:
-        after = None if self.after is None else self.after.left
+        after = None if self.after is None else [self.after.left, self.after.opens_ms]
         return [self.condition.snapshot(), self.given.snapshot(), after]
 
     def restore(self, state: Any) -> None:
         self.condition.restore(state[0])
         self.given.restore(state[1])
         if self.after is not None:
-            self.after.left = state[2]
+            self.after.left, self.after.opens_ms = state[2]
 
 
 def pack_outs(rows: Iterable[Out]) -> Any:

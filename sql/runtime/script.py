@@ -8,11 +8,11 @@ from typing import Any
 from sql import syntax as ast
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
-from sql.errors import Problems
+from sql.errors import Problems, Span
 from sql.functions.registry import Context
 from sql.language import parse
 from sql.plan import binder
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, Const
 from sql.plan.catalog import Catalog, Stream
 from sql.plan.expressions import ExpressionBinder, Place
 from sql.plan.options import RuleOptions
@@ -77,7 +77,7 @@ def _bind(nodes: Sequence[ast.Expr], catalog: Catalog, sources: list[SourceScope
 
     def no_subquery(node: ast.Subquery) -> Bound:
         problems.error("B209", "a subquery cannot stand here", node.span)
-        return binder.Const(None)
+        return Const(None)
 
     expressions = ExpressionBinder(scope, no_subquery)
     expressions.text, expressions.epl = text, True
@@ -86,7 +86,7 @@ def _bind(nodes: Sequence[ast.Expr], catalog: Catalog, sources: list[SourceScope
     return bound, scope
 
 
-def _stream(catalog: Catalog, name: str, span: ast.Span, text: str) -> Stream:
+def _stream(catalog: Catalog, name: str, span: Span, text: str) -> Stream:
     stream = catalog.streams.get(name)
     if stream is None:
         problems = Problems()
