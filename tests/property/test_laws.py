@@ -15,7 +15,8 @@ from tests.property.streams import (
 
 LIMITS = (
     "", "output every 1 sec", "output last every 1 sec", "output first every 3 events", "output all every 2 events",
-    "output snapshot every 1 sec", "output after 3 events",
+    "output snapshot every 1 sec", "output after 3 events", "output after 2 sec every 1 sec",
+    "output snapshot every 3 events", "output first every 2 sec",
 )  # fmt: skip
 DERIVED = ("#size", "#length(3)#uni(v)", "#time(2 sec)#linest(n, v)", "#groupwin(k)#length(2)#weighted_avg(v, n)")
 
