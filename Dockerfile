@@ -12,12 +12,14 @@ RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[watch]"
 
 FROM python:3.11-slim
 COPY --from=build /wheels /wheels
+# The wheels of the first stage are the only ones there are: no version could differ.
+# hadolint ignore=DL3013
 RUN pip install --no-cache-dir --no-index --find-links=/wheels "penstock[watch]" \
     && rm -rf /wheels \
     && useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin penstock \
     && install -d -o penstock -g penstock /data /rules
 
-USER penstock
+USER 10001
 ENV PYTHONUNBUFFERED=1 \
     PENSTOCK__DATA__DIR=/data
 # /rules: rule files, mounted read-only and watched for changes. /data: spool, state, dead letters; must outlive the
