@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,26 +24,21 @@ import rules
 from edge import client
 from edge.clock import Clock, SystemClock
 from edge.demo import plant
+from edge.demo.processes import STOP_S, DemoError, Processes, free_port, listens, shown
 from edge.demo.results import Channel, FileWatch, Results, Tail, channels, log_fields, subscribe
 from edge.errors import MissingError, UsageError
 
 EXAMPLES = Path(rules.__file__).parent / "examples"
 GATEWAY = "demo-gateway"
-UPLOAD_INTERVAL_MS = 4_000
-START_MS = 20_000
-"""How long broker and daemon may take to start."""
+FAILED = 1
+"""Exit code of the Spark job; 2 means that something is in quarantine."""
 
+UPLOAD_INTERVAL_MS = 4_000
 SHOW_MS, STATUS_MS = 1_000, 5_000
 """How often results and the daemon's counters are shown."""
 
 AFTER_MS = 6_000
 """How long the daemon goes on after the last message, so that windows that are open then can close."""
-
-STOP_S = 20
-
-
-class DemoError(Exception):
-    """The demo cannot go on; the text says why and where to look."""
 
 
 class Demo:
@@ -60,8 +53,7 @@ class Demo:
         self.clock = clock
         self._is_embedded = self.broker is None
         self.started_ms = clock.monotonic_ms()
-        self._ending = ExitStack()
-        self._tick = threading.Condition()
+        self._processes = Processes(self.folder, clock)
 
     def run(self) -> int:
         """Every step in turn; returns the exit code."""
@@ -71,9 +63,7 @@ class Demo:
         address = self._start_daemon()
         self._step(3, "plant", f"{plant.DEVICES} machines, {self.seconds} s: some silent, some late, some send rubbish")
         self._watch(address)
-        self._step(
-            4, "stop", "SIGTERM: the gateway stores its state, open windows too; the rest of the spool is uploaded"
-        )
+        self._step(4, "stop", "the gateway stores its state, open windows too; the rest of the spool is uploaded")
         self._stop_daemon()
         self._upload_rest()
         self._step(5, "cloud", "the Spark job merges what was uploaded into fleet tables")
@@ -83,7 +73,7 @@ class Demo:
 
     def close(self) -> None:
         """End every process and thread that was started."""
-        self._ending.close()
+        self._processes.close()
 
     # --- steps -----------------------------------------------------------------------------------------------------
 
@@ -102,8 +92,8 @@ class Demo:
             raise DemoError("the embedded broker is not installed: pip install 'penstock[demo]', or use --broker URL")
         port = free_port()
         self.broker = f"mqtt://127.0.0.1:{port}"
-        process = self._spawn("broker.log", [sys.executable, "-m", "edge.demo.broker", str(port)])
-        self._until(lambda: listens(port), process, "the embedded broker", "broker.log")
+        process = self._processes.start("broker.log", ["edge.demo.broker", str(port)])
+        self._processes.until(lambda: listens(port), process, "the embedded broker", "broker.log")
         return f"amqtt at {self.broker}"
 
     def _start_daemon(self) -> str:
@@ -118,8 +108,9 @@ class Demo:
         settings = {"PENSTOCK_BROKER": self.broker, "PENSTOCK__MQTT__SESSION_EXPIRY_S": "60"}
         if self._is_embedded:  # amqtt leaves a CONNECT of MQTT 5 without an answer, which would be waited for
             settings["PENSTOCK__MQTT__PROTOCOL_VERSION"] = "3.1.1"
-        self._daemon = self._spawn("gateway.log", [sys.executable, "-m", "edge.cli", *words], settings)
-        tail, found = Tail(self.folder / "gateway.log"), []
+        self._daemon = self._processes.start("gateway.log", ["edge.cli", *words], settings)
+        tail = Tail(self.folder / "gateway.log")
+        found: list[str] = []
 
         def address_known() -> bool:
             found.extend(fields["http"] for fields in map(log_fields, tail.lines()) if "http" in fields)
@@ -130,8 +121,8 @@ class Demo:
                 return client.get(found[0], "/readyz")[0] == 200
             return False
 
-        self._until(address_known, self._daemon, "the gateway", "gateway.log")
-        self._until(ready, self._daemon, "the gateway", "gateway.log")
+        self._processes.until(address_known, self._daemon, "the gateway", "gateway.log")
+        self._processes.until(ready, self._daemon, "the gateway", "gateway.log")
         return found[0]
 
     def _watch(self, address: str) -> None:
@@ -139,17 +130,17 @@ class Demo:
         assert self.broker is not None
         seen, results = channels(self.rules), Results()
         follower = subscribe(self.broker, seen, results)
-        self._ending.callback(follower.loop_stop)
-        self._ending.callback(follower.disconnect)
+        self._processes.ending.callback(follower.loop_stop)
+        self._processes.ending.callback(follower.disconnect)
         files = FileWatch(seen, self.folder / "data" / "output", self.folder / "gateway.log", results)
         stop = threading.Event()
-        self._ending.callback(stop.set)
+        self._processes.ending.callback(stop.set)
         arguments = (self.broker, self.seconds, self.seed, self.clock, stop)
         threading.Thread(target=plant.publish, args=arguments, daemon=True).start()
         begin_ms = self.clock.monotonic_ms()
         end_ms, status_ms = begin_ms + self.seconds * 1000 + AFTER_MS, begin_ms + STATUS_MS
         while (now_ms := self.clock.monotonic_ms()) < end_ms:
-            self._sleep(SHOW_MS)
+            self._processes.sleep(SHOW_MS)
             self._check_daemon()
             files.look()
             for label, rows in results.take().items():
@@ -169,13 +160,18 @@ class Demo:
             raise DemoError(f"the gateway ended with exit code {code}; see {self.folder}/gateway.log")
 
     def _upload_rest(self) -> None:
-        self._call("cloud", "upload-once", "--data", str(self.folder / "data"), "--gateway-id", GATEWAY,
-                   str(self.folder / "bucket"))  # fmt: skip
+        where = ["--data", str(self.folder / "data"), "--gateway-id", GATEWAY, str(self.folder / "bucket")]
+        if code := self._processes.call("cloud.log", "cloud", "upload-once", *where):
+            raise DemoError(f"the upload ended with exit code {code}; see {self.folder / 'cloud.log'}")
 
     def _aggregate(self) -> int:
         if find_spec("pyspark") is None:
             raise DemoError("PySpark is not installed; install it with: pip install 'penstock[cloud]'")
-        return self._call("cloud", "aggregate", str(self.folder / "bucket"), str(self.folder / "fleet"), "--show")
+        where = [str(self.folder / "bucket"), str(self.folder / "fleet")]
+        code = self._processes.call("cloud.log", "cloud", "aggregate", *where, "--show")
+        if code == FAILED:
+            raise DemoError(f"the Spark job failed; see {self.folder / 'cloud.log'}")
+        return code
 
     # --- helpers ---------------------------------------------------------------------------------------------------
 
@@ -183,38 +179,9 @@ class Demo:
         elapsed = (self.clock.monotonic_ms() - self.started_ms) / 1000
         print(f"[{number}/5] {name:8} {text}   ({elapsed:.1f} s since the start)", flush=True)
 
-    def _spawn(self, log: str, command: list[str], settings: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """Start a process that ends with the demo; its output goes to a file of the demo's folder."""
-        with (self.folder / log).open("ab") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ | (settings or {}))
-        self._ending.callback(end, process)
-        return process
-
-    def _call(self, *words: str) -> int:
-        """Run a penstock command to its end, its results on our standard output."""
-        print(f"  $ penstock {' '.join(shown(Path(word)) if '/' in word else word for word in words)}", flush=True)
-        with (self.folder / "cloud.log").open("ab") as log:
-            code = subprocess.run([sys.executable, "-m", "edge.cli", *words], stderr=log, check=False).returncode
-        if code not in (0, 2):
-            raise DemoError(f"penstock {' '.join(words[:2])} ended with exit code {code}; see {self.folder}/cloud.log")
-        return code
-
-    def _until(self, condition: Any, process: subprocess.Popen[bytes], what: str, log: str) -> None:
-        deadline_ms = self.clock.monotonic_ms() + START_MS
-        while not condition():
-            if process.poll() is not None:
-                raise DemoError(f"{what} did not start:\n{(self.folder / log).read_text()[-1500:]}")
-            if self.clock.monotonic_ms() > deadline_ms:
-                raise DemoError(f"{what} was not ready after {START_MS // 1000} s; see {self.folder}/{log}")
-            self._sleep(50)
-
     def _check_daemon(self) -> None:
         if self._daemon.poll() is not None:
             raise DemoError(f"the gateway ended early; see {self.folder}/gateway.log")
-
-    def _sleep(self, milliseconds: int) -> None:
-        with self._tick:
-            self.clock.wait(self._tick, milliseconds)
 
     def _status(self, address: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(client.get(address, "/status")[1])
@@ -263,36 +230,6 @@ def status_line(status: dict[str, Any]) -> str:
         f"---- {received} messages received, {late} late, {rejected} rejected; "
         f"{spool['rows']} rows in the spool, {spool.get('files', 0)} files uploaded"
     )
-
-
-def shown(path: Path) -> str:
-    """A path as a person writes it: relative to where they are, if it lies below."""
-    with suppress(ValueError):
-        return str(path.absolute().relative_to(Path.cwd()))
-    return str(path)
-
-
-def free_port() -> int:
-    """A TCP port of the loopback interface that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def listens(port: int) -> bool:
-    """Whether somebody accepts connections on the port."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """End a process that may have ended."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
 
 
 def parser() -> argparse.ArgumentParser:
