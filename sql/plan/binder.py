@@ -399,6 +399,9 @@ class SelectBinder:
             error("B530", "'retain all' has no remove stream", span)
         if plan.having is not None and plan.mode == "sample" and not plan.aggregates and not plan.group_by:
             error("B605", "HAVING without aggregates or GROUP BY has no effect", span, "use WHERE")
+        if plan.analytics and plan.joins:
+            error("B325", "analytic functions read one stream and cannot stand in a join", plan.analytics[0].span,
+                  "compute them in a rule of their own, and join its stream")  # fmt: skip
         if plan.prevs and plan.mode != "delta":
             error("B322", "prev and prior read the windows of FROM", plan.prevs[0].span)
         needs_window = any(call.name != "prior" for call in plan.prevs)

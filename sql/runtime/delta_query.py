@@ -55,7 +55,7 @@ class DeltaQuery(Query):
             None if source.filter is None else builder.functions.true(source.filter)
             for source, builder in zip(plan.sources, self.builders, strict=True)
         ]
-        self.joined = Joined(plan, self.functions, self.windows, self.new_event) if plan.joins else None
+        self.joined = Joined(plan, self.functions, self.new_event) if plan.joins else None
         self.subqueries = Subqueries(plan, self.catalog, self.context, self.warnings, self.now_ms, self.shape) \
             if plan.subqueries else None  # fmt: skip
         window = self.windows[0] if self.windows else None

@@ -28,7 +28,7 @@ class LotQuery(Query):
             for source in plan.sources
         ]
         self.windows: list[Operator] = [builder.build(self.now_ms) for builder in self.builders]
-        self.joined = Joined(plan, self.functions, self.windows, self.new_event) if plan.joins else None
+        self.joined = Joined(plan, self.functions, self.new_event) if plan.joins else None
         self.changes = Changes(plan, self.functions, self.windows[0], self.windows, None, self.on_error)
         self.row_limit = row_limit(plan, self.functions)
         self.current: list[Event] = []
