@@ -1,0 +1,13 @@
+"""Showing what a plan does: as a tree of the algebra, and as a picture of events over time.
+
+`tree` reads a plan only. `record` runs it on recorded events and notes what enters and leaves its windows; `text` and
+`svg` draw that record. Nothing here changes how a rule runs.
+"""
+
+from __future__ import annotations
+
+from sql.explain.record import Timeline, record
+from sql.explain.text import draw_text, render_text
+from sql.explain.tree import explain
+
+__all__ = ["Timeline", "draw_text", "explain", "record", "render_text"]

@@ -1,0 +1,438 @@
+"""Running a rule on recorded events and noting what enters and leaves its windows, and when.
+
+The rule's own query runs; a tap before each window sees the changes it posts, a tap before the view of a sampled window
+its looks. The result is a `Timeline`, plain data that `text` and `svg` draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from sql.explain import words
+from sql.explain.compose import of_group_window, of_source
+from sql.plan.bound import Read
+from sql.plan.catalog import Catalog
+from sql.plan.plan import Plan
+from sql.plan.scope import META
+from sql.runtime.delta_query import DeltaQuery
+from sql.runtime.emission import Emission
+from sql.runtime.event_time import EventTime
+from sql.runtime.lot_query import LotQuery
+from sql.runtime.query import Query
+from sql.runtime.sample_query import SampleQuery
+from sql.windows.event import Delta, Event
+from sql.windows.operator import Chain, Pass
+
+EVENTS_MAX = 60
+"""Events drawn; a picture of more cannot be read."""
+
+TAIL_STEPS_MAX = 500
+"""Timers fired after the last event, so that a picture ends."""
+
+QUIET_STEPS_MAX = 2
+"""Timers in a row that change no window before the picture ends."""
+
+Row = dict[str, Any]
+Input = tuple[int, str, Row]
+"""An arrival: instant in ms, stream, row."""
+
+
+@dataclass(slots=True)
+class Stay:
+    """A time inside the window, [entry, leave); `leave_ms` None: still inside."""
+
+    entry_ms: int
+    leave_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Line:
+    """One event (of one source of FROM): when it came, when it was inside, what else became of it."""
+
+    label: str
+    arrival_ms: int
+    stays: list[Stay] = field(default_factory=list)
+    remark: str = ""
+    reached: bool = False
+    waiting: bool = False
+
+
+@dataclass(slots=True)
+class Look:
+    """One look of a sampled window at [start, end); its key, and the rows it gave."""
+
+    start_ms: int
+    end_ms: int
+    at_ms: int
+    key: str
+    rows: list[Row]
+
+
+@dataclass(slots=True)
+class Post:
+    """Rows given out at one instant."""
+
+    at_ms: int
+    inserted: list[Row]
+    removed: list[Row]
+
+
+@dataclass(slots=True)
+class Timeline:
+    """What a picture shows. `points_ms`: update points; `left_out`: events beyond the limit."""
+
+    sql: str
+    window: str
+    kind: str
+    start_ms: int
+    end_ms: int = 0
+    lines: list[Line] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
+    posts: list[Post] = field(default_factory=list)
+    points_ms: list[int] = field(default_factory=list)
+    left_out: int = 0
+    has_window: bool = True
+
+
+def record(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: int | None = None,
+           events_max: int = EVENTS_MAX) -> Timeline:  # fmt: skip
+    """Run the plan on events in order of arrival. The rule starts at `start_ms`, by default with the first event.
+
+    At most `events_max` events are taken; how many more there were is noted. ValueError when there are none.
+    """
+    remaining = iter(events)
+    taken = list(islice(remaining, events_max))
+    if not taken:
+        raise ValueError("there are no events to draw")
+    begin = taken[0][0] if start_ms is None else min(start_ms, taken[0][0])
+    recorder = _Recorder(plan, catalog, begin)
+    for at_ms, stream, row in taken:
+        recorder.arrive(at_ms, stream, row)
+    return recorder.finish(sum(1 for _ in remaining))
+
+
+class _Recorder:
+    """Drives one query on a virtual clock and fills the timeline."""
+
+    def __init__(self, plan: Plan, catalog: Catalog, start_ms: int) -> None:
+        kind = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}[plan.mode]
+        self.plan = plan
+        self.query: Query = kind("explain", plan, catalog, now_ms=start_ms)
+        self.outer = EventTime(self.query, start_ms) if plan.timestamp is not None else None
+        self.now_ms = start_ms
+        self.rows: list[Row] = []
+        """Keeps the rows alive: lines are found by the identity of the row."""
+        self.by_row: dict[tuple[int, int], Line] = {}
+        self.by_event: dict[int, Line] = {}
+        self.events: list[Event] = []
+        self.timeline = Timeline(words.slice_of(plan.text, _whole(plan)), _window_text(plan), plan.mode, start_ms)
+        self._tap()
+
+    # --- taps ---------------------------------------------------------------------------------------------------------
+
+    def _tap(self) -> None:
+        query = self.query
+        if isinstance(query, SampleQuery):
+            _tap_sampled(query, self)
+            return
+        assert isinstance(query, DeltaQuery | LotQuery)
+        self.timeline.has_window = any(not isinstance(window, Pass) for window in query.windows)
+        for index, window in enumerate(query.windows):
+            lot = self.plan.sources[index].lot
+            late_ms = 1 if lot is not None and lot.every_period is not None else 0
+            if isinstance(window, Pass):
+                continue
+            derived = any(spec.name in _derived_names() for spec in self.plan.sources[index].windows)
+            if isinstance(window, Chain) and derived:
+                window.stages = (_Tap(window.stages[0], index, 0, self), *window.stages[1:])  # type: ignore[assignment]
+            else:
+                query.windows[index] = _Tap(window, index, late_ms, self)  # type: ignore[call-overload]
+
+    def came(self, index: int, event: Event) -> None:
+        """An event has passed the filter of source `index`."""
+        line = self.by_row.get((index, id(event.row)))
+        if line is not None:
+            line.reached = line.waiting = True
+            self.by_event[id(event)] = line
+            self.events.append(event)
+
+    def entered(self, event: Event, at_ms: int) -> None:
+        line = self.by_event.get(id(event))
+        if line is not None:
+            line.waiting = False
+            line.stays.append(Stay(at_ms))
+
+    def left(self, event: Event, at_ms: int) -> None:
+        line = self.by_event.get(id(event))
+        if line is not None and line.stays and line.stays[-1].leave_ms is None:
+            line.stays[-1].leave_ms = max(at_ms, line.stays[-1].entry_ms)
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    def arrive(self, at_ms: int, stream: str, row: Row) -> None:
+        """One event arrives; what is due before is done before."""
+        self.now_ms = max(self.now_ms, at_ms)
+        self._step_to(self.now_ms)
+        row = dict(row)
+        self.rows.append(row)
+        lines = [
+            self._line(index, row) for index, source in enumerate(self.plan.sources) if source.stream == stream
+        ]
+        driver = self.outer or self.query
+        for emission in driver.push(stream, [row], self.now_ms):
+            self._take(emission)
+            if emission.kind != "rows":
+                for line in lines:
+                    line.remark = "late" if emission.kind == "late" else f"error: {emission.error}"
+
+    def _line(self, index: int, row: Row) -> Line:
+        alias = f"{self.plan.sources[index].alias}: " if len(self.plan.sources) > 1 else ""
+        arrival_ms = self._instant(row)
+        shown = {name: value for name, value in row.items() if value != arrival_ms} or row
+        line = Line(alias + label_of(shown, self._shown(index)), arrival_ms)
+        self.by_row[index, id(row)] = line
+        self.timeline.lines.append(line)
+        return line
+
+    def _instant(self, row: Row) -> int:
+        """Where the event stands on the axis: in event time at its own time stamp, where that can be read."""
+        value = row.get(self.plan.timestamp) if self.plan.timestamp is not None else None
+        return value if isinstance(value, int) and not isinstance(value, bool) else self.now_ms
+
+    def _shown(self, index: int) -> list[str] | None:
+        columns = self.plan.columns(self.plan.sources[index].stream)
+        return None if columns is None else [name for name in columns if name not in (self.plan.timestamp, META)]
+
+    def _step_to(self, until_ms: int) -> None:
+        driver = self.outer or self.query
+        while (deadline := driver.next_deadline()) is not None and deadline <= until_ms:
+            self._advance(driver.advance, deadline)
+
+    def _advance(self, advance: Callable[[int], list[Emission]], instant: int) -> None:
+        for emission in advance(instant):
+            self._take(emission)
+
+    def _take(self, emission: Emission) -> None:
+        if emission.kind == "rows":
+            self.timeline.posts.append(Post(emission.at_ms, emission.inserted, emission.removed))
+
+    def finish(self, left_out: int) -> Timeline:
+        """Let the windows run out, and close the record."""
+        if self.outer is not None:
+            self._advance(self.outer.flush, self.now_ms)
+        quiet = 0
+        for _ in range(TAIL_STEPS_MAX):
+            deadline = self.query.next_deadline()
+            if deadline is None or quiet > QUIET_STEPS_MAX:
+                break
+            before = self._progress()
+            self._advance(self.query.advance, deadline)
+            quiet = 0 if self._progress() != before else quiet + 1
+        return self._closed(left_out)
+
+    def _progress(self) -> int:
+        return sum(len(line.stays) + sum(stay.leave_ms is not None for stay in line.stays) for line in self.timeline.lines)
+
+    def _closed(self, left_out: int) -> Timeline:
+        timeline = self.timeline
+        held = {id(event) for event in self.query.held()}
+        waiting = {id(self.by_event[id(event)]) for event in self.events if id(event) in held and id(event) in self.by_event}
+        for line in timeline.lines:
+            line.waiting = line.waiting and id(line) in waiting
+            if not line.remark and not line.stays:
+                line.remark = self._without_stay(line)
+        instants = [line.arrival_ms for line in timeline.lines] + [post.at_ms for post in timeline.posts]
+        instants += [stay.leave_ms or stay.entry_ms for line in timeline.lines for stay in line.stays]
+        instants += [look.end_ms for look in timeline.looks]
+        timeline.start_ms = min(timeline.start_ms, *instants)
+        timeline.end_ms = max(instants)
+        timeline.points_ms = self._update_points()
+        timeline.left_out = left_out
+        return timeline
+
+    def _without_stay(self, line: Line) -> str:
+        if not self.timeline.has_window:
+            return ""
+        if not line.reached:
+            return "filtered out"
+        return "waiting" if line.waiting else "never in the window"
+
+    def _update_points(self) -> list[int]:
+        query = self.query
+        if not isinstance(query, LotQuery):
+            return sorted({post.at_ms for post in self.timeline.posts})
+        lot = self.plan.sources[0].lot
+        if lot is None or lot.every_period is None:
+            return sorted({post.at_ms for post in self.timeline.posts})
+        from sql.runtime.build import period
+
+        step = period(lot.every_period, query.functions).millis
+        return list(range(self.timeline.start_ms, self.timeline.end_ms + 1, step))[:200]
+
+
+class _Tap:
+    """Stands before a window, passes everything on, and notes what it posts."""
+
+    def __init__(self, inner: Any, index: int, late_ms: int, recorder: _Recorder) -> None:
+        self.inner = inner
+        self.index = index
+        self.late_ms = late_ms
+        """A gate's timer stands this much behind its update point (see `sql.windows.lots`)."""
+        self.recorder = recorder
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        for event in delta.inserted:
+            self.recorder.came(self.index, event)
+        return self._noted(self.inner.push(delta, now), now)
+
+    def advance(self, now: int) -> list[Delta]:
+        return self._noted(self.inner.advance(now), now - self.late_ms)
+
+    def _noted(self, deltas: list[Delta], at_ms: int) -> list[Delta]:
+        for delta in deltas:
+            for event in delta.inserted:
+                self.recorder.entered(event, at_ms)
+            for event in delta.removed:
+                self.recorder.left(event, at_ms)
+        return deltas
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+# --- sampled windows --------------------------------------------------------------------------------------------------
+
+
+def _tap_sampled(query: SampleQuery, recorder: _Recorder) -> None:
+    window = query.window
+    if (make := getattr(window, "make", None)) is not None:
+        window.make = lambda: _watched(make(), query, recorder)  # type: ignore[attr-defined]
+    else:
+        _watched(window, query, recorder)
+    query.window = _SampledTap(window, recorder)  # type: ignore[assignment]
+
+
+def _watched(window: Any, query: SampleQuery, recorder: _Recorder) -> Any:
+    window.view = _ViewTap(window.view, query, recorder)
+    return window
+
+
+class _SampledTap:
+    """Stands before a sampled window and notes which instant it is."""
+
+    def __init__(self, inner: Any, recorder: _Recorder) -> None:
+        self.inner = inner
+        self.recorder = recorder
+
+    def push(self, event: Event, now: int) -> None:
+        self.recorder.now_ms = now
+        self.recorder.came(0, event)
+        self.inner.push(event, now)
+
+    def advance(self, now: int) -> None:
+        self.recorder.now_ms = now
+        self.inner.advance(now)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class _ViewTap:
+    """Stands before the rows of one window instance: notes members and looks."""
+
+    def __init__(self, inner: Any, query: SampleQuery, recorder: _Recorder) -> None:
+        self.inner = inner
+        self.query = query
+        self.recorder = recorder
+        self.members: dict[Event, None] = {}
+        self.key = ""
+        window = query.plan.window
+        assert window is not None
+        # Events leave when they are next looked for; their life ends at its nominal instant.
+        self.life_ms = window.length_ms + window.delay_ms if window.kind in ("hopping", "sliding") else None
+        self.key_columns = [part.column for part in window.partition_by if isinstance(part, Read) and part.column]
+
+    def add(self, event: Event) -> bool:
+        if self.key_columns and not self.key:
+            self.key = label_of(event.row, self.key_columns)
+        if not self.inner.add(event):
+            return False
+        self.members[event] = None
+        self.recorder.entered(event, event.time_ms)
+        return True
+
+    def remove(self, event: Event) -> None:
+        self.members.pop(event, None)
+        at_ms = self.recorder.now_ms if self.life_ms is None else event.time_ms + self.life_ms
+        self.recorder.left(event, at_ms)
+        self.inner.remove(event)
+
+    def clear(self) -> None:
+        for event in self.members:
+            self.recorder.left(event, self.recorder.now_ms)
+        self.members = {}
+        self.inner.clear()
+
+    def sample(self, start_ms: int, end_ms: int, trigger_ms: int) -> None:
+        before = len(self.query.pending)
+        self.inner.sample(start_ms, end_ms, trigger_ms)
+        rows = [row for emission in self.query.pending[before:] for row in emission.inserted]
+        self.recorder.timeline.looks.append(Look(start_ms, end_ms, trigger_ms, self.key, rows))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def value_text(value: Any) -> str:
+    """A value as a picture shows it.
+
+    >>> value_text(2.0), value_text(0.1 + 0.2), value_text("a"), value_text(None)
+    ('2', '0.3', 'a', 'NULL')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return "{" + label_of(value, None) + "}"
+    return str(value)
+
+
+def label_of(row: Any, columns: list[str] | None) -> str:
+    """A row in few words: its only value, or name=value pairs of the chosen columns.
+
+    >>> label_of({"dev": "a", "n": 3, "ts": 1}, ["n", "dev"])
+    'dev=a n=3'
+    """
+    chosen = {name: value for name, value in row.items() if name != META and (columns is None or name in columns)}
+    if not chosen:
+        chosen = {name: value for name, value in row.items() if name != META}
+    if len(chosen) == 1:
+        return value_text(next(iter(chosen.values())))
+    return " ".join(f"{name}={value_text(value)}" for name, value in chosen.items())
+
+
+def _window_text(plan: Plan) -> str:
+    """The composition of the windows, on one line."""
+    if plan.window is not None:
+        return "; ".join(of_group_window(plan.window, plan).stages)
+    parts = [of_source(source, plan) for source in plan.sources if source.windows or source.lot is not None]
+    return " × ".join("; ".join(part.stages) for part in parts) or "no window"
+
+
+def _whole(plan: Plan) -> Any:
+    from sql.errors import Span
+
+    return Span(0, len(plan.text))
+
+
+def _derived_names() -> Iterable[str]:
+    from sql.windows.catalog import DERIVED_COLUMNS
+
+    return DERIVED_COLUMNS

@@ -1,0 +1,122 @@
+"""A timeline as text: one line per event, looks and rows below.
+
+    o-----|      arrives and enters, leaves        o....|----|    waits at a gate before it enters
+    o----->      still inside at the end           o              never inside; the remark says why
+    [====)       what a look covers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sql.explain.axis import Axis
+from sql.explain.record import EVENTS_MAX, Input, Line, Look, Post, Timeline, label_of, record
+from sql.plan.catalog import Catalog
+from sql.plan.plan import Plan
+
+TICKS_MAX = 9
+COLUMNS_MAX = 84
+LABEL_MAX = 24
+ROWS_SHOWN = 6
+"""Rows of one output that are spelt out."""
+
+
+def draw_text(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: int | None = None,
+              events_max: int = EVENTS_MAX) -> str:  # fmt: skip
+    """The picture of a rule over recorded events: (instant in ms, stream, row), in order of arrival."""
+    return render_text(record(plan, catalog, events, start_ms=start_ms, events_max=events_max))
+
+
+def render_text(timeline: Timeline) -> str:
+    """A record as text, at most about 120 columns wide."""
+    axis = Axis.over(timeline.start_ms, timeline.end_ms, TICKS_MAX)
+    canvas = _Canvas(axis, [_short(line.label, LABEL_MAX) for line in timeline.lines])
+    out = [timeline.sql, timeline.window, "", *canvas.axis()]
+    out += [canvas.event(line) for line in timeline.lines]
+    if timeline.looks:
+        out += ["", *(canvas.look(look) for look in timeline.looks)]
+    if timeline.posts and not timeline.looks:
+        out += [canvas.marks({post.at_ms for post in timeline.posts}), *(canvas.post(post) for post in timeline.posts)]
+    if axis.note:
+        out += ["", axis.note]
+    if timeline.left_out:
+        out += ["", f"{timeline.left_out} further events are not drawn"]
+    return "\n".join(line.rstrip() for line in out) + "\n"
+
+
+class _Canvas:
+    """A fixed number of columns per tick, so that round instants fall on round columns."""
+
+    def __init__(self, axis: Axis, labels: list[str]) -> None:
+        self.axis_of = axis
+        ticks = len(axis.ticks_ms) - 1
+        per_tick = next((n for n in (40, 20, 10, 8, 5, 4) if n * ticks <= COLUMNS_MAX), COLUMNS_MAX // ticks)
+        self.columns = max(1, per_tick) * ticks
+        self.gutter = max([len(label) for label in labels] + [len(axis.unit) + 2, 8]) + 2
+
+    def column(self, at_ms: int) -> int:
+        return round(self.axis_of.place(at_ms, self.columns))
+
+    def row(self, label: str, drawing: str, remark: str = "") -> str:
+        return f"{_short(label, LABEL_MAX):<{self.gutter}}{drawing:<{self.columns + 1}}{'  ' + remark if remark else ''}"
+
+    def axis(self) -> list[str]:
+        cells = [" "] * (self.columns + 12)
+        line = ["-"] * (self.columns + 1)
+        free = 0
+        for tick in self.axis_of.ticks_ms:
+            at, text = self.column(tick), self.axis_of.label(tick)
+            line[at] = "+"
+            if at >= free:
+                cells[at : at + len(text)] = text
+                free = at + len(text) + 1
+        return [self.row(self.axis_of.unit, "".join(cells)).rstrip(), self.row("", "".join(line))]
+
+    def event(self, line: Line) -> str:
+        cells = [" "] * (self.columns + 1)
+        arrival = self.column(line.arrival_ms)
+        if line.stays:
+            self._fill(cells, arrival, self.column(line.stays[0].entry_ms), ".")
+        elif line.waiting:
+            self._fill(cells, arrival, self.columns, ".")
+        for stay in line.stays:
+            entry = self.column(stay.entry_ms)
+            leave = self.columns if stay.leave_ms is None else self.column(stay.leave_ms)
+            self._fill(cells, entry, leave, "-")
+            cells[entry] = "|"
+            cells[leave] = ">" if stay.leave_ms is None else "|"
+        cells[arrival] = "o"
+        return self.row(line.label, "".join(cells), line.remark)
+
+    def _fill(self, cells: list[str], start: int, end: int, mark: str) -> None:
+        for at in range(start, end):
+            cells[at] = mark
+
+    def look(self, look: Look) -> str:
+        cells = [" "] * (self.columns + 1)
+        start, end = self.column(look.start_ms), self.column(look.end_ms)
+        self._fill(cells, start, end, "=")
+        cells[start] = "<" if look.start_ms < self.axis_of.start_ms else "["
+        cells[end] = ")"
+        return self.row(look.key or "window", "".join(cells), rows_text(look.rows) or "no rows")
+
+    def marks(self, instants: set[int]) -> str:
+        cells = [" "] * (self.columns + 1)
+        for at_ms in instants:
+            cells[self.column(at_ms)] = "^"
+        return self.row("", "".join(cells))
+
+    def post(self, post: Post) -> str:
+        parts = [f"{sign} {rows_text(rows)}" for sign, rows in (("+", post.inserted), ("-", post.removed)) if rows]
+        return f"{'at ' + self.axis_of.label(post.at_ms):<{self.gutter}}{'   '.join(parts) or 'no rows'}"
+
+
+def rows_text(rows: list[dict[str, Any]]) -> str:
+    """Rows in few words."""
+    shown = ", ".join(label_of(row, None) for row in rows[:ROWS_SHOWN])
+    return shown if len(rows) <= ROWS_SHOWN else f"{shown}, … {len(rows)} rows"
+
+
+def _short(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

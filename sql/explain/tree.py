@@ -1,0 +1,308 @@
+"""`explain`: a plan as a tree of the algebra. Results are at the top; read it from the bottom, where the events come in."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.codegen.functions import DATA_ERRORS
+from sql.explain import words
+from sql.explain.compose import Composition, of_group_window, of_source
+from sql.plan.bound import AggregateCall, Slot
+from sql.plan.catalog import Catalog, Variable
+from sql.plan.plan import OutputPlan, Plan, SourcePlan
+from sql.types import Type
+from sql.windows import catalog as windows
+
+LEAVING = {
+    Removal.NEVER: "values never leave one by one",
+    Removal.FIFO: "values leave in the order they came",
+    Removal.ANY: "values leave in any order",
+}
+
+ROW_KINDS = {
+    "plain": "one row per event",
+    "aggregate": "one row per update",
+    "event": "one row per event, with the aggregates of all",
+    "group": "one row per changed group",
+    "group_event": "one row per event, with the aggregates of its group",
+}
+
+
+@dataclass(slots=True)
+class Node:
+    """One operator: what it does, a remark, and what feeds it."""
+
+    label: str
+    remark: str = ""
+    inputs: list[Node] = field(default_factory=list)
+
+
+def explain(plan: Plan, catalog: Catalog | None = None) -> str:
+    """The plan as text: the tree, then clock, state, cost, path and warnings, one per line.
+
+    The catalog is only needed to say whether a rule that uses variables takes the fast path.
+    """
+    lines = _draw(_tree(plan))
+    facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan)),
+             ("path", _path(plan, catalog))]  # fmt: skip
+    facts += [("unbounded", reason) for reason in _unbounded(plan)]
+    facts += [("warning", f"{problem.code} {problem.message}") for problem in plan.warnings]
+    width = max(len(name) for name, _ in facts)
+    last = ""
+    for name, fact in facts:
+        lines.append(f"{'' if name == last else name:<{width}}  {fact}")
+        last = name
+    return "\n".join(lines) + "\n"
+
+
+# --- the tree ---------------------------------------------------------------------------------------------------------
+
+
+def _tree(plan: Plan) -> Node:
+    """Nodes in the order of work, each wrapped around what feeds it."""
+    node = _from(plan)
+    text = plan.text
+    if plan.analytics:
+        names = ", ".join(words.slice_of(text, call.span) or call.name for call in plan.analytics)
+        node = _above_stream(node, Node(f"analytic {names}", "state for the life of the rule"))
+    if plan.where is not None:
+        node = Node(f"where {words.written(plan.where, text)}", "", [node])
+    if plan.group_by:
+        node = Node(f"group by {words.several(plan.group_by, text)}", "", [node])
+    if plan.aggregates:
+        node = Node(f"Agg({_aggregates(plan)})", LEAVING[removal(plan)], [node])
+    if plan.having is not None:
+        node = Node(f"having {words.written(plan.having, text)}", "", [node])
+    node = Node(_select(plan), "" if plan.mode == "sample" else ROW_KINDS[plan.row_kind], [node])
+    if plan.order_by:
+        orders = ", ".join(words.argument(criterion, text) for criterion in plan.order_by)
+        node = Node(f"order by {orders}", "", [node])
+    for name, bound in (("offset", plan.offset), ("limit", plan.limit)):
+        if bound is not None:
+            node = Node(f"{name} {words.written(bound, text)}", "per output", [node])
+    if plan.output is not None:
+        node = Node(_output(plan.output, text), f"output {plan.output.mode}", [node])
+    if plan.insert is not None:
+        node = Node(f"insert into {plan.insert.stream}", "row by row", [node])
+    return node
+
+
+def _above_stream(node: Node, stage: Node) -> Node:
+    """Put a stage between the streams and what reads them."""
+    for index, feeding in enumerate(node.inputs):
+        if not feeding.inputs:
+            node.inputs[index] = replace(stage, inputs=[feeding])
+        else:
+            _above_stream(feeding, stage)
+    return node if node.inputs else replace(stage, inputs=[node])
+
+
+def _from(plan: Plan) -> Node:
+    sources = [_source(source, plan) for source in plan.sources]
+    if plan.window is not None:
+        node = sources[0] if len(sources) == 1 else _product(plan, sources)
+        if plan.window.filter is not None:
+            node = Node(f"filter {words.written(plan.window.filter, plan.text)}", "before the window", [node])
+        return _stack(of_group_window(plan.window, plan), words.slice_of(plan.text, plan.window.span), node)
+    node = sources[0] if len(sources) == 1 else _product(plan, sources)
+    for sub in plan.subqueries:
+        node.inputs.append(Node("subquery", "read at each row", [_tree(sub.plan)]))
+    return node
+
+
+def _product(plan: Plan, sources: list[Node]) -> Node:
+    parts = []
+    for source, join in zip(plan.sources[1:], plan.joins, strict=False):
+        on = "" if join.on is None else f" on {words.written(join.on, plan.text)}"
+        parts.append(f"{join.kind} {source.alias}{on}")
+    driver = next((source.alias for source in plan.sources if source.unidirectional), None)
+    return Node(f"Product({'; '.join(parts)})", f"driven by {driver} alone" if driver else "difference per change", sources)
+
+
+def _source(source: SourcePlan, plan: Plan) -> Node:
+    columns = plan.columns(source.stream)
+    derived = {name for window in source.windows for name in windows.DERIVED_COLUMNS.get(window.name, ())}
+    reads = "the whole message" if columns is None else ", ".join(sorted(columns - derived)) or "no columns"
+    alias = "" if source.alias == source.stream else f" as {source.alias}"
+    node = Node(f"stream {source.stream}{alias}", f"reads {reads}")
+    if source.filter is not None:
+        node = Node(f"filter {words.written(source.filter, plan.text)}", "before the window", [node])
+    if plan.window is not None or (not source.windows and source.lot is None):
+        return node
+    spelt = "".join(f"#{words.slice_of(plan.text, window.span).lstrip('#.')}" for window in source.windows)
+    return _stack(of_source(source, plan), spelt, node)
+
+
+def _stack(composition: Composition, spelt: str, node: Node) -> Node:
+    """The stages of a window, the first one lowest; how it is written stands beside the last."""
+    for index, stage in enumerate(composition.stages):
+        node = Node(stage, spelt if index == len(composition.stages) - 1 else "", [node])
+    return node
+
+
+def _select(plan: Plan) -> str:
+    text = plan.text
+    items = []
+    for item in plan.items:
+        shown = "*" if item.name is None else words.written(item.value, text)
+        name = f" as {item.name}" if item.name is not None and item.name != shown else ""
+        but = f" except {', '.join(item.excluded)}" if item.excluded else ""
+        items.append(f"{shown}{but}{name}" + (" invisible" if item.invisible else ""))
+    selector = "" if plan.selector == "istream" else f"{plan.selector} "
+    return f"select {'distinct ' if plan.distinct else ''}{selector}{', '.join(items)}"
+
+
+def _aggregates(plan: Plan) -> str:
+    leaving = removal(plan)
+    return ", ".join(f"{_call(call, plan.text)} {cost_of(call, leaving)}" for call in plan.aggregates)
+
+
+def _call(call: AggregateCall, text: str) -> str:
+    return words.slice_of(text, call.span) or f"{call.definition.name}({words.several(call.args, text)})"
+
+
+def _output(output: OutputPlan, text: str) -> str:
+    """An output limit is a gate on the rows, or a look at them."""
+    trigger = "with each update"
+    if output.every is not None:
+        trigger = f"every {words.period(output.every, text)}"
+    elif output.every_events is not None:
+        trigger = f"every {words.written(output.every_events, text)} events"
+    elif output.at:
+        trigger = f"at ({', '.join(part.text for part in output.at)})"
+    elif output.when is not None:
+        trigger = f"when {words.written(output.when, text)}"
+    if output.after is not None:
+        trigger += f", after {words.period(output.after, text)}"
+    if output.after_events is not None:
+        trigger += f", after {words.written(output.after_events, text)} events"
+    return f"{'Sample' if output.mode == 'snapshot' else 'Gate'}({trigger})"
+
+
+def _draw(node: Node) -> list[str]:
+    rows: list[tuple[str, str]] = []
+
+    def add(item: Node, lead: str, joint: str) -> None:
+        rows.append((f"{joint}{item.label}", item.remark))
+        for index, feeding in enumerate(item.inputs):
+            is_last = index == len(item.inputs) - 1
+            add(feeding, lead + ("   " if is_last else "│  "), f"{lead}{'└─ ' if is_last else '├─ '}")
+
+    add(node, "", "")
+    width = min(72, max(len(label) for label, _ in rows))
+    return [f"{label:<{width}}  · {remark}" if remark else label for label, remark in rows]
+
+
+# --- the facts --------------------------------------------------------------------------------------------------------
+
+
+def removal(plan: Plan) -> Removal:
+    """How values leave the aggregates of a plan, which decides their structures."""
+    if plan.joins:
+        return Removal.ANY
+    if plan.window is not None:
+        return Removal.NEVER if plan.window.kind in ("tumbling", "session", "state") else Removal.FIFO
+    from sql.runtime.delta_query import DeltaQuery
+    from sql.runtime.lot_query import LotQuery
+
+    stand_in = Catalog()
+    for name in _variables(plan):
+        stand_in.variables[name] = Variable(name, Type.INTEGER, 1)
+    kind = LotQuery if plan.mode == "lots" else DeltaQuery
+    try:
+        return kind("explain", plan, stand_in, now_ms=0).windows[0].departure
+    except DATA_ERRORS:
+        return Removal.ANY
+
+
+def _variables(value: object) -> set[str]:
+    """The names of all variables that a plan, or a part of one, reads."""
+    if isinstance(value, Slot):
+        return {value.key} if value.kind == "variable" else set()
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, tuple | list):
+        return set().union(*map(_variables, value))
+    if is_dataclass(value):
+        return set().union(*(_variables(getattr(value, part.name)) for part in fields(value)))
+    return set()
+
+
+def _clock(plan: Plan) -> str:
+    options = plan.options
+    if plan.timestamp is None:
+        return f"processing time, zone {options.zone}"
+    parts = [f"event time from {plan.timestamp}", f"watermark {words.length(options.late_tolerance_ms)} behind"]
+    if options.idle_timeout_ms is not None:
+        parts.append(f"a silent stream is passed over after {words.length(options.idle_timeout_ms)}")
+    if options.max_future_ms is not None:
+        parts.append(f"refused if more than {words.length(options.max_future_ms)} ahead")
+    return ", ".join([*parts, f"zone {options.zone}"])
+
+
+def _compositions(plan: Plan) -> list[Composition]:
+    found = [of_source(source, plan) for source in plan.sources if source.windows or source.lot is not None]
+    return [*found, of_group_window(plan.window, plan)] if plan.window is not None else found
+
+
+def _state(plan: Plan) -> list[str]:
+    held = [part for composition in _compositions(plan) for part in composition.state]
+    lines = [", ".join(held)] if held else []
+    if plan.group_by:
+        lines.append(f"one row of aggregates per {words.several(plan.group_by, plan.text)}, "
+                     f"at most {plan.options.max_groups:,} groups")  # fmt: skip
+    if plan.analytics:
+        lines.append("the last values of the analytic functions")
+    for sub in plan.subqueries:
+        lines += [f"subquery: {line}" for line in _state(sub.plan)]
+    return lines or ["none"]
+
+
+def cost_of(call: AggregateCall, leaving: Removal) -> str:
+    """What an aggregate costs per event where values leave in this way: definitions name the exceptional case last."""
+    usual, _, exception = call.definition.cost.replace(", ", "; ").partition("; ")
+    exception, _, condition = exception.partition(" where ")
+    if not condition:
+        return call.definition.cost
+    if "any order" in condition:
+        return exception if leaving is Removal.ANY else usual
+    return usual if leaving is Removal.NEVER else f"{usual}, {exception}"
+
+
+def _cost(plan: Plan) -> str:
+    parts = [part for composition in _compositions(plan) for part in composition.cost]
+    if plan.aggregates:
+        leaving = removal(plan)
+        parts += [cost_of(call, leaving) for call in plan.aggregates]
+    if plan.joins:
+        parts.append("a scan of the joined windows")
+    return "per event " + " + ".join(dict.fromkeys(parts or ["O(1)"]))
+
+
+def _unbounded(plan: Plan) -> list[str]:
+    found = [reason for composition in _compositions(plan) for reason in composition.unbounded]
+    for sub in plan.subqueries:
+        found += _unbounded(sub.plan)
+    return list(dict.fromkeys(found))
+
+
+def _path(plan: Plan, catalog: Catalog | None) -> str:
+    """Which of the two twins runs the plan, and why."""
+    compile_fast = _fast_compiler()
+    if compile_fast is None:
+        return "engine"
+    answer = compile_fast(plan, catalog or Catalog())
+    reason = getattr(answer, "reason", None)
+    return "fast: one generated loop" if reason is None else f"engine: {reason}"
+
+
+def _fast_compiler() -> Callable[[Plan, Catalog], Any] | None:
+    """The generator of fast queries, where this build has one."""
+    if importlib.util.find_spec("sql.codegen.fast") is None:
+        return None
+    return getattr(importlib.import_module("sql.codegen.fast"), "compile_fast", None)

@@ -1,0 +1,98 @@
+"""Parts of a plan as words: expressions as they were written, lengths of time, compositions with actual parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sql.calendar.period import Period
+from sql.errors import NOWHERE, Span
+from sql.plan.bound import Bound, Const, Read
+from sql.plan.plan import Criterion, PeriodArgument, PredicatePlan
+
+_LENGTHS = ((86_400_000, "day"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+
+
+def slice_of(text: str, span: Span) -> str:
+    """The source text of a span on one line; empty where the span is unknown.
+
+    >>> slice_of("select a\\n  + b from s", Span(7, 14))
+    'a + b'
+    """
+    return "" if span == NOWHERE else " ".join(text[span.start : span.end].split())
+
+
+def written(bound: Bound, text: str) -> str:
+    """An expression as it stands in the rule; a plain reading of it where the rule does not spell it out."""
+    found = slice_of(text, bound.span)
+    if found:
+        return found
+    if isinstance(bound, Const):
+        return "NULL" if bound.value is None else repr(bound.value)
+    if isinstance(bound, Read):
+        return bound.column or "*"
+    return ", ".join(written(part, text) for part in bound.parts()) or type(bound).__name__.lower()
+
+
+def several(bounds: Iterable[Bound], text: str) -> str:
+    """Expressions side by side."""
+    return ", ".join(written(bound, text) for bound in bounds)
+
+
+def length(millis: int) -> str:
+    """A length of time in its largest fitting unit.
+
+    >>> length(10_000), length(1500), length(90_000), length(250), length(86_400_000)
+    ('10 s', '1.5 s', '1.5 min', '250 ms', '1 day')
+    """
+    for unit_ms, name in _LENGTHS:
+        if millis >= unit_ms and (millis * 10) % unit_ms == 0:
+            plural = "s" if name == "day" and millis != unit_ms else ""
+            return f"{millis / unit_ms:g} {name}{plural}"
+    return f"{millis} ms"
+
+
+def period(argument: PeriodArgument, text: str) -> str:
+    """A period: its length where that is fixed, else as it was written."""
+    amounts: dict[str, Any] = {}
+    for bound, unit in argument.parts:
+        if not isinstance(bound, Const):
+            return slice_of(text, argument.span) or f"{several((part for part, _ in argument.parts), text)} {unit}s"
+        amounts[unit] = bound.value
+    made = Period.of(amounts)
+    return slice_of(text, argument.span) if made.is_calendar else length(made.millis)
+
+
+def argument(value: Any, text: str) -> str:
+    """One bound window argument of any kind."""
+    if isinstance(value, PeriodArgument):
+        return period(value, text)
+    if isinstance(value, PredicatePlan):
+        return written(value.test, text)
+    if isinstance(value, Criterion):
+        return written(value.value, text) + (" desc" if value.descending else "")
+    if isinstance(value, Bound):
+        return written(value, text)
+    if isinstance(value, tuple):
+        return ", ".join(argument(item, text) for item in value)
+    return str(value)
+
+
+def fill(composition: str, values: Mapping[str, str]) -> str:
+    """A composition with its parameters replaced; `2n` doubles a number.
+
+    >>> fill("Gate(count n); keeps 2n of k", {"n": "5", "k": "dev"})
+    'Gate(count 5); keeps 10 of dev'
+    """
+    if not values:
+        return composition
+    names = "|".join(sorted(map(re.escape, values), key=len, reverse=True))
+
+    def put(match: re.Match[str]) -> str:
+        factor, value = match[1], values[match[2]]
+        if not factor:
+            return value
+        return str(int(factor) * int(value)) if value.isdecimal() else f"{factor} x {value}"
+
+    return re.sub(rf"\b(\d*)({names})\b", put, composition)
