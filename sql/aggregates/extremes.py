@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates import bulk
+from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.ordered import OrderedMultiset
 from sql.aggregates.state import decode, encode
 from sql.aggregates.wrap import Filtered
@@ -95,6 +96,14 @@ class Kept(Extreme):
             best = self.best
             if self.count == 1 or (value > best if self.largest else value < best):
                 self.best = value
+
+    def add_many(self, values: list[Any]) -> None:
+        found = bulk.greatest(values) if self.largest else bulk.least(values)
+        if found is None or self.kind is str:
+            super().add_many(values)
+            return
+        self.add(found, NO_EVENT)
+        self.count += len(values) - 1
 
     def result(self) -> Any:
         if self.nan and (self.largest or not self.count):
@@ -231,10 +240,13 @@ def _filtered(make: Callable[[Removal], Accumulator]) -> Callable[[Removal], Acc
 X = Parameter("x")
 FILTER = Parameter("filter", Type.BOOLEAN)
 
-for _name, _make, _what in (("min", make_min, "smallest"), ("max", make_max, "largest")):
+for _name, _make, _what, _of_numbers in (
+    ("min", make_min, "smallest", bulk.least), ("max", make_max, "largest", bulk.greatest),
+):  # fmt: skip
     register(Aggregate(
         _name, _make, f"The {_what} number or text; NaN counts as the largest number. NULL over nothing.",
-        (X,), lambda kinds: kinds[0], mergeable=True, cost="O(1) amortised; O(√n) where values leave in any order",
+        (X,), lambda kinds: kinds[0], mergeable=True, of_numbers=_of_numbers,
+        cost="O(1) amortised; O(√n) where values leave in any order",
         examples=((f"{_name}(x) over [2, null, 2]", 2),),
     ))  # fmt: skip
     register(Aggregate(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates import bulk
+from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.exact import Nonfinite, Power, binary, check_number, number, to_float
 from sql.aggregates.state import decode, encode
 from sql.aggregates.wrap import Distinct
@@ -28,6 +29,9 @@ class Count(Accumulator):
     def remove(self, value: Any, event: Event) -> None:
         if value is not None:
             self.count -= 1
+
+    def add_many(self, values: list[Any]) -> None:
+        self.count += len(values)
 
     def result(self) -> int:
         return self.count
@@ -120,6 +124,17 @@ class Sum(Accumulator):
         finer = denominator.bit_length()
         self.numerator = (self.numerator << (finer - self.bits)) + numerator * by
         self.bits = finer
+
+    def add_many(self, values: list[Any]) -> None:
+        parts = bulk.expansion(values)
+        if parts is None:
+            super().add_many(values)
+            return
+        for part in parts:
+            self.add(part, NO_EVENT)
+        floats = list(map(type, values)).count(float)
+        self.count += len(values) - len(parts)
+        self.floats += floats - len(parts)
 
     def result(self) -> Any:
         return self.total() if self.count else None
@@ -260,7 +275,7 @@ NUMBER = Parameter("x", Type.NUMBER)
 
 register(Aggregate(
     "count", Count, "How many rows, `count(*)`, or how many values that are not NULL, `count(x)`.",
-    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True, examples=(("count(x) over [4, null, 5]", 2),),
+    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True, of_numbers=len, examples=(("count(x) over [4, null, 5]", 2),),
 ))  # fmt: skip
 register(Aggregate(
     "countunique", lambda removal: Distinct(Count()), "How many distinct values that are not NULL.",
@@ -268,12 +283,13 @@ register(Aggregate(
 ))  # fmt: skip
 register(Aggregate(
     "sum", Sum, "The exact sum; an integer as long as all values are integers. NULL over nothing.",
-    (NUMBER,), _sum_type, mergeable=True,
+    (NUMBER,), _sum_type, mergeable=True, of_numbers=bulk.total,
     examples=(("sum(x) over [1, null, 2]", 3), ("sum(x) over [1e16, 1, -1e16]", 1.0), ("sum(x) over [null]", None)),
 ))  # fmt: skip
 register(Aggregate(
     "avg", Average, "The mean, always a float. NULL over nothing.",
-    (NUMBER,), Type.FLOAT, aliases=("mean",), mergeable=True, examples=(("avg(x) over [1, 2]", 1.5),),
+    (NUMBER,), Type.FLOAT, aliases=("mean",), mergeable=True, of_numbers=bulk.mean,
+    examples=(("avg(x) over [1, 2]", 1.5),),
 ))  # fmt: skip
 register(Aggregate(
     "wavg", WeightedAverage, "The average of x weighted by w; NaN where the weights sum to 0.",

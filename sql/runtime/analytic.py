@@ -197,12 +197,13 @@ class AnalyticStage:
             key = self.keys[i](event)
             found = self.partitions[i].get(key)
             if found is None:
-                found = self.partitions[i][key] = self._fresh(call.name)
+                found = self.partitions[i][key] = self.fresh(call.name)
             values.append(found.step(args, when))
         return values
 
     @staticmethod
-    def _fresh(name: str) -> Analytic:
+    def fresh(name: str) -> Analytic:
+        """A new state of the function called `name`."""
         return _KINDS[name]() if name in _KINDS else Running(name)
 
     def snapshot(self) -> Any:
@@ -215,6 +216,6 @@ class AnalyticStage:
 
         for part, call, saved in zip(self.partitions, self.calls, state, strict=True):
             for key, item in saved:
-                machine = self._fresh(call.name)
+                machine = self.fresh(call.name)
                 machine.put_back(item)
                 part[unpack_key(key)] = machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from sql.plan.catalog import Catalog
 from sql.plan.options import CatchUp
@@ -19,8 +19,10 @@ class Running(Protocol):
 
     plan: Plan
     steps_itself: bool
+    takes_lots: bool
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def advance(self, now_ms: int) -> list[Emission]: ...
     def next_deadline(self) -> int | None: ...
     def flush(self, now_ms: int) -> list[Emission]: ...
@@ -31,19 +33,38 @@ class Running(Protocol):
     def restore(self, snapshot: dict[str, Any]) -> None: ...
 
 
+Path = tuple[Literal["fast", "engine"], str]
+"""How a query runs: by generated code or on the operators, and why on those."""
+
+
 def start(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
-          make_row: Callable[[dict[str, Any]], Any] | None = None) -> Running:  # fmt: skip
-    """A running query for a plan."""
-    from sql.runtime.delta_query import DeltaQuery
+          make_row: Callable[[dict[str, Any]], Any] | None = None, fast: bool = True) -> tuple[Running, Path]:  # fmt: skip
+    """A running query for a plan, on generated code where that covers it, and which of the two it is."""
     from sql.runtime.event_time import EventTime
+
+    query: Any = None
+    path: Path = ("engine", "generated code is switched off")
+    if fast:
+        from sql.codegen.fast import Refusal, compile_fast
+
+        query = compile_fast(name, plan, catalog, now_ms, shape, make_row)
+        path = ("engine", query.reason) if isinstance(query, Refusal) else ("fast", "")
+    if path[0] == "engine":
+        query = _on_operators(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
+    return (query if plan.timestamp is None else EventTime(query, now_ms)), path
+
+
+def _on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> Any:
+    from sql.runtime.delta_query import DeltaQuery
     from sql.runtime.lot_query import LotQuery
-    from sql.runtime.query import Query
     from sql.runtime.sample_query import SampleQuery
 
-    kinds: dict[str, Callable[..., Query]] = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}
-    query = kinds[plan.mode](name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
-    return query if plan.timestamp is None else EventTime(query, now_ms)
+    kind = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}[plan.mode]
+    return kind(name, plan, catalog, **keywords)
 
+
+MOVED_MAX = 100_000
+"""Rows that may move between streams in one step; more means rules that feed each other."""
 
 OVERDUE_MS = 1000
 """A timer later than this has been missed (a pause, a restore, a jump of the clock) and is subject to `catchUp`."""
@@ -52,8 +73,11 @@ OVERDUE_MS = 1000
 class Engine:
     """All running rules. Rules see events in order of deployment; results of `insert into` follow when all have seen them."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, *, fast: bool = True) -> None:
+        """`fast` False: every rule runs on the operators."""
         self.catalog = catalog
+        self.fast = fast
+        self.paths: dict[str, Path] = {}
         self.queries: dict[str, Running] = {}
         self.readers: dict[str, list[str]] = {}
         self.order: dict[str, int] = {}
@@ -61,7 +85,7 @@ class Engine:
         self.timers: list[tuple[int, int, str]] = []
         """A heap of (deadline, order of deployment, rule); entries that no longer hold are dropped when they surface."""
         self.now_ms: int | None = None
-        self.moved: deque[tuple[str, dict[str, Any]]] = deque()
+        self.moved: deque[tuple[str, list[dict[str, Any]]]] = deque()
         self.before: dict[str, list[Callable[[dict[str, Any]], dict[str, Any]]]] = {}
         """`update istream`: what changes the events of a stream before anybody sees them."""
 
@@ -70,10 +94,14 @@ class Engine:
     def deploy(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None = None, *, shape: Shape = "dict",
                make_row: Callable[[dict[str, Any]], Any] | None = None) -> None:  # fmt: skip
         """Start a rule, or replace it atomically. `state`, a snapshot, is kept where its plan computes the same."""
-        query = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row)
-        if state is not None and state.get("fingerprint") == plan.fingerprint:
-            query.restore(state)
+        kept = state if state is not None and state.get("fingerprint") == plan.fingerprint else None
+        # A state belongs to the path that made it, so a rule that is carried over stays on its path.
+        fast = self.fast if kept is None else kept.get("path") == "fast"
+        query, path = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row, fast=fast)
+        if kept is not None:
+            query.restore(kept)
         self.host(name, query, plan.streams)
+        self.paths[name] = path
         self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
         if plan.insert_into is not None:
             self.catalog.derive(plan.insert_into, plan.output_columns)
@@ -92,6 +120,7 @@ class Engine:
         """Stop a rule; its state is gone."""
         if self.queries.pop(name, None) is not None:
             del self.order[name]
+            self.paths.pop(name, None)
             for names in self.readers.values():
                 if name in names:
                     names.remove(name)
@@ -104,7 +133,7 @@ class Engine:
         if stream in self.before:
             rows = [self._changed(stream, row) for row in rows]
         names = self.readers.get(stream, ())
-        if len(rows) > 1 and not self._order_matters():
+        if len(rows) > 1 and not self._order_matters(names):
             for name in names:
                 out += self._give(name, stream, rows, now_ms)
             return out + self._follow(now_ms)
@@ -114,9 +143,188 @@ class Engine:
             out += self._follow(now_ms)
         return out
 
-    def _give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Events for one rule."""
-        out = self._collect(self.queries[name].push(stream, rows, now_ms))
+    def _give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *, as_lot: bool = False) -> list[Emission]:
+        """Events for one rule, one after the other or as one lot."""
+        query = self.queries[name]
+        out = self._collect(query.push_lot(stream, rows, now_ms) if as_lot else query.push(stream, rows, now_ms))
+        self._schedule(name)
+        return out
+
+    def _schedule(self, name: str) -> None:
+        """Note when a rule has something to do next."""
+        deadline = self.queries[name].next_deadline()
+        if deadline is not None:
+            entry = (deadline, self.order[name], name)
+            if not self.timers or self.timers[0] != entry:
+                heappush(self.timers, entry)
+
+    def _order_matters(self, names: Iterable[str]) -> bool:
+        """Whether the stream's rules can see each other's effects, so that each event must be done before the next."""
+        return bool(self.catalog.variables) or any(self.queries[name].plan.insert_into for name in names)
+
+    def _changed(self, stream: str, row: Any) -> Any:
+        for change in self.before[stream]:
+            row = change(row)
+        return row
+
+    def _collect(self, emissions: list[Emission]) -> list[Emission]:
+        """Rows of `insert into` are queued for their stream."""
+        for emission in emissions:
+            insert = self.queries[emission.rule].plan.insert if emission.rule in self.queries else None
+            if insert is None or emission.kind != "rows":
+                continue
+            rows = emission.inserted
+            if insert.selector == "rstream" and self.queries[emission.rule].plan.selector == "irstream":
+                rows = emission.removed
+            if insert.columns:
+                rows = [dict(zip(insert.columns, row.values(), strict=False)) for row in rows]
+            if rows:
+                self.moved.append((insert.stream, rows))
+        return emissions
+
+    def _follow(self, now_ms: int) -> list[Emission]:
+        """Queued rows enter their streams one by one, each a step; stream queries take a lot as one step."""
+        out: list[Emission] = []
+        steps = 0
+        while self.moved:
+            stream, rows = self.moved.popleft()
+            steps += len(rows)
+            if steps > MOVED_MAX:
+                self.moved.clear()
+                why = f"more than {MOVED_MAX} rows moved between streams in one step: rules feed each other in a circle"
+                return [*out, Emission("engine", now_ms, "error", [], [], f"{why}; the rest, for '{stream}', is dropped")]
+            rows = [self._changed(stream, row) for row in rows] if stream in self.before else rows
+            names = self.readers.get(stream, ())
+            for name in tuple(names):
+                if self.queries[name].takes_lots:
+                    out += self._give(name, stream, rows, now_ms, as_lot=True)
+            for row in rows:
+                for name in tuple(names):
+                    if not self.queries[name].takes_lots:
+                        out += self._give(name, stream, [row], now_ms)
+        return out
+
+    def advance(self, now_ms: int) -> list[Emission]: ...
+    def next_deadline(self) -> int | None: ...
+    def flush(self, now_ms: int) -> list[Emission]: ...
+    def variable_changed(self, name: str) -> None: ...
+    def read(self) -> list[dict[str, Any]]: ...
+    def counters(self) -> dict[str, int]: ...
+    def snapshot(self) -> dict[str, Any]: ...
+    def restore(self, snapshot: dict[str, Any]) -> None: ...
+
+
+Path = tuple[Literal["fast", "engine"], str]
+"""How a query runs: by generated code or on the operators, and why on those."""
+
+
+def start(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
+          make_row: Callable[[dict[str, Any]], Any] | None = None, fast: bool = True) -> tuple[Running, Path]:  # fmt: skip
+    """A running query for a plan, on generated code where that covers it, and which of the two it is."""
+    from sql.runtime.event_time import EventTime
+
+    query: Any = None
+    path: Path = ("engine", "generated code is switched off")
+    if fast:
+        from sql.codegen.fast import Refusal, compile_fast
+
+        query = compile_fast(name, plan, catalog, now_ms, shape, make_row)
+        path = ("engine", query.reason) if isinstance(query, Refusal) else ("fast", "")
+    if path[0] == "engine":
+        query = _on_operators(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
+    return (query if plan.timestamp is None else EventTime(query, now_ms)), path
+
+
+def _on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> Any:
+    from sql.runtime.delta_query import DeltaQuery
+    from sql.runtime.lot_query import LotQuery
+    from sql.runtime.sample_query import SampleQuery
+
+    kind = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}[plan.mode]
+    return kind(name, plan, catalog, **keywords)
+
+
+OVERDUE_MS = 1000
+"""A timer later than this has been missed (a pause, a restore, a jump of the clock) and is subject to `catchUp`."""
+
+
+class Engine:
+    """All running rules. Rules see events in order of deployment; results of `insert into` follow when all have seen them."""
+
+    def __init__(self, catalog: Catalog, *, fast: bool = True) -> None:
+        """`fast` False: every rule runs on the operators."""
+        self.catalog = catalog
+        self.fast = fast
+        self.paths: dict[str, Path] = {}
+        self.queries: dict[str, Running] = {}
+        self.readers: dict[str, list[str]] = {}
+        self.order: dict[str, int] = {}
+        self.deployed = 0
+        self.timers: list[tuple[int, int, str]] = []
+        """A heap of (deadline, order of deployment, rule); entries that no longer hold are dropped when they surface."""
+        self.now_ms: int | None = None
+        self.moved: deque[tuple[str, list[dict[str, Any]]]] = deque()
+        self.before: dict[str, list[Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+        """`update istream`: what changes the events of a stream before anybody sees them."""
+
+    # --- rules --------------------------------------------------------------------------------------------------------
+
+    def deploy(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None = None, *, shape: Shape = "dict",
+               make_row: Callable[[dict[str, Any]], Any] | None = None) -> None:  # fmt: skip
+        """Start a rule, or replace it atomically. `state`, a snapshot, is kept where its plan computes the same."""
+        kept = state if state is not None and state.get("fingerprint") == plan.fingerprint else None
+        # A state belongs to the path that made it, so a rule that is carried over stays on its path.
+        fast = self.fast if kept is None else kept.get("path") == "fast"
+        query, path = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row, fast=fast)
+        if kept is not None:
+            query.restore(kept)
+        self.host(name, query, plan.streams)
+        self.paths[name] = path
+        self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
+        if plan.insert_into is not None:
+            self.catalog.derive(plan.insert_into, plan.output_columns)
+
+    def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
+        """Run something that behaves like a query."""
+        self.remove(name)
+        self.queries[name] = query
+        self.deployed += 1
+        self.order[name] = self.deployed
+        self._schedule(name)
+        for stream in streams:
+            self.readers.setdefault(stream, []).append(name)
+
+    def remove(self, name: str) -> None:
+        """Stop a rule; its state is gone."""
+        if self.queries.pop(name, None) is not None:
+            del self.order[name]
+            self.paths.pop(name, None)
+            for names in self.readers.values():
+                if name in names:
+                    names.remove(name)
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one stream arrive at `now_ms`, in order; what is due before is done before."""
+        out = self.advance(now_ms) if self.now_ms is None or now_ms > self.now_ms else []
+        if stream in self.before:
+            rows = [self._changed(stream, row) for row in rows]
+        names = self.readers.get(stream, ())
+        if len(rows) > 1 and not self._order_matters(names):
+            for name in names:
+                out += self._give(name, stream, rows, now_ms)
+            return out + self._follow(now_ms)
+        for row in rows:
+            for name in tuple(names):
+                out += self._give(name, stream, [row], now_ms)
+            out += self._follow(now_ms)
+        return out
+
+    def _give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *, as_lot: bool = False) -> list[Emission]:
+        """Events for one rule, one after the other or as one lot."""
+        query = self.queries[name]
+        out = self._collect(query.push_lot(stream, rows, now_ms) if as_lot else query.push(stream, rows, now_ms))
         self._schedule(name)
         return out
 
@@ -226,6 +434,10 @@ class Engine:
     def read(self, name: str) -> list[dict[str, Any]]:
         """The rows of a rule's present content."""
         return self.queries[name].read()
+
+    def path(self, name: str) -> Path:
+        """Whether a rule runs on generated code or on the operators, and why on those."""
+        return self.paths.get(name, ("engine", "it is no rule but part of the engine"))
 
     def counters(self, name: str) -> dict[str, int]:
         """What a rule has counted."""

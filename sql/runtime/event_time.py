@@ -6,7 +6,11 @@ at or below it is released in order of (time stamp, arrival); timers due by then
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from itertools import accumulate, repeat
+from operator import itemgetter, sub
 from typing import Any
 
 from sql.codegen.functions import DATA_ERRORS
@@ -17,10 +21,15 @@ from sql.runtime.emission import Emission
 from sql.runtime.query import Query
 
 
+Lane = Callable[[Sequence[Any], Sequence[int]], list[Emission]]
+"""Takes events with their time stamps, in order, and does what is due before each by itself."""
+
+
 class EventTime:
     """Wraps a query: orders what comes in, drives it by the watermark."""
 
     steps_itself = False
+    takes_lots = False
 
     def __init__(self, query: Query, now_ms: int) -> None:
         self.query = query
@@ -34,12 +43,17 @@ class EventTime:
         self.heard_ms = dict.fromkeys(query.plan.streams, now_ms)
         self.watermark: int | None = None
         self.waits = not is_stateless(query.plan)
+        self.lane: Lane | None = getattr(query, "push_timed", None)
         self.counts = {"late": 0, "refused_future": 0}
 
     # --- driving ------------------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Any, now_ms: int) -> list[Emission]:
         """Events arrive at `now_ms` of the processing clock."""
+        if self.lane is not None and rows:
+            times = self._whole_stamps(rows, now_ms)
+            if times is not None:
+                return self._take_all(stream, rows, times, now_ms)
         out: list[Emission] = []
         for row in rows:
             try:
@@ -57,10 +71,14 @@ class EventTime:
             out += self._take(stream, row, at_ms, now_ms)
         return out
 
+    def push_lot(self, stream: str, rows: Any, now_ms: int) -> list[Emission]:
+        """Rows of another query are ordered by their own time stamps like any others."""
+        return self.push(stream, rows, now_ms)
+
     def _take(self, stream: str, row: Any, at_ms: int, now_ms: int) -> list[Emission]:
         self.heard_ms[stream] = now_ms
         if not self.waits:
-            return self.query.push(stream, [row], at_ms)
+            return self._give(stream, row, at_ms)
         if self.watermark is not None and at_ms < self.watermark:
             self.counts["late"] += 1
             return [Emission(self.name, at_ms, "late", [dict(as_dict(row))])]
@@ -69,6 +87,52 @@ class EventTime:
         self.arrivals += 1
         heappush(self.heap, (at_ms, self.arrivals, stream, row))
         return self._release(now_ms)
+
+    def _give(self, stream: str, row: Any, at_ms: int) -> list[Emission]:
+        return self.query.push(stream, [row], at_ms) if self.lane is None else self.lane([row], [at_ms])
+
+    # --- batches: what a generated loop takes in one go --------------------------------------------------------------
+
+    def _whole_stamps(self, rows: Any, now_ms: int) -> list[int] | None:
+        """The time stamps, if all are whole numbers and none is late or too far ahead; else each event is looked at."""
+        name = attribute_name(self.column)
+        try:
+            times = [row[self.column] if row.__class__ is dict else getattr(row, name) for row in rows]
+        except (KeyError, AttributeError):
+            return None
+        if set(map(type, times)) != {int}:
+            return None
+        future = self.options.max_future_ms
+        if future is not None and max(times) > now_ms + future:
+            return None
+        if self.waits and self.watermark is not None and min(times) < self.watermark:
+            return None
+        if self.waits and any(map(sub, accumulate(times, max), times)):
+            behind = max(map(sub, accumulate(times, max), times))
+            return times if behind <= self.options.late_tolerance_ms else None
+        return times
+
+    def _take_all(self, stream: str, rows: Any, times: list[int], now_ms: int) -> list[Emission]:
+        assert self.lane is not None
+        self.heard_ms[stream] = now_ms
+        if not self.waits:
+            return self.lane(rows, times)
+        first = self.arrivals + 1
+        self.arrivals += len(rows)
+        highest = self.highest[stream]
+        self.highest[stream] = newest = max(times) if highest is None else max(highest, max(times))
+        mark = newest - self.options.late_tolerance_ms
+        if self.watermark is None or mark > self.watermark:
+            self.watermark = mark
+        if self.heap or times[-1] > self.watermark or self.options.late_tolerance_ms:
+            waiting = sorted([*self.heap, *zip(times, range(first, self.arrivals + 1), repeat(stream), rows, strict=False)],
+                             key=itemgetter(0, 1))  # fmt: skip
+            released = bisect_right(waiting, self.watermark, key=itemgetter(0))
+            self.heap = waiting[released:]
+            times = [entry[0] for entry in waiting[:released]]
+            rows = [entry[3] for entry in waiting[:released]]
+        out = self.lane(rows, times) if rows else []
+        return out + step_to(self.query, self.watermark)
 
     def _timestamp(self, row: Any) -> int:
         value = row.get(self.column) if row.__class__ is dict else getattr(row, attribute_name(self.column), None)
@@ -106,7 +170,7 @@ class EventTime:
         while self.heap and self.heap[0][0] <= until_ms:
             at_ms, _, stream, row = heappop(self.heap)
             out += step_to(self.query, at_ms)
-            out += self.query.push(stream, [row], at_ms)
+            out += self._give(stream, row, at_ms)
         return out + step_to(self.query, until_ms)
 
     def _is_idle(self, stream: str, now_ms: int) -> bool:

@@ -62,11 +62,6 @@ class LocalReader:
             return f"e.get({column!r})"
         return "getattr(e, 'meta_', None)" if column.startswith("$") else f"e.{attribute_name(column)}"
 
-    def forget(self) -> None:
-        """A new loop begins: nothing is loaded."""
-        self.locals = {}
-        self.loaded = set()
-
 
 _SLOTS = {
     "event_time": "the event's time", "window": "the window's bounds", "prev": "earlier events", "subquery": "a subquery",
@@ -104,13 +99,13 @@ class LoopWriter:
         self.reader.load(self.source)
         return text
 
-    def atom(self, node: Bound, name: str) -> str:
+    def atom(self, node: Bound, name: str, span: Span | None = None) -> str:
         """A name for a value: the column's own local, else `name`, assigned here."""
         code = self.expressions.value(node)
         self.reader.load(self.source)
         if code.atom:
             return code.text
-        self.source.line(f"{name} = {code.text}", node.span)
+        self.source.line(f"{name} = {code.text}", node.span if span is None else span)
         return name
 
     def line(self, text: str, span: Span = NOWHERE) -> None:

@@ -1,0 +1,135 @@
+"""Which plans the fast path covers, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sql.codegen.fast.generations import SessionQuery, TumblingQuery
+from sql.codegen.fast.query import FastQuery
+from sql.codegen.fast.reader import Refused
+from sql.codegen.fast.stateless import StatelessQuery
+from sql.errors import Span
+from sql.plan.bound import AggregateCall, Apply, Bound
+from sql.plan.catalog import Catalog
+from sql.plan.plan import GroupWindowPlan, Plan
+from sql.rows import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a plan runs on the operators."""
+
+    reason: str
+    span: Span | None = None
+
+
+def compile_fast(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
+                 make_row: Callable[[dict[str, Any]], Any] | None = None) -> FastQuery | Refusal:  # fmt: skip
+    """A fast query for the plan, started at `now_ms`; or why there is none."""
+    try:
+        kind = _shape_of(plan)
+        return kind(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
+    except Refused as refused:
+        return Refusal(refused.reason, refused.span)
+
+
+def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct") -> str:
+    """The generated code of a rule, or the sentence that says why it runs on the operators."""
+    query = compile_fast(name, plan, catalog, 0, shape)
+    return query.source if isinstance(query, FastQuery) else f"# runs on the operators: {query.reason}\n"
+
+
+def _shape_of(plan: Plan) -> type[FastQuery]:
+    if plan.mode == "lots":
+        raise Refused("stream queries run on the operators")
+    if len(plan.sources) != 1 or plan.joins:
+        raise Refused("it joins several sources")
+    if plan.subqueries:
+        raise Refused("it has a subquery")
+    if plan.prevs:
+        raise Refused("it reads earlier events (prev, prior)", plan.prevs[0].span)
+    _check_clock(plan)
+    return _sampled(plan) if plan.mode == "sample" else _delta(plan)
+
+
+def _delta(plan: Plan) -> type[FastQuery]:
+    source = plan.sources[0]
+    if source.windows:
+        raise Refused("its windows are chained or of a kind without generated code", source.windows[0].span)
+    if plan.aggregates:
+        raise Refused("it has aggregates without a window", plan.aggregates[0].span)
+    if plan.output is not None:
+        raise Refused("it has an output limit")
+    if plan.selector == "rstream" or plan.order_by or plan.limit is not None or plan.offset is not None:
+        raise Refused("it has ORDER BY, LIMIT or rstream without a window")
+    return StatelessQuery
+
+
+def _sampled(plan: Plan) -> type[FastQuery]:
+    window = plan.window
+    assert window is not None
+    if plan.analytics:
+        raise Refused("an analytic function runs before the window", plan.analytics[0].span)
+    if window.partition_by:
+        raise Refused("OVER(PARTITION BY) has a window per key", window.span)
+    if not plan.aggregates and not plan.group_by:
+        raise Refused("it shows the window's rows, not groups", window.span)
+    if plan.options.emit_empty:
+        raise Refused("emitEmpty shows windows without events", window.span)
+    for call in plan.aggregates:
+        _check_aggregate(call)
+    kind = _WINDOWS.get(window.kind)
+    if kind is None:
+        raise Refused(f"{window.kind} windows have no generated code", window.span)
+    return kind(plan, window)
+
+
+def _check_aggregate(call: AggregateCall) -> None:
+    if call.definition.of_numbers is None or len(call.args) > 1 or call.constants:
+        raise Refused(f"aggregate {call.definition.name} looks at more than numbers", call.span)
+    if call.distinct or call.filter is not None or call.group_by is not None:
+        raise Refused(f"aggregate {call.definition.name} has DISTINCT, FILTER or its own GROUP BY", call.span)
+
+
+def _tumbling(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
+    return TumblingQuery
+
+
+def _session(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
+    return SessionQuery
+
+
+_WINDOWS: dict[str, Callable[[Plan, GroupWindowPlan], type[FastQuery]]] = {
+    "tumbling": _tumbling, "session": _session,
+}  # fmt: skip
+
+
+# --- the clock --------------------------------------------------------------------------------------------------------
+
+
+def _check_clock(plan: Plan) -> None:
+    """Functions of the present instant see each event's own; a loop over a batch has one instant."""
+    if plan.mode == "delta" and plan.timestamp is None:
+        return
+    for expression in _per_event(plan):
+        for node in expression.walk():
+            if isinstance(node, Apply) and node.function.context:
+                raise Refused(f"{node.function.name}() depends on the instant of each event", node.span)
+
+
+def _per_event(plan: Plan) -> Iterator[Bound]:
+    if plan.sources[0].filter is not None:
+        yield plan.sources[0].filter
+    if plan.window is not None and plan.window.filter is not None:
+        yield plan.window.filter
+    if plan.where is not None:
+        yield plan.where
+    yield from plan.group_by
+    for aggregate in plan.aggregates:
+        yield from aggregate.args
+    for analytic in plan.analytics:
+        yield from analytic.args
+    if plan.mode == "delta":
+        yield from (item.value for item in plan.items)

@@ -1,0 +1,79 @@
+"""Runs one rule on both paths over the same steps and compares all they give out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import astuple
+from typing import Any
+
+from edge.codecs.rows import row_class
+from sql import Catalog, Emission, Engine, RuleOptions, parse, plan_rule
+
+PROCESSING_TIME = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')"
+EVENT_TIME = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json', TIMESTAMP='ts')"
+COLUMNS = ("dev", "v", "n", "ts")
+
+Step = tuple[int, list[dict[str, Any]]]
+"""Time becomes so much (ms); then these events arrive, in one batch."""
+
+
+class Run:
+    """One engine with one rule."""
+
+    def __init__(self, sql: str, *, fast: bool, event_time: bool, structs: bool = False, **options: Any) -> None:
+        self.catalog = Catalog()
+        for statement in parse(EVENT_TIME if event_time else PROCESSING_TIME):
+            self.catalog.define(statement)  # type: ignore[arg-type]
+        self.plan = plan_rule(sql, self.catalog, RuleOptions(**options))
+        self.fast = fast
+        self.row: Any = (lambda row: row_class(COLUMNS)(**row)) if structs else dict
+        self.shape: Any = "struct" if structs else "dict"
+        self.now_ms = 0
+        self.engine = self._engine(None)
+
+    def _engine(self, state: dict[str, Any] | None) -> Engine:
+        engine = Engine(self.catalog, fast=self.fast)
+        engine.deploy("r", self.plan, self.now_ms, state, shape=self.shape, make_row=self.row)
+        return engine
+
+    def step(self, step: Step) -> list[Emission]:
+        """Time passes, events arrive."""
+        self.now_ms, events = step
+        out = self.engine.advance(self.now_ms)
+        return out + self.engine.push("m", [self.row(event) for event in events], self.now_ms)
+
+    def restart(self) -> None:
+        """The state goes through JSON into a new engine."""
+        self.engine = self._engine(json.loads(json.dumps(self.engine.snapshot("r"))))
+
+
+def compare(sql: str, steps: Sequence[Step], *, event_time: bool = False, structs: bool = False, restarts: bool = False,
+            flush: bool = True, **options: Any) -> list[Emission]:  # fmt: skip
+    """The emissions of the fast path, after making sure that the operators give exactly the same, and count the same."""
+    fast, slow = (Run(sql, fast=choice, event_time=event_time, structs=structs, **options) for choice in (True, False))
+    assert fast.engine.path("r") == ("fast", ""), fast.engine.path("r")
+    assert slow.engine.path("r")[0] == "engine"
+    everything: list[Emission] = []
+    for number, step in enumerate(steps):
+        if restarts:
+            fast.restart()
+        got, wanted = fast.step(step), slow.step(step)
+        assert shown(got) == shown(wanted), f"{sql}\nat step {number} {step}"
+        everything += got
+    if flush:
+        got, wanted = fast.engine.flush(fast.now_ms), slow.engine.flush(slow.now_ms)
+        assert shown(got) == shown(wanted), f"{sql}\nat the end"
+        everything += got
+    assert counted(fast.engine) == counted(slow.engine)
+    return everything
+
+
+def shown(emissions: list[Emission]) -> list[str]:
+    """Emissions as text: tells 1 from 1.0 and TRUE, and NaN equals NaN."""
+    return [repr(astuple(emission)) for emission in emissions]
+
+
+def counted(engine: Engine) -> dict[str, int]:
+    """The counters that do not speak of how the state is kept."""
+    return {name: count for name, count in engine.counters("r").items() if name not in ("retained", "division_by_zero")}

@@ -1,0 +1,90 @@
+"""The fast path gives what the operators give, on random streams with values of every kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.fast.support import Step, compare
+
+SELECT = "SELECT {keys}count(*) AS c, count(v) AS cv, sum(v) AS s, avg(v) AS a, min(v) AS lo, max(v) AS hi, sum(n * 2) AS n2, " \
+         "window_start() AS ws, window_end() AS we FROM m"  # fmt: skip
+
+WINDOWS = ["TUMBLINGWINDOW(ss, 2)", "SESSIONWINDOW(ss, 5, 2)"]
+
+numbers = st.one_of(
+    st.integers(-5, 5), st.floats(-100, 100), st.sampled_from([71.53, 0.1, 0.2, 1e16, -1e16, 1e308, -1e308, 5e-324]),
+    st.sampled_from([float("nan"), float("inf"), float("-inf"), 2**53, 2**53 + 1, -(10**40), 10**400]),
+)  # fmt: skip
+values = st.one_of(numbers, numbers, numbers, st.none(), st.sampled_from(["x", "y", True, False, [1], {"a": 1}]))
+keys = st.one_of(
+    st.sampled_from(["a", "b", "ü€"]), st.sampled_from([None, 1, 1.0, "1", True, float("nan"), [1], {"a": 2}])
+)
+
+
+@st.composite
+def streams(draw: st.DrawFn, plain: bool = False) -> list[Step]:
+    """Batches with growing time; in event time the stamps are the batch's instants, a little disordered."""
+    steps: list[Step] = []
+    now_ms = 0
+    for _ in range(draw(st.integers(1, 8))):
+        now_ms += draw(st.sampled_from([0, 1, 300, 1000, 1999, 2000, 2500, 9000]))
+        events: list[dict[str, Any]] = []
+        for _ in range(draw(st.integers(0, 6))):
+            back = draw(st.sampled_from([0, 0, 0, 1, 700, 2100]))
+            events.append({
+                "dev": draw(st.sampled_from(["a", "b"]) if plain else keys),
+                "v": draw(st.floats(0, 100) if plain else values),
+                "n": draw(st.integers(-3, 3) if plain else st.one_of(st.integers(-3, 3), st.none(), st.just("z"))),
+                "ts": max(0, now_ms - back) if not draw(st.integers(0, 20)) == 20 else "bad",
+            })  # fmt: skip
+        steps.append((now_ms, events))
+    return steps
+
+
+def grouped(window: str, key: bool = True, rest: str = "") -> str:
+    """A rule over a window."""
+    return SELECT.format(keys="dev, " if key else "") + rest.format(group=f"GROUP BY {'dev, ' if key else ''}{window}")
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("key", [True, False])
+@pytest.mark.parametrize("event_time", [False, True])
+@given(steps=streams(), restarts=st.booleans(), tolerance=st.sampled_from([0, 0, 1000]))
+@settings(deadline=None)
+def test_windows(window: str, key: bool, event_time: bool, steps: list[Step], restarts: bool, tolerance: int) -> None:
+    sql = grouped(window, key, " {group}")
+    compare(sql, steps, event_time=event_time, restarts=restarts, late_tolerance_ms=tolerance)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("event_time", [False, True])
+@given(steps=streams())
+@settings(deadline=None)
+def test_clauses_around_windows(window: str, event_time: bool, steps: list[Step]) -> None:
+    sql = f"SELECT dev, n, avg(v) AS a, count(*) AS c FROM m WHERE v > 0 OR n = 1 GROUP BY dev, n, {window} " \
+          "FILTER(WHERE n < 3) HAVING count(*) > 1 AND avg(v) < 50 ORDER BY c DESC, a LIMIT 2"  # fmt: skip
+    compare(sql, steps, event_time=event_time)
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT dev, v * 1.8 + 32 AS f, v / n AS q FROM m WHERE v > 20",
+    "SELECT * FROM m WHERE dev = 'a' AND n IN (1, 2) OR v BETWEEN 1 AND 3",
+    "SELECT dev, CASE WHEN v > 1 THEN 'high' ELSE upper(dev) END AS k, v - lag(v) AS d FROM m WHERE n IS NOT NULL",
+    "SELECT lag(v, 2) OVER (PARTITION BY dev WHEN n > 0) AS l, latest(v, 0) AS t FROM m WHERE had_changed(true, n)",
+])  # fmt: skip
+@pytest.mark.parametrize("event_time", [False, True])
+@given(steps=streams(), restarts=st.booleans())
+@settings(deadline=None)
+def test_rules_without_a_window(sql: str, event_time: bool, steps: list[Step], restarts: bool) -> None:
+    compare(sql, steps, event_time=event_time, restarts=restarts)
+
+
+@given(steps=streams(plain=True))
+@settings(deadline=None)
+def test_rows_of_structs(steps: list[Step]) -> None:
+    compare(grouped(WINDOWS[0], True, " {group}"), steps, structs=True)
+    compare("SELECT dev, v + n AS w FROM m WHERE v > 10", steps, structs=True)
