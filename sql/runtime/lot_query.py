@@ -34,25 +34,36 @@ class LotQuery(Query):
         self.current: list[Event] = []
         """Items without window: in this activation only."""
 
+    takes_lots = True
+
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Messages from outside are an activation each, however they were batched."""
+        return [emission for row in rows for emission in self.push_lot(stream, [row], now_ms)]
+
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """One activation: the rows that another query gave out together."""
         self.now_ms = now_ms
+        self.counts["events_in"] += len(rows)
         out: list[Emission] = []
-        for row in rows:
-            self.counts["events_in"] += 1
-            for index, source in enumerate(self.plan.sources):
-                if source.stream == stream:
-                    event = self.arrive(row, now_ms)
-                    if event is not None:
-                        out += self._activate(index, self._enter(index, event, now_ms), now_ms)
+        for index, source in enumerate(self.plan.sources):
+            if source.stream == stream:
+                events = [event for row in rows if (event := self.arrive(row, now_ms)) is not None]
+                out += self._activate(index, self._enter(index, events, now_ms), now_ms)
         return out + self.take_errors()
 
-    def _enter(self, index: int, event: Event, now_ms: int) -> list[Delta]:
+    def _enter(self, index: int, events: list[Event], now_ms: int) -> list[Delta]:
+        admitted = []
+        for event in events:
+            try:
+                if not isinstance(self.windows[index], Pass):
+                    self.budget.admit(self)
+                admitted.append(event)
+            except DATA_ERRORS as error:
+                self.on_error(event, error)
         try:
-            if not isinstance(self.windows[index], Pass):
-                self.budget.admit(self)
-            return self.windows[index].push(Delta((event,)), now_ms)
+            return self.windows[index].push(Delta(admitted), now_ms) if admitted else []
         except DATA_ERRORS as error:
-            self.on_error(event, error)
+            self.on_error(admitted[0], error)
             return []
 
     def _activate(self, index: int, deltas: list[Delta], at_ms: int) -> list[Emission]:

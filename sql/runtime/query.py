@@ -58,6 +58,9 @@ class Query(ABC):
     steps_itself = False
     """Whether `advance` goes through every due instant up to now by itself."""
 
+    takes_lots = False
+    """Whether rows that come from another query together are one step (stream queries)."""
+
     def __init__(self, name: str, plan: Plan, catalog: Catalog, *, now_ms: int, shape: Shape = "dict",
                  make_row: Callable[[dict[str, Any]], Any] | None = None) -> None:  # fmt: skip
         self.name = name
@@ -88,6 +91,10 @@ class Query(ABC):
     @abstractmethod
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one stream arrive, in order, at `now_ms`. Everything due by then has been done."""
+
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Rows that another query gave out together arrive."""
+        return self.push(stream, rows, now_ms)
 
     @abstractmethod
     def advance(self, now_ms: int) -> list[Emission]:

@@ -118,6 +118,7 @@ class OnSet:
     """`on Stream set variable = …`: later statements of the same event see the new values."""
 
     steps_itself = False
+    takes_lots = False
 
     def __init__(self, name: str, engine: Engine, statement: ast.OnSet, text: str) -> None:
         source = statement.source
@@ -146,6 +147,9 @@ class OnSet:
             values = {name: self.engine.catalog.variables[name].value for name, _ in self.setters}
             out.append(Emission(self.name, now_ms, "rows", [values]))
         return out
+
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        return self.push(stream, rows, now_ms)
 
     def advance(self, now_ms: int) -> list[Emission]:
         return []
