@@ -1,5 +1,10 @@
-"""The aggregate functions. Importing this package registers all of them; `base` holds the contract and the registry."""
+"""The aggregate functions. Importing this package imports every file of it, and so registers all of them.
 
-from sql.aggregates import byorder, ever, extremes, moments, order, quantiles, rates, sums
+`base` holds the contract and the registry.
+"""
 
-__all__ = ["byorder", "ever", "extremes", "moments", "order", "quantiles", "rates", "sums"]
+import importlib
+import pkgutil
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -1,39 +1,15 @@
-"""The scalar functions, by category. Importing this package fills the registry; heavy libraries load at first use."""
+"""The scalar functions, by category. Importing this package imports every file of it, and so fills the registry.
 
-from sql.functions import (
-    arrays,
-    casting,
-    dates,
-    hashing,
-    json_,
-    matching,
-    mathematics,
-    objects,
-    other,
-    text,
-    transform,
-)
+Heavy libraries load at their first use.
+"""
+
+import importlib
+import pkgutil
+
 from sql.functions.refused import REFUSED
 from sql.functions.registry import Context, Function, Parameter, all_functions, function, lookup, names
 
-__all__ = [
-    "REFUSED",
-    "Context",
-    "Function",
-    "Parameter",
-    "all_functions",
-    "arrays",
-    "casting",
-    "dates",
-    "function",
-    "hashing",
-    "json_",
-    "lookup",
-    "matching",
-    "mathematics",
-    "names",
-    "objects",
-    "other",
-    "text",
-    "transform",
-]
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["REFUSED", "Context", "Function", "Parameter", "all_functions", "function", "lookup", "names"]

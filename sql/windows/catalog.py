@@ -79,9 +79,9 @@ def all_windows() -> tuple[WindowSpec, ...]:
     return tuple(_windows.values())
 
 
-def _window(name: str, namespace: str, role: Any, parameters: str, make: Callable[..., Any] | None, *, composition: str,
+def register_window(name: str, namespace: str, role: Any, parameters: str, make: Callable[..., Any] | None, *, composition: str,
             cost: str, state: str, clock: str, example: str, summary: str) -> None:  # fmt: skip
-    """Add an entry. `parameters`: `name:kind` words, `?` after the kind of an optional one."""
+    """Add an entry to the catalog. `parameters`: `name:kind` words, `?` after the kind of an optional one."""
     words = (word.split(":") for word in parameters.split())
     parsed = tuple(WindowParameter(word, kind.rstrip("?"), kind.endswith("?")) for word, kind in words)  # type: ignore[arg-type]
     _windows[name] = WindowSpec(name, namespace, role, parsed, make, composition, cost, state, clock, example, summary)
@@ -93,83 +93,83 @@ def _flags(flags: frozenset[str], start: Start) -> dict[str, Any]:
 
 # --- windows that let events in at once -------------------------------------------------------------------------------
 
-_window("length", "win", "retain", "size:size", lambda start, size: Count(size),
+register_window("length", "win", "retain", "size:size", lambda start, size: Count(size),
         composition="Retain(count n)", cost="O(1)", state="n events", clock="none",
         example="E#length(5)", summary="the newest n events")  # fmt: skip
-_window("time", "win", "retain", "period:period", lambda start, period: Lifetime(period, start.zone),
+register_window("time", "win", "retain", "period:period", lambda start, period: Lifetime(period, start.zone),
         composition="Retain(deadline arrival + d)", cost="O(1)", state="the events of d", clock="processing",
         example="E#time(10 sec)", summary="the events of the last d")  # fmt: skip
-_window("ext_timed", "win", "retain", "timestamp:value period:period",
+register_window("ext_timed", "win", "retain", "timestamp:value period:period",
         lambda start, timestamp, period: DataClock(timestamp, period, start.zone),
         composition="Retain(data clock ts, d)", cost="O(1) amortised", state="the events of d", clock="the events' own",
         example="E#ext_timed(ts, 10 sec)", summary="the last d by the events' own time")  # fmt: skip
-_window("time_accum", "win", "retain", "period:period", lambda start, period: Gap(period, start.zone),
+register_window("time_accum", "win", "retain", "period:period", lambda start, period: Gap(period, start.zone),
         composition="Retain(gap d)", cost="O(1)", state="the events since the last gap", clock="processing",
         example="E#time_accum(10 sec)", summary="everything until nothing arrives for d")  # fmt: skip
-_window("keepall", "win", "retain", "", lambda start: Forever(),
+register_window("keepall", "win", "retain", "", lambda start: Forever(),
         composition="Retain(never)", cost="O(1)", state="all events", clock="none",
         example="E#keepall", summary="everything")  # fmt: skip
-_window("firstlength", "win", "retain", "size:size", lambda start, size: FirstCount(size),
+register_window("firstlength", "win", "retain", "size:size", lambda start, size: FirstCount(size),
         composition="Retain(admission first n)", cost="O(1)", state="n events", clock="none",
         example="E#firstlength(5)", summary="the first n events")  # fmt: skip
-_window("firsttime", "win", "retain", "period:period",
+register_window("firsttime", "win", "retain", "period:period",
         lambda start, period: FirstUntil(period.add(start.now_ms, start.zone)),
         composition="Retain(admission until start + d)", cost="O(1)", state="the events of the first d",
         clock="processing", example="E#firsttime(10 sec)", summary="what arrives within d of the start")  # fmt: skip
-_window("firstevent", "std", "retain", "", lambda start: FirstCount(1),
+register_window("firstevent", "std", "retain", "", lambda start: FirstCount(1),
         composition="Retain(admission first 1)", cost="O(1)", state="1 event", clock="none",
         example="E#firstevent", summary="the very first event")  # fmt: skip
-_window("lastevent", "std", "retain", "", lambda start: Count(1),
+register_window("lastevent", "std", "retain", "", lambda start: Count(1),
         composition="Retain(count 1)", cost="O(1)", state="1 event", clock="none",
         example="E#lastevent", summary="the last event")  # fmt: skip
-_window("unique", "std", "retain", "keys:keys", lambda start, keys: LatestPerKey(keys),
+register_window("unique", "std", "retain", "keys:keys", lambda start, keys: LatestPerKey(keys),
         composition="Retain(replace by k)", cost="O(1)", state="1 event per key", clock="none",
         example="E#unique(k)", summary="the last event per key")  # fmt: skip
-_window("firstunique", "std", "retain", "keys:keys", lambda start, keys: FirstPerKey(keys),
+register_window("firstunique", "std", "retain", "keys:keys", lambda start, keys: FirstPerKey(keys),
         composition="Retain(admission first per k)", cost="O(1)", state="1 event per key", clock="none",
         example="E#firstunique(k)", summary="the first event per key")  # fmt: skip
-_window("sort", "ext", "retain", "size:size criteria:criteria",
+register_window("sort", "ext", "retain", "size:size criteria:criteria",
         lambda start, size, criteria: Ranked(size, criteria, None),
         composition="Retain(rank n by criteria)", cost="O(log n)", state="n events", clock="none",
         example="E#sort(10, price desc)", summary="the first n in sort order")  # fmt: skip
-_window("rank", "ext", "retain", "keys:keys size:size criteria:criteria",
+register_window("rank", "ext", "retain", "keys:keys size:size criteria:criteria",
         lambda start, keys, size, criteria: Ranked(size, criteria, keys),
         composition="Retain(rank n by criteria + replace by k)", cost="O(log n)", state="n events", clock="none",
         example="E#rank(k, 10, price desc)", summary="the first n among the last per key")  # fmt: skip
-_window("time_order", "ext", "retain", "timestamp:value period:period",
+register_window("time_order", "ext", "retain", "timestamp:value period:period",
         lambda start, timestamp, period: Scheduled(timestamp, period, start.zone),
         composition="Retain(deadline ts + d, ordered)", cost="O(log n)", state="the events of d", clock="processing",
         example="E#time_order(ts, 10 sec)", summary="events put in order of their own time, held for d")  # fmt: skip
-_window("timetolive", "ext", "retain", "timestamp:value",
+register_window("timetolive", "ext", "retain", "timestamp:value",
         lambda start, timestamp: Scheduled(timestamp, None, start.zone),
         composition="Retain(deadline ts, ordered)", cost="O(log n)", state="the living events", clock="processing",
         example="E#timetolive(ts)", summary="events until their own time")  # fmt: skip
-_window("expr", "win", "retain", "predicate:predicate", lambda start, predicate: WhileTrue(predicate),
+register_window("expr", "win", "retain", "predicate:predicate", lambda start, predicate: WhileTrue(predicate),
         composition="Retain(while predicate of the oldest)", cost="O(1) amortised + predicate", state="what the predicate keeps",
         clock="none", example="E#expr(sum(price) < 1000)", summary="the newest for which the predicate holds")  # fmt: skip
 
 # --- windows that hold events back and release them together ----------------------------------------------------------
 
-_window("length_batch", "win", "batch", "size:size", lambda start, size: AfterCount(size),
+register_window("length_batch", "win", "batch", "size:size", lambda start, size: AfterCount(size),
         composition="Gate(count n); Retain(generation)", cost="O(1) amortised", state="2n events", clock="none",
         example="E#length_batch(5)", summary="groups of n")  # fmt: skip
-_window("time_batch", "win", "batch", "period:period reference:reference? flags:flags?",
+register_window("time_batch", "win", "batch", "period:period reference:reference? flags:flags?",
         lambda start, period, reference, flags: Every(period, start.zone, reference_ms=reference,
                                                       **_flags(flags, start)),
         composition="Gate(every d, origin first event | reference | start); Retain(generation)", cost="O(1)",
         state="the events of 2d", clock="processing", example='E#time_batch(10 sec, 5000L, "FORCE_UPDATE")',
         summary="what came in each d")  # fmt: skip
-_window("time_length_batch", "win", "batch", "period:period size:size flags:flags?",
+register_window("time_length_batch", "win", "batch", "period:period size:size flags:flags?",
         lambda start, period, size, flags: CountOrSince(period, start.zone, size, **_flags(flags, start)),
         composition="Gate(first of: d since release, n); Retain(generation)", cost="O(1)", state="2n events",
         clock="processing", example="E#time_length_batch(10 sec, 100)",
         summary="n events or what came in d, whichever is first")  # fmt: skip
-_window("ext_timed_batch", "win", "batch", "timestamp:value period:period reference:reference?",
+register_window("ext_timed_batch", "win", "batch", "timestamp:value period:period reference:reference?",
         lambda start, timestamp, period, reference: DataBoundary(timestamp, period, start.zone, reference),
         composition="Gate(data boundary ts, d); Retain(generation)", cost="O(1)", state="the events of 2d",
         clock="the events' own", example="E#ext_timed_batch(ts, 10 sec)",
         summary="what came in each d of the events' own time")  # fmt: skip
-_window("expr_batch", "win", "batch", "predicate:predicate include:include?",
+register_window("expr_batch", "win", "batch", "predicate:predicate include:include?",
         lambda start, predicate, include: WhenTrue(predicate, True if include is None else include),
         composition="Gate(when predicate); Retain(generation)", cost="O(1) + predicate", state="2 batches",
         clock="none", example="E#expr_batch(newest_event.k != oldest_event.k, false)",
@@ -177,10 +177,10 @@ _window("expr_batch", "win", "batch", "predicate:predicate include:include?",
 
 # --- per key ----------------------------------------------------------------------------------------------------------
 
-_window("groupwin", "std", "group", "keys:keys", None,
+register_window("groupwin", "std", "group", "keys:keys", None,
         composition="Key(k, window)", cost="+ hash", state="a window per key", clock="that of the window",
         example="E#groupwin(k)#length(5)", summary="a window per key")  # fmt: skip
-_window("merge", "std", "merge", "keys:keys", None,
+register_window("merge", "std", "merge", "keys:keys", None,
         composition="end of Key", cost="O(1)", state="none", clock="none",
         example="E#groupwin(k)#length(5)#merge(k)#uni(v)", summary="the end of the grouped part")  # fmt: skip
 
@@ -218,6 +218,6 @@ for _name, _parameters, _make, _example, _summary in (
     ("weighted_avg", "x:value w:value extras:extras?", _statistic("WeightedMean"),
      "E#time(3 sec)#weighted_avg(price, volume)", "weighted average"),
 ):  # fmt: skip
-    _window(_name, "std" if _name == "size" else "stat", "derived", _parameters, _make,
+    register_window(_name, "std" if _name == "size" else "stat", "derived", _parameters, _make,
             composition="Agg, posting the changed row", cost="O(1)", state="a few numbers", clock="none",
             example=_example, summary=_summary)  # fmt: skip
