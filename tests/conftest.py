@@ -6,9 +6,9 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-_COMMON = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
+_COMMON = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 
-settings.register_profile("dev", max_examples=50, **_COMMON)
-settings.register_profile("ci", max_examples=300, **_COMMON)
-settings.register_profile("thorough", max_examples=20_000, **_COMMON)
+settings.register_profile("dev", _COMMON, max_examples=50)
+settings.register_profile("ci", _COMMON, max_examples=300)
+settings.register_profile("thorough", _COMMON, max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))

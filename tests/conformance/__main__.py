@@ -1,4 +1,6 @@
-"""Run scenario files: `python -m tests.conformance FILE.jsonl … [--show K] [--mode single|batched|restart|fast] [--only TEXT]`.
+"""Run scenario files.
+
+    python -m tests.conformance FILE.jsonl … [--show K] [--mode single|batched|restart|fast] [--only TEXT]
 
 The last line is `N passed, N failed`, with `, N skipped` when some are; the exit status is 1 if any failed.
 """
@@ -11,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.conformance.run import run
-from tests.conformance.scenario import MODES, Difference, Skip, load
+from tests.conformance.scenario import DRIVES, Difference, Skip, load
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description="Run scenario files.")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
     parser.add_argument("--show", type=int, default=0, metavar="K", help="print the first K differences")
-    parser.add_argument("--mode", choices=MODES, default="single", help="how the engine is driven")
+    parser.add_argument("--mode", choices=DRIVES, default="single", help="how the engine is driven")
     parser.add_argument("--only", default="", metavar="TEXT", help="only scenarios whose name or query holds TEXT")
     options = parser.parse_args(arguments)
     passed = 0
@@ -32,8 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
             try:
                 run(scenario, options.mode)
                 passed += 1
-            except Skip as reason:
-                skipped[str(reason)] += 1
+            except Skip as skip:
+                skipped[str(skip)] += 1
             except Difference as difference:
                 failed.append(scenario.name)
                 if len(failed) <= options.show:

@@ -8,8 +8,7 @@ from typing import Any
 
 from sql import Catalog, Emission, Engine, parse, run_script
 from tests.conformance.compare import Row, decoded
-from tests.conformance.engines import new_engine
-from tests.conformance.scenario import Mode
+from tests.conformance.scenario import Drive
 
 EVENT_TYPES = """
 create schema E(id string, k string, v double, ts long, n int, f boolean);
@@ -23,9 +22,9 @@ LISTENED = re.compile(r"s\d+")
 class Session:
     """An engine with the statements of a scenario, and its clock."""
 
-    def __init__(self, statements: list[str], mode: Mode) -> None:
+    def __init__(self, statements: list[str], drive: Drive) -> None:
         self.statements = statements
-        self.mode = mode
+        self.drive = drive
         self.now = 0
         self.texts: dict[str, str] = {}
         self.engine = self._start()
@@ -36,14 +35,14 @@ class Session:
                         self.texts[str(note.value)] = statement.text
 
     def _start(self) -> Engine:
-        engine = new_engine(Catalog(), self.mode)
+        engine = Engine(Catalog(), fast=self.drive.fast)
         for text in [EVENT_TYPES, *self.statements]:
             run_script(engine, text, self.now)
         return engine
 
     def restart(self) -> None:
         """Save every statement and variable as JSON, discard the engine, restore into a new one."""
-        if self.mode != "restart":
+        if not self.drive.restarts:
             return
         old = self.engine
         saved = {

@@ -7,25 +7,24 @@ from collections.abc import Callable
 from typing import Any
 
 from sql import Catalog, Engine, Plan
-from tests.conformance.engines import new_engine
-from tests.conformance.scenario import Mode
+from tests.conformance.scenario import Drive
 
 
 class Restartable:
-    """One rule on an engine. `prepare` makes a new catalog and plan, as a new process would."""
+    """One rule. `prepare` makes a new catalog and plan, as a new process would."""
 
-    def __init__(self, prepare: Callable[[], tuple[Catalog, Plan]], now_ms: int, mode: Mode) -> None:
+    def __init__(self, prepare: Callable[[], tuple[Catalog, Plan]], now_ms: int, drive: Drive) -> None:
         self.prepare = prepare
-        self.mode = mode
+        self.drive = drive
         self.engine = self._deployed(now_ms, None)
 
     def _deployed(self, now_ms: int, state: Any) -> Engine:
         catalog, plan = self.prepare()
-        engine = new_engine(catalog, self.mode)
+        engine = Engine(catalog, fast=self.drive.fast)
         engine.deploy("rule", plan, now_ms, state)
         return engine
 
     def restart(self, now_ms: int) -> None:
         """Save, discard, restore."""
-        if self.mode == "restart":
+        if self.drive.restarts:
             self.engine = self._deployed(now_ms, json.loads(json.dumps(self.engine.snapshot("rule"), allow_nan=False)))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from sql import Catalog, Emission, RuleOptions, parse, plan_rule
+from sql import Catalog, Emission, Plan, RuleOptions, plan_rule
 from sql.errors import SqlError
 from tests.conformance import epl
+from tests.conformance.catalog import define
 from tests.conformance.compare import Row, decoded, lines_of, same_rows, text_of
 from tests.conformance.restart import Restartable
-from tests.conformance.scenario import Difference, Mode, Scenario, Skip
+from tests.conformance.scenario import DRIVES, Difference, Drive, Mode, Scenario, Skip
 from tests.conformance.steps import batches
 
 NOT_SUPPORTED = ("P090", "B090")
@@ -20,7 +21,8 @@ NOT_SUPPORTED = ("P090", "B090")
 def run(scenario: Scenario, mode: Mode = "single") -> None:
     """Run a scenario; Difference if the engine does anything else, Skip if it cannot be judged."""
     try:
-        run_epl(scenario, mode) if scenario.is_epl else run_kuiper(scenario, mode)
+        for drive in DRIVES[mode]:
+            run_epl(scenario, drive) if scenario.is_epl else run_kuiper(scenario, drive)
     except SqlError as error:
         reasons = [problem.message for problem in error.problems if problem.code in NOT_SUPPORTED]
         if reasons:
@@ -28,7 +30,7 @@ def run(scenario: Scenario, mode: Mode = "single") -> None:
         raise Difference(f"    refused: {error}") from None
     except (Skip, Difference):
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         # A crash is the worst difference; the scenarios after it still run.
         raise Difference("    crashed: " + "".join(traceback.format_exception(error))) from None
 
@@ -36,22 +38,21 @@ def run(scenario: Scenario, mode: Mode = "single") -> None:
 # --- eKuiper rules: one list of emissions -----------------------------------------------------------------------------
 
 
-def run_kuiper(scenario: Scenario, mode: Mode) -> None:
+def run_kuiper(scenario: Scenario, drive: Drive) -> None:
     """A rule over a stream: the emissions in order, and how many events were late."""
     data = scenario.data
 
-    def prepare() -> tuple[Catalog, Any]:
+    def prepare() -> tuple[Catalog, Plan]:
         catalog = Catalog()
-        for statement in parse(data["ddl"]):
-            catalog.define(statement)
+        define(catalog, data["ddl"])
         options = data["options"]
         chosen = RuleOptions(late_tolerance_ms=options.get("lateTolerance", 0), event_time=options.get("isEventTime"))
         return catalog, plan_rule(data["sql"], catalog, chosen)
 
     now = next((step["advance"] for step in scenario.steps if "advance" in step), 0)
-    machine = Restartable(prepare, now, mode)
+    machine = Restartable(prepare, now, drive)
     emissions: list[Emission] = []
-    for step in batches(scenario.steps, together=mode == "batched"):
+    for step in batches(scenario.steps, together=drive.batched):
         machine.restart(now)
         if "advance" in step:
             now = step["advance"]
@@ -71,7 +72,9 @@ def _compare_kuiper(scenario: Scenario, emissions: list[Emission]) -> None:
     rest = list(wanted)
     extra = []
     for at_ms, rows in got:
-        index = next((i for i, (at, other) in enumerate(rest) if at == at_ms and same_rows(rows, other, ordered=True)), None)
+        index = next(
+            (i for i, (at, other) in enumerate(rest) if at == at_ms and same_rows(rows, other, ordered=True)), None
+        )
         if index is None:
             extra.append((at_ms, rows))
         else:
@@ -86,11 +89,11 @@ def _compare_kuiper(scenario: Scenario, emissions: list[Emission]) -> None:
 # --- EPL: expectations at every step ----------------------------------------------------------------------------------
 
 
-def run_epl(scenario: Scenario, mode: Mode) -> None:
+def run_epl(scenario: Scenario, drive: Drive) -> None:
     """Statements, then steps that each say what they cause."""
     data = scenario.data
     try:
-        machine = epl.Session(data["epl"], mode)
+        machine = epl.Session(data["epl"], drive)
     except SqlError as error:
         if data.get("error") and not any(problem.code in NOT_SUPPORTED for problem in error.problems):
             return
@@ -99,7 +102,7 @@ def run_epl(scenario: Scenario, mode: Mode) -> None:
         raise Difference("    accepted a statement that must be refused")
     judged = "differs" not in data or "decided" in data
     grouped = {name: "group by" in text.lower() or "groupwin" in text.lower() for name, text in machine.texts.items()}
-    for number, step in enumerate(batches(scenario.steps, together=mode == "batched")):
+    for number, step in enumerate(batches(scenario.steps, together=drive.batched)):
         machine.restart()
         if "read" in step:
             content = machine.read(step["read"])
@@ -135,7 +138,9 @@ def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], 
             raise Difference(_shown(number, step, emissions, step.get("expect", [])))
 
 
-def _merged(posts: dict[str, list[tuple[int, list[Row], list[Row]]]]) -> dict[str, list[tuple[int, list[Row], list[Row]]]]:
+def _merged(
+    posts: dict[str, list[tuple[int, list[Row], list[Row]]]],
+) -> dict[str, list[tuple[int, list[Row], list[Row]]]]:
     """The posts of a batch of events as one: how a batch is cut into posts is not part of the result."""
     return {
         name: [(items[0][0], [row for item in items for row in item[1]], [row for item in items for row in item[2]])]

@@ -9,9 +9,26 @@ from typing import Any, Literal
 
 Mode = Literal["single", "batched", "restart", "fast"]
 
-MODES: tuple[Mode, ...] = ("single", "batched", "restart", "fast")
-"""How a scenario is driven. single: one event per push. batched: the events of an instant in one push. restart: state taken,
-written as JSON and put into a new engine before every step. fast: single, on the generated loop where the plan allows."""
+
+@dataclass(frozen=True)
+class Drive:
+    """How the engine is driven through a scenario."""
+
+    batched: bool = False
+    """The events of an instant in one push, not one by one."""
+    restarts: bool = False
+    """Before every step the state is taken, written as JSON and put into a new engine."""
+    fast: bool = False
+    """On the generated loop where the plan allows, not on operators."""
+
+
+DRIVES: dict[Mode, tuple[Drive, ...]] = {
+    "single": (Drive(),),
+    "batched": (Drive(batched=True),),
+    "restart": (Drive(restarts=True),),
+    "fast": (Drive(fast=True), Drive(fast=True, batched=True), Drive(fast=True, restarts=True)),
+}
+"""The ways in which a scenario must give the same, by mode."""
 
 DECISIONS = Path(__file__).parent / "decisions.jsonl"
 """What we expect where the reference behaviour is a defect, by the scenario's name."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conformance.compare import same_rows, text_of
-from tests.property.streams import (
-    BATCHES, GROUP_SELECTS, GROUP_WINDOWS, RETAINING, SELECTS, Run, Step, lot_queries, stream,
-)  # fmt: skip
+from tests.property.queries import RULES, STATEMENTS, STREAM_QUERIES
+from tests.property.streams import Run, Step, stream
 from tests.reference import looks, lots
 from tests.reference.changes import Statement
-
-STATEMENTS = st.tuples(st.sampled_from(RETAINING + BATCHES), st.sampled_from(SELECTS)).map(lambda p: p[1].format(p[0]))
-RULES = st.tuples(st.sampled_from(GROUP_WINDOWS), st.sampled_from(GROUP_SELECTS)).map(lambda pair: pair[1].format(pair[0]))
 
 
 @given(STATEMENTS, stream())
@@ -23,7 +20,7 @@ def test_statements_post_what_the_twin_posts(query: str, steps: list[Step]) -> N
     run = Run(query)
     twin = Statement(run.plan)
     # Rows of groups, and rows of the remove stream, compare as a bag.
-    ordered = "group" not in query and "rstream id" not in query
+    ordered = "group" not in query and "select rstream" not in query
     for step in steps:
         got = [(out.at_ms, out.inserted, out.removed) for out in run.step(step)]
         posts = twin.advance(step["advance"]) if "advance" in step else twin.send(step["event"])
@@ -35,16 +32,20 @@ def test_statements_post_what_the_twin_posts(query: str, steps: list[Step]) -> N
         assert same, f"{query}\n{step}\n   got {text_of(got)}\nwanted {text_of(wanted)}"
 
 
-@given(RULES, stream())
-def test_rules_in_processing_time_show_what_the_twin_shows(query: str, steps: list[Step]) -> None:
-    run = Run(query).all(steps)
+@pytest.mark.parametrize("fast", [False, True], ids=["operators", "generated"])
+@given(query=RULES, steps=stream())
+def test_rules_in_processing_time_show_what_the_twin_shows(query: str, steps: list[Step], fast: bool) -> None:
+    run = Run(query, fast=fast).all(steps)
     wanted, _ = looks.run(run.plan, steps)
     _same_looks(query, run, wanted)
 
 
-@given(RULES, stream(), st.sampled_from([0, 500, 2000]))
-def test_rules_in_event_time_show_what_the_twin_shows(query: str, steps: list[Step], tolerance: int) -> None:
-    run = Run(query, event_time=True, late_tolerance_ms=tolerance).all([*steps, {"flush": True}])
+@pytest.mark.parametrize("fast", [False, True], ids=["operators", "generated"])
+@given(query=RULES, steps=stream(), tolerance=st.sampled_from([0, 500, 2000]))
+def test_rules_in_event_time_show_what_the_twin_shows(
+    query: str, steps: list[Step], tolerance: int, fast: bool
+) -> None:
+    run = Run(query, event_time=True, late_tolerance_ms=tolerance, fast=fast).all([*steps, {"flush": True}])
     wanted, late = looks.run(run.plan, [*steps, {"flush": True}])
     _same_looks(query, run, wanted)
     assert sum(out.kind == "late" for out in run.emissions) == late
@@ -52,14 +53,16 @@ def test_rules_in_event_time_show_what_the_twin_shows(query: str, steps: list[St
 
 def _same_looks(query: str, run: Run, wanted: list[tuple[int, Any]]) -> None:
     got = [(out.at_ms, out.inserted) for out in run.emissions if out.kind == "rows"]
-    assert [at for at, _ in got] == [at for at, _ in wanted], f"{query}\n   got {text_of(got)}\nwanted {text_of(wanted)}"
+    assert [at for at, _ in got] == [at for at, _ in wanted], (
+        f"{query}\n   got {text_of(got)}\nwanted {text_of(wanted)}"
+    )
     for at in dict(got):
         # Windows of several keys close at one instant in no particular order.
         mine, theirs = ([text_of(rows) for t, rows in looks_ if t == at] for looks_ in (got, wanted))
         assert sorted(mine) == sorted(theirs), f"{query} at {at}\n   got {mine}\nwanted {theirs}"
 
 
-@given(st.sampled_from(lot_queries()), stream())
+@given(STREAM_QUERIES, stream())
 def test_stream_queries_post_what_the_twin_posts(query: str, steps: list[Step]) -> None:
     run = Run(query).all(steps)
     got = [(out.at_ms, out.inserted) for out in run.emissions]

@@ -1,4 +1,4 @@
-"""Aggregates over the list of values a window holds, oldest first, computed anew each time (epl.md 6.1, ekuiper.md 6)."""
+"""Aggregates over the values a window holds, oldest first, computed anew each time (epl.md 6.1, ekuiper.md 6)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def average_deviation(values: Values) -> float | None:
     if not numbers:
         return None
     middle = sum(numbers) / len(numbers)
-    return float(sum(abs(number - middle) for number in numbers) / len(numbers))
+    return float(sum(max(number - middle, middle - number) for number in numbers) / len(numbers))
 
 
 def at(values: Values, index: int) -> Any:

@@ -1,4 +1,4 @@
-"""EPL statements: which rows the changes of the windows give (epl.md 1.1 and 5.2). Aggregates are computed anew per row."""
+"""EPL statements: which rows the changes of the windows give (epl.md 1.1 and 5.2); aggregates are computed per row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ class Statement:
     """A plan without output limit over one stream, driven step by step."""
 
     def __init__(self, plan: Plan, start_ms: int = 0) -> None:
-        if plan.output or plan.joins or plan.subqueries or plan.analytics or any(c.definition.ever for c in plan.aggregates):
+        if (
+            plan.output
+            or plan.joins
+            or plan.subqueries
+            or plan.analytics
+            or any(c.definition.ever for c in plan.aggregates)
+        ):
             raise NotImplementedError("the reference evaluator has no output limits, joins, subqueries, analytics")
         self.plan = plan
         self.source = plan.sources[0]
@@ -67,8 +73,8 @@ class Statement:
         new: list[Values] = []
         old: list[Values] = []
         forced = False
-        # FORCE_UPDATE posts at empty boundaries too, if HAVING does not ask for rows; to rstream one with new events only
-        # is no post at all.
+        # FORCE_UPDATE posts at empty boundaries too, if HAVING does not ask for rows; to rstream an update with
+        # new events only is no post at all.
         for delta in deltas:
             self.entered += delta.inserted
             inserted = [event for event in delta.inserted if self._passes(event)]

@@ -48,7 +48,9 @@ def evaluate(node: Bound, place: Place) -> Any:
                 evaluate(body, Place(place.rows, place.slots, (*place.parameters, item))) for item in items
             ]  # fmt: skip
         case Op(name, args, extra):
-            return _LAZY[name](args, place) if name in _LAZY else _strict(name, [evaluate(a, place) for a in args], extra)
+            return (
+                _LAZY[name](args, place) if name in _LAZY else _strict(name, [evaluate(a, place) for a in args], extra)
+            )
     raise AssertionError(f"unknown expression {node!r}")
 
 
@@ -105,37 +107,39 @@ def _strict(name: str, values: list[Any], extra: Any) -> Any:
 
 def _not_null(name: str, values: list[Any], extra: Any) -> Any:
     match name, values:
-        case "not", [a]:
-            return not a
-        case "neg", [a]:
-            return -a
-        case "=", [a, b]:
-            return equal(a, b)
-        case "!=", [a, b]:
-            return not equal(a, b)
-        case "<" | ">=", [a, b]:
-            return less(a, b) is (name == "<") if a == a and b == b else False
-        case ">" | "<=", [a, b]:
-            return less(b, a) is (name == ">") if a == a and b == b else False
-        case "+", [a, b]:
-            return a + b
-        case "-", [a, b]:
-            return a - b
-        case "*", [a, b]:
-            return a * b
-        case "/", [a, b]:
-            return a / b if b else None
-        case "%", [a, b]:
-            return _remainder(a, b) if b else None
-        case "||", [a, b]:
-            return a + b
         case "field", [base]:
             return base.get(extra)
         case "index", [base, position]:
             return base[position] if -len(base) <= position < len(base) else None
         case "like", [text, pattern]:
             return re.fullmatch(_like(pattern, extra or "\\"), text, re.DOTALL) is not None
-    raise AssertionError(f"unknown operation {name}")
+        case "/" | "%", [_, 0]:
+            return None
+    return _OPERATIONS[name](*values)
+
+
+def _comparable(a: Any, b: Any) -> bool:
+    """NaN is neither less than anything, nor greater, nor equal."""
+    return bool(a == a and b == b)
+
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "not": lambda a: not a,
+    "neg": lambda a: -a,
+    "=": equal,
+    "!=": lambda a, b: not equal(a, b),
+    "<": less,
+    ">": lambda a, b: less(b, a),
+    "<=": lambda a, b: _comparable(a, b) and not less(b, a),
+    ">=": lambda a, b: _comparable(a, b) and not less(a, b),
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "%": lambda a, b: _remainder(a, b),
+    "||": lambda a, b: a + b,
+}
+"""Operations on values that are not NULL."""
 
 
 def _remainder(a: Any, b: Any) -> Any:

@@ -115,13 +115,15 @@ def _within(events: list[Event], start_ms: int, end_ms: int) -> list[Event]:
 
 
 def sliding(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Look]:
-    """`(t - length, t]` at each triggering event, of one instant those up to itself; delayed `(t - length, t + delay)`."""
+    """`(t - length, t]` at each triggering event, up to itself; delayed `(t - length, t + delay)`."""
     out = []
     for index, event in enumerate(events):
         if not _true(window.when, event):
             continue
         start, end = event.time_ms - window.length_ms, event.time_ms + window.delay_ms
-        members = _within(events, start + 1, end) if window.delay_ms else _within(events[: index + 1], start + 1, end + 1)
+        members = (
+            _within(events, start + 1, end) if window.delay_ms else _within(events[: index + 1], start + 1, end + 1)
+        )
         out.append(Look(end, start, end, members))
     return out
 
@@ -153,8 +155,9 @@ def count(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list
 
 
 def state(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Look]:
-    """From a beginning event to an emitting one (not tested on the event that begins); or from one beginning to the next."""
-    out, held = [], []
+    """From a beginning event to an emitting one (not tested on the first); or from one beginning to the next."""
+    out: list[Look] = []
+    held: list[Event] = []
     for event in events:
         begins = _true(window.begin, event)
         if window.emit is None and begins and held:

@@ -1,7 +1,7 @@
 """Stream queries: one net lot per activation, from the formulas of stream-queries.md sections 2 and 3.
 
-The content of a window at an instant is a function of what has arrived. What a query posts is the difference between two
-contents: an item that came and went in between was never there.
+The content of a window at an instant is a function of what has arrived. What a query posts is the difference between
+two contents: an item that came and went in between was never there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def run(plan: Plan, steps: list[dict[str, Any]], created_ms: int = 0) -> list[tu
         now = step.get("advance", now)
         if "send" in step:
             arrivals.append(Event(now, seq, step["event"]))
-    out, before = [], []
+    out: list[tuple[int, list[Row]]] = []
+    before: list[Event] = []
     for activation in activations(lot, arrivals, created_ms, now):
         after = [event for event in content(lot, activation) if holds(plan.where, Place((event.row,)))]
         rows = rows_of(plan, before, after)

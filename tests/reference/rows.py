@@ -98,7 +98,8 @@ def output(plan: Plan, candidates: list[Values]) -> list[Row]:
             first.setdefault(key_of(row), (row, values))
         pairs = list(first.values())
     if plan.order_by:
-        pairs.sort(key=cmp_to_key(lambda a, b: _compare(plan.order_by, a[1].place, b[1].place)))
+        order = cmp_to_key(lambda a, b: _compare(plan.order_by, a, b))
+        pairs.sort(key=lambda pair: order(pair[1].place))
     start = 0 if plan.offset is None else evaluate(plan.offset, Place())
     count = None if plan.limit is None else evaluate(plan.limit, Place())
     rows = [row for row, _ in pairs][start:]

@@ -1,7 +1,7 @@
 """EPL's windows (epl.md sections 2 and 3): who is admitted, who is pushed out by an arrival, who leaves with time.
 
-A relation that lets events in at once is a list of the events it holds, and every question is answered by a loop over that
-list. `Batch` holds events back instead and posts them together.
+A relation that lets events in at once is a list of the events it holds, and every question is answered by a loop over
+that list. `Batch` holds events back instead and posts them together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sql.plan.bound import Bound, Slot
 from sql.plan.plan import Criterion, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan
 from sql.types import order_key
 from tests.reference.expressions import Place, evaluate
-from tests.reference.rows import Event, aggregate, groups, key
+from tests.reference.rows import Event, aggregate, key
 
 UNIT_MS = {"millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 BATCHES = ("length_batch", "time_batch", "time_length_batch", "ext_timed_batch", "expr_batch")
@@ -184,7 +184,10 @@ class Batch:
                 return self.post(now, then=event)
             case "expr_batch" if satisfied(arguments["predicate"], event, [*self.held, event], 0):
                 if arguments["include"] is not None and evaluate(arguments["include"], Place()) is False:
-                    return self.post(now, then=event) if self.held else self.held.append(event)
+                    if self.held:
+                        return self.post(now, then=event)
+                    self.held.append(event)
+                    return None
                 self.held.append(event)
                 return self.post(now)
         self.held.append(event)
