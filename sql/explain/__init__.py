@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from sql.explain.record import Timeline, record
+from sql.explain.svg import draw_svg, render_svg
 from sql.explain.text import draw_text, render_text
 from sql.explain.tree import explain
 
-__all__ = ["Timeline", "draw_text", "explain", "record", "render_text"]
+__all__ = ["Timeline", "draw_svg", "draw_text", "explain", "record", "render_svg", "render_text"]

@@ -67,7 +67,7 @@ class Axis:
         if self.unit_ms <= _SECOND or past % self.unit_ms == 0:
             return f"{past / self.unit_ms:.10g}"
         sign, past = ("-", -past) if past < 0 else ("", past)
-        parts = []
+        parts: list[str] = []
         for size, digits in ((_DAY, 1), (_HOUR, 2), (_MINUTE, 2), (_SECOND, 2)):
             if size <= self.unit_ms:
                 whole, past = divmod(past, size)

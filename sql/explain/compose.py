@@ -127,7 +127,11 @@ def _of_lot(lot: LotPlan, plan: Plan) -> Composition:
         values["d"] = words.period(lot.within, text)
     if lot.retain is not None:
         values["n"] = words.written(lot.retain, text)
-    name = "retain all" if lot.retain_all else " ".join(word for word, key in (("within", "d"), ("retain", "n")) if key in values)
+    name = (
+        "retain all"
+        if lot.retain_all
+        else " ".join(word for word, key in (("within", "d"), ("retain", "n")) if key in values)
+    )
     base = LOTS[name or "current"]
     stages = [words.fill(base.composition, values)]
     out.state.append(words.fill(base.state, values))
@@ -187,7 +191,8 @@ def of_group_window(window: GroupWindowPlan, plan: Plan) -> Composition:
 def _sliding(window: GroupWindowPlan, text: str) -> str:
     where = "" if window.when is None else f" where {words.written(window.when, text)}"
     delay = f", {words.length(window.delay_ms)} later" if window.delay_ms else ""
-    return f"Retain(deadline arrival + {words.length(window.length_ms + window.delay_ms)}); Sample(at each event{where}{delay})"
+    held = words.length(window.length_ms + window.delay_ms)
+    return f"Retain(deadline arrival + {held}); Sample(at each event{where}{delay})"
 
 
 def _origin(window: GroupWindowPlan, plan: Plan) -> str:

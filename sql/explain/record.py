@@ -82,11 +82,18 @@ class Post:
 
 @dataclass(slots=True)
 class Timeline:
-    """What a picture shows. `points_ms`: update points; `left_out`: events beyond the limit."""
+    """What a picture shows.
+
+    window     the composition of the windows, in words
+    removes    the rows given out are those of the remove stream (select rstream)
+    brackets   how the bounds of a look are written: does it hold events exactly at its start, at its end
+    points_ms  instants at which the windows changed or could have
+    left_out   events beyond the limit
+    """
 
     sql: str
     window: str
-    kind: str
+    brackets: tuple[str, str]
     start_ms: int
     end_ms: int = 0
     lines: list[Line] = field(default_factory=list)
@@ -95,6 +102,13 @@ class Timeline:
     points_ms: list[int] = field(default_factory=list)
     left_out: int = 0
     has_window: bool = True
+    removes: bool = False
+
+    def bounds(self, look: Look, label: Callable[[int], str]) -> str:
+        """What a look covers, as an interval after its key: `dev=a [2, 6)`."""
+        opens, closes = self.brackets
+        interval = f"{opens}{label(look.start_ms)}, {label(look.end_ms)}{closes}"
+        return f"{look.key} {interval}" if look.key else interval
 
 
 def record(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: int | None = None,
@@ -118,17 +132,18 @@ class _Recorder:
     """Drives one query on a virtual clock and fills the timeline."""
 
     def __init__(self, plan: Plan, catalog: Catalog, start_ms: int) -> None:
-        kind = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}[plan.mode]
+        kinds: dict[str, Callable[..., Query]] = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}
         self.plan = plan
-        self.query: Query = kind("explain", plan, catalog, now_ms=start_ms)
+        self.query = kinds[plan.mode]("explain", plan, catalog, now_ms=start_ms)
         self.outer = EventTime(self.query, start_ms) if plan.timestamp is not None else None
-        self.now_ms = start_ms
+        self.now_ms = self.instant_ms = start_ms
         self.rows: list[Row] = []
         """Keeps the rows alive: lines are found by the identity of the row."""
         self.by_row: dict[tuple[int, int], Line] = {}
         self.by_event: dict[int, Line] = {}
         self.events: list[Event] = []
-        self.timeline = Timeline(words.slice_of(plan.text, _whole(plan)), _window_text(plan), plan.mode, start_ms)
+        self.timeline = Timeline(words.slice_of(plan.text, _whole(plan)), _window_text(plan), _brackets(plan), start_ms,
+                                 removes=plan.selector == "rstream")  # fmt: skip
         self._tap()
 
     # --- taps ---------------------------------------------------------------------------------------------------------
@@ -147,7 +162,7 @@ class _Recorder:
                 continue
             derived = any(spec.name in _derived_names() for spec in self.plan.sources[index].windows)
             if isinstance(window, Chain) and derived:
-                window.stages = (_Tap(window.stages[0], index, 0, self), *window.stages[1:])  # type: ignore[assignment]
+                window.stages = (_Tap(window.stages[0], index, 0, self), *window.stages[1:])  # type: ignore[arg-type]
             else:
                 query.windows[index] = _Tap(window, index, late_ms, self)  # type: ignore[call-overload]
 
@@ -178,9 +193,7 @@ class _Recorder:
         self._step_to(self.now_ms)
         row = dict(row)
         self.rows.append(row)
-        lines = [
-            self._line(index, row) for index, source in enumerate(self.plan.sources) if source.stream == stream
-        ]
+        lines = [self._line(index, row) for index, source in enumerate(self.plan.sources) if source.stream == stream]
         driver = self.outer or self.query
         for emission in driver.push(stream, [row], self.now_ms):
             self._take(emission)
@@ -234,12 +247,16 @@ class _Recorder:
         return self._closed(left_out)
 
     def _progress(self) -> int:
-        return sum(len(line.stays) + sum(stay.leave_ms is not None for stay in line.stays) for line in self.timeline.lines)
+        return sum(
+            len(line.stays) + sum(stay.leave_ms is not None for stay in line.stays) for line in self.timeline.lines
+        )
 
     def _closed(self, left_out: int) -> Timeline:
         timeline = self.timeline
         held = {id(event) for event in self.query.held()}
-        waiting = {id(self.by_event[id(event)]) for event in self.events if id(event) in held and id(event) in self.by_event}
+        waiting = {
+            id(self.by_event[id(event)]) for event in self.events if id(event) in held and id(event) in self.by_event
+        }
         for line in timeline.lines:
             line.waiting = line.waiting and id(line) in waiting
             if not line.remark and not line.stays:
@@ -328,12 +345,12 @@ class _SampledTap:
         self.recorder = recorder
 
     def push(self, event: Event, now: int) -> None:
-        self.recorder.now_ms = now
+        self.recorder.instant_ms = now
         self.recorder.came(0, event)
         self.inner.push(event, now)
 
     def advance(self, now: int) -> None:
-        self.recorder.now_ms = now
+        self.recorder.instant_ms = now
         self.inner.advance(now)
 
     def __getattr__(self, name: str) -> Any:
@@ -366,17 +383,18 @@ class _ViewTap:
 
     def remove(self, event: Event) -> None:
         self.members.pop(event, None)
-        at_ms = self.recorder.now_ms if self.life_ms is None else event.time_ms + self.life_ms
+        at_ms = self.recorder.instant_ms if self.life_ms is None else event.time_ms + self.life_ms
         self.recorder.left(event, at_ms)
         self.inner.remove(event)
 
     def clear(self) -> None:
         for event in self.members:
-            self.recorder.left(event, self.recorder.now_ms)
+            self.recorder.left(event, self.recorder.instant_ms)
         self.members = {}
         self.inner.clear()
 
     def sample(self, start_ms: int, end_ms: int, trigger_ms: int) -> None:
+        self.recorder.instant_ms = trigger_ms
         before = len(self.query.pending)
         self.inner.sample(start_ms, end_ms, trigger_ms)
         rows = [row for emission in self.query.pending[before:] for row in emission.inserted]
@@ -424,6 +442,15 @@ def _window_text(plan: Plan) -> str:
         return "; ".join(of_group_window(plan.window, plan).stages)
     parts = [of_source(source, plan) for source in plan.sources if source.windows or source.lot is not None]
     return " × ".join("; ".join(part.stages) for part in parts) or "no window"
+
+
+def _brackets(plan: Plan) -> tuple[str, str]:
+    window = plan.window
+    if window is None or window.kind in ("tumbling", "hopping", "session"):
+        return ("[", ")")
+    if window.kind == "sliding":
+        return ("(", ")" if window.delay_ms else "]")
+    return ("[", "]")
 
 
 def _whole(plan: Plan) -> Any:

@@ -1,8 +1,8 @@
 """A timeline as text: one line per event, looks and rows below.
 
-    o-----|      arrives and enters, leaves        o....|----|    waits at a gate before it enters
-    o----->      still inside at the end           o              never inside; the remark says why
-    [====)       what a look covers
+o-----|      arrives and enters, leaves        o....|----|    waits at a gate before it enters
+o----->      still inside at the end           o              never inside; the remark says why
+[====)       what a look covers
 """
 
 from __future__ import annotations
@@ -31,13 +31,18 @@ def draw_text(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms
 def render_text(timeline: Timeline) -> str:
     """A record as text, at most about 120 columns wide."""
     axis = Axis.over(timeline.start_ms, timeline.end_ms, TICKS_MAX)
-    canvas = _Canvas(axis, [_short(line.label, LABEL_MAX) for line in timeline.lines])
+    bounds = [timeline.bounds(look, axis.label) for look in timeline.looks]
+    canvas = _Canvas(axis, [_short(label, LABEL_MAX) for label in (*(line.label for line in timeline.lines), *bounds)])
     out = [timeline.sql, timeline.window, "", *canvas.axis()]
     out += [canvas.event(line) for line in timeline.lines]
     if timeline.looks:
-        out += ["", *(canvas.look(look) for look in timeline.looks)]
+        out.append("")
+        out += [canvas.look(*pair, timeline.brackets) for pair in zip(timeline.looks, bounds, strict=True)]
     if timeline.posts and not timeline.looks:
-        out += [canvas.marks({post.at_ms for post in timeline.posts}), *(canvas.post(post) for post in timeline.posts)]
+        out += [
+            canvas.marks({post.at_ms for post in timeline.posts}),
+            *(canvas.post(post, timeline.removes) for post in timeline.posts),
+        ]
     if axis.note:
         out += ["", axis.note]
     if timeline.left_out:
@@ -59,7 +64,9 @@ class _Canvas:
         return round(self.axis_of.place(at_ms, self.columns))
 
     def row(self, label: str, drawing: str, remark: str = "") -> str:
-        return f"{_short(label, LABEL_MAX):<{self.gutter}}{drawing:<{self.columns + 1}}{'  ' + remark if remark else ''}"
+        return (
+            f"{_short(label, LABEL_MAX):<{self.gutter}}{drawing:<{self.columns + 1}}{'  ' + remark if remark else ''}"
+        )
 
     def axis(self) -> list[str]:
         cells = [" "] * (self.columns + 12)
@@ -93,13 +100,13 @@ class _Canvas:
         for at in range(start, end):
             cells[at] = mark
 
-    def look(self, look: Look) -> str:
+    def look(self, look: Look, label: str, brackets: tuple[str, str]) -> str:
         cells = [" "] * (self.columns + 1)
         start, end = self.column(look.start_ms), self.column(look.end_ms)
         self._fill(cells, start, end, "=")
-        cells[start] = "<" if look.start_ms < self.axis_of.start_ms else "["
-        cells[end] = ")"
-        return self.row(look.key or "window", "".join(cells), rows_text(look.rows) or "no rows")
+        cells[start] = "<" if look.start_ms < self.axis_of.start_ms else brackets[0]
+        cells[end] = brackets[1]
+        return self.row(label, "".join(cells), rows_text(look.rows) or "no rows")
 
     def marks(self, instants: set[int]) -> str:
         cells = [" "] * (self.columns + 1)
@@ -107,8 +114,9 @@ class _Canvas:
             cells[self.column(at_ms)] = "^"
         return self.row("", "".join(cells))
 
-    def post(self, post: Post) -> str:
-        parts = [f"{sign} {rows_text(rows)}" for sign, rows in (("+", post.inserted), ("-", post.removed)) if rows]
+    def post(self, post: Post, removes: bool) -> str:
+        signs = (("-" if removes else "+", post.inserted), ("-", post.removed))
+        parts = [f"{sign} {rows_text(rows)}" for sign, rows in signs if rows]
         return f"{'at ' + self.axis_of.label(post.at_ms):<{self.gutter}}{'   '.join(parts) or 'no rows'}"
 
 

@@ -1,12 +1,8 @@
-"""`explain`: a plan as a tree of the algebra. Results are at the top; read it from the bottom, where the events come in."""
+"""`explain`: a plan as a tree of the algebra. Results are at the top; events come in at the bottom."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.codegen.functions import DATA_ERRORS
@@ -45,7 +41,7 @@ class Node:
 def explain(plan: Plan, catalog: Catalog | None = None) -> str:
     """The plan as text: the tree, then clock, state, cost, path and warnings, one per line.
 
-    The catalog is only needed to say whether a rule that uses variables takes the fast path.
+    Without a catalog the plan's variables stand in for themselves.
     """
     lines = _draw(_tree(plan))
     facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan)),
@@ -121,7 +117,9 @@ def _product(plan: Plan, sources: list[Node]) -> Node:
         on = "" if join.on is None else f" on {words.written(join.on, plan.text)}"
         parts.append(f"{join.kind} {source.alias}{on}")
     driver = next((source.alias for source in plan.sources if source.unidirectional), None)
-    return Node(f"Product({'; '.join(parts)})", f"driven by {driver} alone" if driver else "difference per change", sources)
+    return Node(
+        f"Product({'; '.join(parts)})", f"driven by {driver} alone" if driver else "difference per change", sources
+    )
 
 
 def _source(source: SourcePlan, plan: Plan) -> Node:
@@ -210,14 +208,19 @@ def removal(plan: Plan) -> Removal:
     from sql.runtime.delta_query import DeltaQuery
     from sql.runtime.lot_query import LotQuery
 
-    stand_in = Catalog()
-    for name in _variables(plan):
-        stand_in.variables[name] = Variable(name, Type.INTEGER, 1)
     kind = LotQuery if plan.mode == "lots" else DeltaQuery
     try:
-        return kind("explain", plan, stand_in, now_ms=0).windows[0].departure
+        return kind("explain", plan, stand_in_catalog(plan), now_ms=0).windows[0].departure
     except DATA_ERRORS:
         return Removal.ANY
+
+
+def stand_in_catalog(plan: Plan) -> Catalog:
+    """A catalog with the plan's variables, for questions whose answer does not depend on their values."""
+    catalog = Catalog()
+    for name in _variables(plan):
+        catalog.variables[name] = Variable(name, Type.INTEGER, 1)
+    return catalog
 
 
 def _variables(value: object) -> set[str]:
@@ -293,16 +296,8 @@ def _unbounded(plan: Plan) -> list[str]:
 
 def _path(plan: Plan, catalog: Catalog | None) -> str:
     """Which of the two twins runs the plan, and why."""
-    compile_fast = _fast_compiler()
-    if compile_fast is None:
-        return "engine"
-    answer = compile_fast(plan, catalog or Catalog())
-    reason = getattr(answer, "reason", None)
-    return "fast: one generated loop" if reason is None else f"engine: {reason}"
+    from sql.codegen.fast import Refusal, compile_fast
 
-
-def _fast_compiler() -> Callable[[Plan, Catalog], Any] | None:
-    """The generator of fast queries, where this build has one."""
-    if importlib.util.find_spec("sql.codegen.fast") is None:
-        return None
-    return getattr(importlib.import_module("sql.codegen.fast"), "compile_fast", None)
+    known = catalog or stand_in_catalog(plan)
+    answer = compile_fast("explain", plan, known, 0)
+    return f"engine: {answer.reason}" if isinstance(answer, Refusal) else "fast: one generated loop"
