@@ -1,0 +1,129 @@
+"""Every code the engine's problems carry: what it means, and what to do. The manual's page of errors is made of this.
+
+P: the text cannot be read. B0: what a rule is. B1: declarations. B2: names. B3: expressions and calls. B4: time. B5:
+windows. B6: clauses without effect. B7: warnings. A code keeps its meaning for ever; a new problem gets a new one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Code(NamedTuple):
+    """What a code says, and how to mend it. Both are sentences without full stop."""
+
+    title: str
+    remedy: str
+
+
+CODES: dict[str, Code] = {
+    "P001": Code("something else was expected here", "the message names what may stand here"),
+    "P002": Code("a character that no statement contains", "quote it, or use the spelling the message shows"),
+    "P003": Code("a quoted text or name never ends", "close it with the same quote"),
+    "P004": Code("a comment never ends", "close it with */"),
+    "P005": Code("the text is too long", "split it into several rules"),
+    "P006": Code(
+        "nested too deeply, or a chain with too many operators", "use IN for lists of values, or split the rule"
+    ),
+    "P007": Code("brackets do not match", "add or remove the bracket"),
+    "P008": Code("not a number", "put a space between number and name; write 1e3, 0.5 or 10"),
+    "P009": Code(
+        "a clause stands twice or too late", "keep one, in the order SELECT FROM WHERE GROUP BY HAVING ORDER BY LIMIT"
+    ),
+    "P010": Code("not the beginning of a statement", "begin with SELECT, FROM, INSERT INTO or CREATE"),
+    "P011": Code("there is no statement", "write one"),
+    "P012": Code(
+        "a join without condition, or CROSS JOIN with one", "add ON with a condition, or use CROSS JOIN for all pairs"
+    ),
+    "P013": Code("an option stands twice", "keep one of them"),
+    "P090": Code("understood, but not supported yet", "the hint names another way where there is one"),
+    "B001": Code("a rule is one SELECT statement", "declare streams under streams:, one rule per query"),
+    "B002": Code("a rule reads at least one stream", "add FROM"),
+    "B090": Code("contexts are not supported yet", "use OVER(PARTITION BY …) or groupwin for windows per key"),
+    "B101": Code("unknown type", "use one of the names in the hint"),
+    "B102": Code("a column is declared twice", "keep one declaration"),
+    "B103": Code("unknown stream option", "options of a stream are DATASOURCE, FORMAT, TIMESTAMP and their like"),
+    "B104": Code("the timestamp column is not a column of the stream", "declare it, or name another"),
+    "B201": Code("unknown column", "the message lists the columns the stream has"),
+    "B202": Code("unknown stream, or a star where none may stand", "declare it with CREATE STREAM or under streams:"),
+    "B203": Code("a column that several streams have", "qualify it with its stream: m.temp"),
+    "B204": Code("unknown function", "the hint names the nearest one"),
+    "B205": Code("two sources of the same name", "give one an alias with AS"),
+    "B206": Code("two result columns of the same name", "give one an alias with AS"),
+    "B207": Code("unknown variable", "declare it under variables:"),
+    "B208": Code(
+        "a constant is assigned, or a subquery selects several columns", "assign a variable; select one column"
+    ),
+    "B209": Code("a subquery where none may stand, or without window", "give it a window, for example E#lastevent"),
+    "B301": Code("a value of the wrong type", "convert it with cast(x, 'bigint') where that is meant"),
+    "B302": Code(
+        "a comparison of different types, which is never true", "compare numbers with numbers and strings with strings"
+    ),
+    "B303": Code("unknown type in a cast", "the hint names the nearest one"),
+    "B304": Code("a number of rows that is no whole number, or ASC and DESC outside of sort criteria", "LIMIT 10"),
+    "B305": Code(
+        "an unknown method, or a lambda outside of one", "lists have selectFrom(x => …), where, anyOf and others"
+    ),
+    "B306": Code("a length of time where a value is expected", "periods stand in windows and output limits"),
+    "B310": Code("too many or too few arguments", "the message says how many the function takes"),
+    "B311": Code("DISTINCT or FILTER on a function that is no aggregate", "remove it"),
+    "B312": Code("a function parameter that must be a constant", "write the value itself"),
+    "B313": Code("a function that is refused on purpose", "the message says why and what to use"),
+    "B314": Code("a function that is not supported yet", "see the list of functions for what there is"),
+    "B320": Code("a window function without window, or in a clause before the window", "add a window in GROUP BY"),
+    "B321": Code("meta() without the name of a field", "write meta(topic)"),
+    "B322": Code("prev or prior where no window of FROM is read", "use it in SELECT of a query with E#window"),
+    "B323": Code("prior() with a number that is not constant", "write the number itself"),
+    "B324": Code(
+        "prev() without data window, or an analytic function where none may stand",
+        "add a window, for example E#length(2)",
+    ),
+    "B325": Code("an analytic function in a join", "compute it in a rule of its own and join that"),
+    "B330": Code("an aggregate where none may stand", "move the condition to HAVING"),
+    "B331": Code("a star in an aggregate that needs a column", "name the column"),
+    "B332": Code("an aggregate parameter that must be a constant", "write the value itself"),
+    "B403": Code("event time without timestamp column", 'declare it: WITH (…, TIMESTAMP="ts")'),
+    "B501": Code("unknown window", "the hint names the nearest one"),
+    "B502": Code("a window in the wrong namespace", "after # the namespace may be left out"),
+    "B503": Code("too many or too few window parameters", "the message shows how the window is written"),
+    "B504": Code("a size that is no whole number of at least 1", "write 1 or more"),
+    "B505": Code(
+        "a window parameter that reads events", "it is fixed when the rule starts: use a constant or a variable"
+    ),
+    "B506": Code("a length of time that is none, or below 1 ms", "write 10 sec, 2 min 30 sec or a number of seconds"),
+    "B507": Code("a key or sort criterion that is constant", "name a column"),
+    "B508": Code("an unknown flow control keyword", "there are FORCE_UPDATE and START_EAGER"),
+    "B510": Code("two batch windows", "batch in one rule and insert into a stream that the next one reads"),
+    "B511": Code("two groupwin", "give groupwin all keys at once"),
+    "B512": Code("groupwin does not stand first", "move it to the front"),
+    "B513": Code("groupwin without a window", "for example E#groupwin(k)#length(5)"),
+    "B514": Code(
+        "merge without its groupwin, with other keys, or behind two windows", "merge takes the keys of its groupwin"
+    ),
+    "B515": Code("a window behind a derived-value window", "insert into a stream that the next rule reads"),
+    "B520": Code("a window in GROUP BY with the wrong parameters", "the message names them"),
+    "B521": Code(
+        "a count interval larger than the size", "COUNTWINDOW(size, interval): the interval is at most the size"
+    ),
+    "B522": Code("a window that does not begin with a time unit", "the units are DD, HH, MI, SS, MS"),
+    "B523": Code("two windows in GROUP BY", "keep one; write a rule for each"),
+    "B524": Code("a window in GROUP BY and one in FROM", "keep one of them"),
+    "B525": Code(
+        "a join under a window in GROUP BY", "join windows of FROM: A#time(10 sec) as a inner join B#time(10 sec) as b"
+    ),
+    "B526": Code("a reclaim hint that is no number", "@Hint('reclaim_group_aged=10,reclaim_group_freq=30')"),
+    "B527": Code("a joined stream without window", "give each a window, or mark the driving one unidirectional"),
+    "B528": Code("a crontab that cannot be read", "five to nine fields: minute, hour, day, month, day of week"),
+    "B530": Code("'retain all' together with what needs a bound", "remove one of the two"),
+    "B531": Code("the remove stream of an aggregate stream query", "select without rstream"),
+    "B601": Code("retain-union or retain-intersection of fewer than two windows", "remove it"),
+    "B602": Code("OVER(WHEN …) on a window that is no sliding window", "use FILTER(WHERE …) to choose what enters"),
+    "B603": Code("an output limit on a window that fires by itself", "remove it, or use a window of FROM"),
+    "B604": Code("a stream selector on a window without remove stream", "use a window of FROM: E#time(10 sec)"),
+    "B605": Code("HAVING without groups or aggregates", "use WHERE"),
+    "B606": Code("a snapshot of rows that nothing keeps", "add a window in FROM"),
+    "B701": Code("warning: a hop longer than the window leaves gaps", "make the hop at most the length"),
+    "B702": Code(
+        "warning: a session timeout above the maximum never closes a session", "the maximum stands before the timeout"
+    ),
+}
