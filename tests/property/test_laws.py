@@ -113,7 +113,7 @@ EMPTY_STATE_BYTES_MAX = 120
 """How much larger than a new query's a snapshot may be once its windows have emptied: counters and a few instants."""
 
 
-@pytest.mark.parametrize("query", FADING)
+@pytest.mark.parametrize("query", FADING, ids=str)
 @given(steps=stream())
 def test_an_empty_window_holds_no_state(query: str, steps: list[Step]) -> None:
     new = len(json.dumps(Run(query).engine.snapshot("rule")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 from typing import Any
 
 from sql.plan.bound import AggregateCall, Bound, Slot
@@ -98,7 +98,7 @@ def output(plan: Plan, candidates: list[Values]) -> list[Row]:
             first.setdefault(key_of(row), (row, values))
         pairs = list(first.values())
     if plan.order_by:
-        order = cmp_to_key(lambda a, b: _compare(plan.order_by, a, b))
+        order = cmp_to_key(partial(_compare, plan.order_by))
         pairs.sort(key=lambda pair: order(pair[1].place))
     start = 0 if plan.offset is None else evaluate(plan.offset, Place())
     count = None if plan.limit is None else evaluate(plan.limit, Place())
