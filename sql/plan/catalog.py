@@ -5,6 +5,7 @@ A stream without declared columns is schemaless: every name is legal and reads N
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,6 +47,8 @@ class Catalog:
     def __init__(self) -> None:
         self.streams: dict[str, Stream] = {}
         self.variables: dict[str, Variable] = {}
+        self.watchers: list[Callable[[str], None]] = []
+        """Called with the name of a variable that got a new value."""
 
     def add(self, stream: Stream) -> None:
         """Declare a stream, replacing one of the same name."""
@@ -76,6 +79,12 @@ class Catalog:
             self.add(Stream(name, columns))
         elif known.columns is not None and columns is not None and not known.options:
             self.add(replace(known, columns={**columns, **known.columns}))
+
+    def assign(self, name: str, value: Any) -> None:
+        """Give a variable a new value, and tell who watches."""
+        self.variables[name].value = value
+        for watcher in self.watchers:
+            watcher(name)
 
     def define_variable(self, statement: CreateVariable, value: Any) -> Variable:
         """Declare a variable with its first value."""

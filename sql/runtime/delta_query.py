@@ -5,68 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sql.codegen.functions import DATA_ERRORS, constant_value
-from sql.plan.plan import OutputPlan
-from sql.runtime.build import WindowBuilder, period, size
-from sql.runtime.changes import Changes
+from sql.codegen.functions import DATA_ERRORS
+from sql.runtime.conditions import When
 from sql.runtime.emission import Emission, Out, Update
-from sql.runtime.joins import Joined
-from sql.runtime.output import (
-    After,
-    AllGroupEvents,
-    AllGroups,
-    Always,
-    At,
-    Condition,
-    Counters,
-    EveryEvents,
-    EveryPeriod,
-    Everything,
-    FirstPerGroup,
-    FirstUpdate,
-    Given,
-    LastPerGroup,
-    LastRow,
-    LastValue,
-    OutputLimit,
-    Snapshot,
-    When,
-)  # fmt: skip
-from sql.runtime.query import Query, in_order, row_limit
+from sql.runtime.limits import LimitBuilder
+from sql.runtime.query import in_order
 from sql.runtime.state import EventStore
-from sql.runtime.subquery import Subqueries
+from sql.runtime.windowed import WindowedQuery
 from sql.windows.event import Delta, Event
-from sql.windows.operator import Operator, earliest
+from sql.windows.operator import earliest
 from sql.windows.predicate import WhileTrue
 
 
-class DeltaQuery(Query):
+class DeltaQuery(WindowedQuery):
     """A statement that posts what enters and leaves."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         plan = self.plan
-        self.builders = [
-            WindowBuilder(source, plan.options, self.catalog, self.context, self.warnings, self.shape, self.new_event)
-            for source in plan.sources
-        ]
-        self.windows: list[Operator] = [builder.build(self.now_ms) for builder in self.builders]
         self.filters = [
             None if source.filter is None else builder.functions.true(source.filter)
             for source, builder in zip(plan.sources, self.builders, strict=True)
         ]
-        self.joined = Joined(plan, self.functions, self.new_event) if plan.joins else None
-        self.subqueries = Subqueries(plan, self.catalog, self.context, self.warnings, self.now_ms, self.shape) \
-            if plan.subqueries else None  # fmt: skip
-        window = self.windows[0] if self.windows else None
-        assert window is not None
-        self.changes = Changes(plan, self.functions, window, self.windows,
-                               self.subqueries.values if self.subqueries else None, self.on_error)  # fmt: skip
-        self.limit = self._limit(plan.output) if plan.output else None
-        self.row_limit = row_limit(plan, self.functions)
+        self.limit = self._limits().build(plan.output) if plan.output else None
         self.forced = any("FORCE_UPDATE" in flags or "START_EAGER" in flags for flags in _flags(plan.sources))
         self.late_posts: list[Delta] = []
-        self.variable_posts = False
 
     # --- driving ------------------------------------------------------------------------------------------------------
 
@@ -150,12 +113,8 @@ class DeltaQuery(Query):
     def next_deadline(self) -> int | None:
         if self.late_posts or (self.limit is not None and self.limit.condition.pending):
             return self.now_ms  # at the next advance of time
-        deadlines = [window.next_deadline() for window in self.windows]
-        if self.limit is not None:
-            deadlines.append(self.limit.next_deadline())
-        if self.subqueries is not None:
-            deadlines.append(self.subqueries.next_deadline())
-        return earliest(deadlines)
+        tick = None if self.limit is None else self.limit.next_deadline()
+        return earliest((super().next_deadline(), tick))
 
     def variable_changed(self, name: str) -> None:
         for builder, window in zip(self.builders, self.windows, strict=True):
@@ -172,11 +131,12 @@ class DeltaQuery(Query):
         if self.limit is not None and isinstance(self.limit.condition, When):
             self.limit.condition.variable_changed()
 
-    def read(self) -> list[dict[str, Any]]:
-        return in_order(self.changes.present(self._content()), self.plan, (None, 0))
+    def _limits(self) -> LimitBuilder:
+        def present() -> list[Out]:
+            return self.changes.present(self.content())
 
-    def _content(self) -> Iterable[Event]:
-        return self.windows[0].content() if self.joined is None else self.joined.content()
+        zone = self.context.zone
+        return LimitBuilder(self.plan, self.functions, self.catalog, self.now_ms, zone, present, self.changes.current)
 
     # --- output -------------------------------------------------------------------------------------------------------
 
@@ -213,100 +173,26 @@ class DeltaQuery(Query):
         self.counts["rows_out"] += len(inserted)
         return [Emission(self.name, now_ms, "rows", inserted, removed)]
 
-    def _limit(self, output: OutputPlan) -> OutputLimit:
-        functions = self.functions
-        opens = None if output.after is None else period(output.after, functions).add(self.now_ms, self.context.zone)
-        swallowed = constant_value(output.after_events, functions)
-        after = After(swallowed, opens) if opens is not None or swallowed else None
-        return OutputLimit(self._condition(output), self._given(output), after)
-
-    def _condition(self, output: OutputPlan) -> Condition:
-        functions = self.functions
-        if output.every is not None:
-            every = output.every
-            return EveryPeriod(lambda: period(every, functions), self.context.zone)
-        if output.every_events is not None:
-            count = output.every_events
-            return EveryEvents(lambda: size(count, functions))
-        if output.at:
-            from sql.calendar.crontab import Crontab
-
-            return At(Crontab.parse([field.text for field in output.at], self.context.zone), self.now_ms)
-        if output.when is not None:
-            return self._when(output)
-        return Always()
-
-    def _when(self, output: OutputPlan) -> Condition:
-        assert output.when is not None
-        test = self.functions.true(output.when)
-        setters = [(name, self.functions.value(value)) for name, value in output.then_set]
-
-        def then_set(counters: Counters) -> None:
-            for name, value in setters:
-                self.catalog.variables[name].value = value(None, None, counters)
-
-        return When(lambda counters: bool(test(None, None, counters)), then_set)
-
-    def _given(self, output: OutputPlan) -> Given:
-        kind, mode = self.plan.row_kind, output.mode
-        grouped = kind in ("group", "group_event") and bool(self.plan.group_by)
-
-        def present() -> list[Out]:
-            return self.changes.present(self._content())
-
-        if mode == "snapshot":
-            return Snapshot(present)
-        if mode == "first":
-            return self._first_per_group(output) if grouped else FirstUpdate()
-        if mode == "all" and grouped:
-            return (AllGroups if kind == "group" else AllGroupEvents)(self.changes.current)
-        if mode == "last" and grouped:
-            return LastPerGroup(first_old=kind == "group")
-        if mode == "last":
-            return LastValue(present) if kind == "aggregate" else LastRow()
-        return Everything(present if kind == "aggregate" else None)
-
-    def _first_per_group(self, output: OutputPlan) -> Given:
-        every, count = output.every, output.every_events
-        if every is not None:
-            return FirstPerGroup(lambda now: period(every, self.functions).add(now, self.context.zone), None)
-        if count is not None:
-            return FirstPerGroup(None, lambda: size(count, self.functions))
-        return FirstUpdate()
-
     # --- state --------------------------------------------------------------------------------------------------------
 
     def held(self) -> Iterable[Event]:
-        for window in self.windows:
-            yield from window.held()
-        if self.joined is not None:
-            yield from self.joined.held()
-        yield from self.changes.held()
+        yield from super().held()
         for post in self.late_posts:
             yield from post.inserted
             yield from post.removed
 
-    def _state(self) -> Any:
+    def _state(self) -> dict[str, Any]:
         return {
-            "windows": [window.snapshot() for window in self.windows],
-            "joined": None if self.joined is None else self.joined.snapshot(),
-            "changes": self.changes.snapshot(),
+            **super()._state(),
             "limit": None if self.limit is None else self.limit.snapshot(),
-            "posts": [[[e.seq for e in side] for side in post] for post in self.late_posts],
-            "subqueries": None if self.subqueries is None else self.subqueries.snapshot(),
+            "posts": [[[event.seq for event in side] for side in post] for post in self.late_posts],
         }
 
     def _put_back(self, state: Any, store: EventStore) -> None:
-        for window, part in zip(self.windows, state["windows"], strict=True):
-            window.restore(part, store.find)
-        if self.joined is not None:
-            self.joined.restore(state["joined"], store.find)
-        self.changes.restore(state["changes"], store.find)
+        super()._put_back(state, store)
         if self.limit is not None:
             self.limit.restore(state["limit"])
         self.late_posts = [Delta(*([store.find(seq) for seq in side] for side in post)) for post in state["posts"]]
-        if self.subqueries is not None:
-            self.subqueries.restore(state["subqueries"])
 
 
 def _flags(sources: Iterable[Any]) -> Iterable[frozenset[str]]:

@@ -76,6 +76,7 @@ class Engine:
     def __init__(self, catalog: Catalog, *, fast: bool = True) -> None:
         """`fast` False: every rule runs on the operators."""
         self.catalog = catalog
+        catalog.watchers.append(self._variable_changed)
         self.fast = fast
         self.paths: dict[str, Path] = {}
         self.queries: dict[str, Running] = {}
@@ -258,7 +259,9 @@ class Engine:
 
     def set_variable(self, name: str, value: Any) -> None:
         """Give a variable a new value; rules that depend on it are told."""
-        self.catalog.variables[name].value = value
+        self.catalog.assign(name, value)
+
+    def _variable_changed(self, name: str) -> None:
         for rule, query in self.queries.items():
             query.variable_changed(name)
             self._schedule(rule)

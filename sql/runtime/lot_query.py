@@ -6,35 +6,24 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sql.codegen.functions import DATA_ERRORS
-from sql.runtime.build import WindowBuilder
-from sql.runtime.changes import Changes
 from sql.runtime.emission import Emission, Update
-from sql.runtime.joins import Joined
-from sql.runtime.query import Query, in_order, row_limit
+from sql.runtime.query import in_order
 from sql.runtime.state import EventStore
+from sql.runtime.windowed import WindowedQuery
 from sql.windows.event import Delta, Event
 from sql.windows.lots import net
-from sql.windows.operator import Operator, Pass, earliest
+from sql.windows.operator import Pass
 
 
-class LotQuery(Query):
+class LotQuery(WindowedQuery):
     """A `from … select …` query."""
+
+    takes_lots = True
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        plan = self.plan
-        self.builders = [
-            WindowBuilder(source, plan.options, self.catalog, self.context, self.warnings, self.shape, self.new_event)
-            for source in plan.sources
-        ]
-        self.windows: list[Operator] = [builder.build(self.now_ms) for builder in self.builders]
-        self.joined = Joined(plan, self.functions, self.new_event) if plan.joins else None
-        self.changes = Changes(plan, self.functions, self.windows[0], self.windows, None, self.on_error)
-        self.row_limit = row_limit(plan, self.functions)
         self.current: list[Event] = []
         """Items without window: in this activation only."""
-
-    takes_lots = True
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Messages from outside are an activation each, however they were batched."""
@@ -95,39 +84,19 @@ class LotQuery(Query):
             out += self._activate(index, window.advance(now_ms), now_ms - 1 if batched else now_ms)
         return out + self.take_errors()
 
-    def next_deadline(self) -> int | None:
-        return earliest(window.next_deadline() for window in self.windows)
-
     def flush(self, now_ms: int) -> list[Emission]:
         out: list[Emission] = []
         while (deadline := self.next_deadline()) is not None:
             out += self.advance(deadline)
         return out
 
-    def read(self) -> list[dict[str, Any]]:
-        content = self.windows[0].content() if self.joined is None else self.joined.content()
-        return in_order(self.changes.present(content), self.plan, (None, 0))
-
     def held(self) -> Iterable[Event]:
-        for window in self.windows:
-            yield from window.held()
-        if self.joined is not None:
-            yield from self.joined.held()
-        yield from self.changes.held()
+        yield from super().held()
         yield from self.current
 
-    def _state(self) -> Any:
-        return {
-            "windows": [window.snapshot() for window in self.windows],
-            "joined": None if self.joined is None else self.joined.snapshot(),
-            "changes": self.changes.snapshot(),
-            "current": [event.seq for event in self.current],
-        }
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "current": [event.seq for event in self.current]}
 
     def _put_back(self, state: Any, store: EventStore) -> None:
-        for window, part in zip(self.windows, state["windows"], strict=True):
-            window.restore(part, store.find)
-        if self.joined is not None:
-            self.joined.restore(state["joined"], store.find)
-        self.changes.restore(state["changes"], store.find)
+        super()._put_back(state, store)
         self.current = [store.find(seq) for seq in state["current"]]

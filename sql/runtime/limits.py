@@ -1,0 +1,102 @@
+"""From the plan of an output limit to the condition that says when and the keeper of what is given out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sql.codegen.functions import FunctionSet, constant_value
+from sql.plan.catalog import Catalog
+from sql.plan.plan import OutputPlan, Plan
+from sql.runtime.build import period, size
+from sql.runtime.conditions import After, Always, At, Condition, Counters, EveryEvents, EveryPeriod, When
+from sql.runtime.emission import Out
+from sql.runtime.output import (
+    AllGroupEvents,
+    AllGroups,
+    Everything,
+    FirstPerGroup,
+    FirstUpdate,
+    Given,
+    LastPerGroup,
+    LastRow,
+    LastValue,
+    OutputLimit,
+    Snapshot,
+)
+
+
+class LimitBuilder:
+    """Builds the output limit of one query.
+
+    present   the rows of the present content
+    current   the present row of one group, by its key
+    """
+
+    def __init__(self, plan: Plan, functions: FunctionSet, catalog: Catalog, now_ms: int, zone: Any,
+                 present: Callable[[], list[Out]], current: Callable[[Any], list[Out]]) -> None:  # fmt: skip
+        self.plan = plan
+        self.functions = functions
+        self.catalog = catalog
+        self.now_ms = now_ms
+        self.zone = zone
+        self.present = present
+        self.current = current
+
+    def build(self, output: OutputPlan) -> OutputLimit:
+        """The limit, with its parameters as they are now."""
+        functions = self.functions
+        opens = None if output.after is None else period(output.after, functions).add(self.now_ms, self.zone)
+        swallowed = constant_value(output.after_events, functions)
+        after = After(swallowed, opens) if opens is not None or swallowed else None
+        return OutputLimit(self._condition(output), self._given(output), after)
+
+    def _condition(self, output: OutputPlan) -> Condition:
+        functions = self.functions
+        if output.every is not None:
+            every = output.every
+            return EveryPeriod(lambda: period(every, functions), self.zone)
+        if output.every_events is not None:
+            count = output.every_events
+            return EveryEvents(lambda: size(count, functions))
+        if output.at:
+            from sql.calendar.crontab import Crontab
+
+            return At(Crontab.parse([field.text for field in output.at], self.zone), self.now_ms)
+        if output.when is not None:
+            return self._when(output)
+        return Always()
+
+    def _when(self, output: OutputPlan) -> Condition:
+        assert output.when is not None
+        test = self.functions.true(output.when)
+        setters = [(name, self.functions.value(value)) for name, value in output.then_set]
+
+        def then_set(counters: Counters) -> None:
+            for name, value in setters:
+                self.catalog.assign(name, value(None, None, counters))
+
+        return When(lambda counters: bool(test(None, None, counters)), then_set)
+
+    def _given(self, output: OutputPlan) -> Given:
+        kind, mode = self.plan.row_kind, output.mode
+        grouped = kind in ("group", "group_event") and bool(self.plan.group_by)
+        if mode == "snapshot":
+            return Snapshot(self.present)
+        if mode == "first":
+            return self._first_per_group(output) if grouped else FirstUpdate()
+        if mode == "all" and grouped:
+            return (AllGroups if kind == "group" else AllGroupEvents)(self.current)
+        if mode == "last" and grouped:
+            return LastPerGroup(first_old=kind == "group")
+        if mode == "last":
+            return LastValue(self.present) if kind == "aggregate" else LastRow()
+        return Everything(self.present if kind == "aggregate" else None)
+
+    def _first_per_group(self, output: OutputPlan) -> Given:
+        every, count = output.every, output.every_events
+        if every is not None:
+            return FirstPerGroup(lambda now: period(every, self.functions).add(now, self.zone), None)
+        if count is not None:
+            return FirstPerGroup(None, lambda: size(count, self.functions))
+        return FirstUpdate()
