@@ -105,7 +105,6 @@ STATELESS = (
 """eKuiper rules without a window."""
 
 LIMITS = (
-    "",
     "output every 1 sec",
     "output last every 1 sec",
     "output first every 3 events",
@@ -165,7 +164,8 @@ STREAM_QUERIES = st.sampled_from(
 """Stream queries, without the combination the language refuses."""
 
 QUERIES = (
-    st.tuples(STATEMENTS, st.sampled_from(LIMITS)).map(" ".join)
+    STATEMENTS
+    | st.tuples(st.sampled_from(_filled(SELECTS, RETAINING + BATCHES)), st.sampled_from(LIMITS)).map(" ".join)
     | RULES
     | STREAM_QUERIES
     | st.sampled_from(_filled(SELECTS[:1], DERIVED))
