@@ -50,10 +50,11 @@ check: $(VENV)/.for-development
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports
+	$(RUN) -m edge.docs --check
 	$(RUN) -m pytest tests/unit/tidy
 
 docs: $(VENV)/.for-development
-	$(RUN) -m docs.generate
+	$(RUN) -m edge.docs
 
 bench: $(VENV)/.for-development
 	$(RUN) -m benchmarks $(ARGS)
