@@ -1,0 +1,1 @@
+"""The generated half of the manual: reference pages made from registries, models and commands."""

@@ -1,0 +1,187 @@
+"""Pages about files: rule files, options, sinks, the gateway's configuration."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from edge.docs.markdown import code, shown, table
+
+
+def _type_of(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return " \\| ".join(shown(value) for value in schema["enum"])
+    if "const" in schema:
+        return shown(schema["const"])
+    if "$ref" in schema:
+        return str(schema["$ref"]).rsplit("/", 1)[-1]
+    if "anyOf" in schema:
+        found = [_type_of(part) for part in schema["anyOf"] if part.get("type") != "null"]
+        return " or ".join(dict.fromkeys(part for part in found if part))
+    if schema.get("type") == "array":
+        return f"list of {_type_of(schema.get('items', {})) or 'values'}"
+    if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"mapping of {_type_of(schema['additionalProperties']) or 'values'}"
+    return str(schema.get("type", ""))
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
+    return ", ".join(f"{text} {schema[key]:,}" for key, text in words.items() if key in schema)
+
+
+def settings(schema: dict[str, Any], skip: frozenset[str] = frozenset()) -> str:
+    """The table of an object's properties."""
+    required = set(schema.get("required", ()))
+    rows = []
+    for name, part in schema.get("properties", {}).items():
+        if name in skip:
+            continue
+        default = (
+            "required"
+            if name in required
+            else ""
+            if part.get("default", None) is None
+            else code(shown(part["default"]))
+        )
+        about = "; ".join(text for text in (part.get("description", ""), _bounds(part)) if text)
+        rows.append((code(name), _type_of(part).replace("\\|", "|"), default, about))
+    return table(("key", "type", "default", "meaning"), rows)
+
+
+def _schema() -> dict[str, Any]:
+    from edge.actions import register_sinks
+    from rules.schema import json_schema
+
+    register_sinks()
+    return json_schema()["$defs"]  # type: ignore[no-any-return]
+
+
+def sinks() -> str:
+    """The sinks and their settings."""
+    definitions = _schema()
+    action = definitions["Action"]["properties"]
+    common = _common(definitions)
+    parts = [
+        "# Sinks\n\nAn action of a rule is one sink with its settings: `- mqtt: {topic: alerts}`. A rule may have "
+        "several; each gets every result. Durations are milliseconds or text such as `500ms`, `10s`, `5m`. A setting "
+        "that would have no effect on a sink is an error.\n",
+        "## Settings of every sink\n",
+        settings({"properties": common}),
+    ]
+    for name, part in action.items():
+        own = definitions[part["anyOf"][0]["$ref"].rsplit("/", 1)[-1]]
+        parts.append(f"\n## {name}\n\n{' '.join(str(own.get('description', '')).split())}\n")
+        parts.append(
+            settings(own, frozenset(common))
+            if set(own.get("properties", {})) - set(common)
+            else "No settings of its own."
+        )
+    return "\n".join(parts)
+
+
+def _common(definitions: dict[str, Any]) -> dict[str, Any]:
+    """The properties that every sink's settings inherit."""
+    from sinks.settings import SinkSettings
+
+    names = {field.alias for field in SinkSettings.model_fields.values()}
+    properties: dict[str, Any] = definitions["LogSettings"]["properties"]
+    return {name: part for name, part in properties.items() if name in names}
+
+
+def rule_file() -> str:
+    """What a rule file may hold."""
+    definitions = _schema()
+    parts = [
+        "# The rule file\n\nYAML, or eKuiper's JSON as it is. A file is one rule, or several `streams`, `rules`, "
+        "`tests` and `variables`. Unknown keys are errors. `penstock schema` prints the JSON Schema for editors; "
+        "`${env:NAME}` and `${file:name}` stand for secrets and are never printed."
+    ]
+    for name, title in (
+        ("RuleFile", "A file with several things"),
+        ("Rule", "A rule"),
+        ("Stream", "A stream"),
+        ("Column", "A column with a default"),
+        ("Test", "A test"),
+        ("Step", "A step of a test"),
+        ("Expectation", "An expected result"),
+    ):
+        if name in definitions:
+            about = " ".join(str(definitions[name].get("description", "")).split())
+            parts.append(f"\n## {title}\n\n{about}\n\n{settings(definitions[name])}")
+    parts.append("\nThe options of a rule are on [their own page](options.md), its actions under [sinks](sinks.md).")
+    return "\n".join(parts)
+
+
+def options() -> str:
+    """The options of a rule: those with effect, and those that are only accepted."""
+    schema = _schema()["Options"]["properties"]
+    inert = {name: part for name, part in schema.items() if str(part.get("description", "")).startswith("no effect")}
+    working = {name: part for name, part in schema.items() if name not in inert}
+    return "\n".join([
+        "# Rule options\n\nUnder `options:` of a rule. Durations are milliseconds or text such as `10s`.\n",
+        settings({"properties": working}),
+        "\n## Accepted without effect\n\neKuiper's options that mean nothing here are accepted, so that rule files "
+        "drop in. A value other than eKuiper's default gets a note.\n",
+        settings({"properties": inert}),
+    ])  # fmt: skip
+
+
+def gateway() -> str:
+    """The daemon's configuration file."""
+    from edge import config
+
+    parts = [
+        "# Gateway configuration\n\n`penstock run RULES_DIR --config penstock.yaml`. Each key may also be set by an "
+        "environment variable, `PENSTOCK__SECTION__KEY`.\n"
+    ]
+    documented = _attribute_docs(config)
+    for name, field in config.Config.model_fields.items():
+        section = _model_of(field.annotation)
+        if section is None:
+            continue
+        rows = [
+            (code(part.alias or key), _annotation(part), _default(part), documented.get((section.__name__, key), ""))
+            for key, part in section.model_fields.items()
+        ]
+        about = " ".join((section.__doc__ or "").split())
+        parts.append(f"\n## {field.alias or name}\n\n{about}\n\n{table(('key', 'type', 'default', 'meaning'), rows)}")
+    return "\n".join(parts)
+
+
+def _model_of(annotation: Any) -> type[BaseModel] | None:
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+
+
+def _annotation(field: FieldInfo) -> str:
+    """A field's type in short."""
+    found = field.annotation
+    parts = [part for part in get_args(found) if part is not type(None)]
+    if parts and all(isinstance(part, str) for part in parts):
+        return " | ".join(parts)
+    names = [getattr(part, "__name__", str(part)) for part in (parts or [found])]
+    plain = {"str": "text", "Path": "path", "int": "whole number", "bool": "true | false", "float": "number"}
+    return ", ".join(dict.fromkeys(plain.get(name, name.lower()) for name in names if name != "Ellipsis"))
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default_factory is not None or field.is_required():
+        return ""
+    return "" if field.default is None else code(shown(field.default))
+
+
+def _attribute_docs(module: Any) -> dict[tuple[str, str], str]:
+    """The texts that stand below the attributes of a module's classes."""
+    found = {}
+    for node in ast.parse(inspect.getsource(module)).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for before, after in zip(node.body, node.body[1:], strict=False):
+            is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and is_text:
+                found[node.name, before.target.id] = " ".join(str(after.value.value).split())  # type: ignore[attr-defined]
+    return found

@@ -1,0 +1,114 @@
+"""Pages about the language: windows, functions, aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from edge.docs.markdown import FENCE, code, result, table
+
+
+def windows() -> str:
+    """All windows of the three languages with what they are made of."""
+    from sql.windows.catalog import all_windows
+    from sql.windows.forms import LOTS, SAMPLED
+
+    heads = ("window", "composition", "cost per event", "state", "clock", "what it holds", "example")
+
+    def rows(found: Iterable[Any]) -> Iterator[Sequence[str]]:
+        for spec in found:
+            yield (code(spec.signature), spec.composition, spec.cost, spec.state, spec.clock, spec.summary,
+                   code(spec.example))  # fmt: skip
+
+    epl = all_windows()
+    roles = {
+        "Windows that let events in at once": ("retain",),
+        "Windows that hold events back and release them together": ("batch",),
+        "A window per key": ("group", "merge"),
+        "Derived-value windows": ("derived",),
+    }
+    parts = [
+        "# Windows\n\nEvery window is a composition of a few operators; the page [windows](../windows.md) explains "
+        "them with pictures.\n\n`Retain` keeps events until its policy lets them go, `Gate` holds them back until "
+        "its trigger, `Sample` shows what is there, `Key` has one instance per key, `Meet` is the intersection of "
+        "several and `Join` their union. d, p, t and m are lengths of time, n and c counts, k keys.\n",
+        "## In GROUP BY\n\n`FILTER(WHERE …)` before the window, `OVER(PARTITION BY …)` for one window per key.\n",
+        table(heads, rows(SAMPLED.values())),
+    ]
+    parts += [
+        f"\n## {title}\n\n{table(heads, rows(s for s in epl if s.role in names))}" for title, names in roles.items()
+    ]
+    parts.append(f"\n## Stream queries\n\n{table(heads, rows(LOTS.values()))}")
+    return "\n".join(parts)
+
+
+def _signature(item: Any) -> str:
+    out = []
+    for parameter in item.parameters:
+        word = f"{parameter.name}, …" if parameter.variadic else parameter.name
+        out.append(f"[{word}]" if parameter.optional else word)
+    return f"{item.name}({', '.join(out)})"
+
+
+def functions() -> str:
+    """The scalar functions by category, and those that are not scalar."""
+    import sql.functions  # noqa: F401 - fills the registry
+    from sql.functions.refused import REFUSED
+    from sql.functions.registry import all_functions
+    from sql.plan.calls import ANALYTICS, PREVS, WINDOW_FUNCTIONS
+
+    found = all_functions()
+    parts = [
+        "# Functions\n\nNames are case-insensitive. A NULL argument gives NULL unless the function says otherwise. A "
+        "wrong value makes the row an error event, never a crash; nothing is converted between strings and numbers "
+        "in silence."
+    ]
+    for category in dict.fromkeys(item.category for item in found):
+        parts.append(f"\n## {category}\n")
+        parts += [_function(item) for item in found if item.category == category]
+    parts.append("\n## Functions about windows and earlier events\n")
+    rows = [(code(f"{name}()"), f"the window's {what}") for name, what in WINDOW_FUNCTIONS.items()]
+    rows += [
+        (code(f"{name}(…)"), "analytic: keeps values between events, with OVER(PARTITION BY … WHEN …)")
+        for name in ANALYTICS
+    ]
+    rows += [(code(f"{name}(…)"), "reads earlier events of a window of FROM, or of the stream") for name in PREVS]
+    parts.append(table(("function", "meaning"), rows))
+    parts.append("\n## Refused\n")
+    parts.append(table(("function", "why"), [(code(name), reason) for name, reason in REFUSED.items()]))
+    return "\n".join(parts)
+
+
+def _function(item: Any) -> str:
+    types = ", ".join(f"{p.name} {p.type.value}" for p in item.parameters)
+    returns = "" if callable(item.returns) else f" → {item.returns.value}"
+    nulls = ""
+    if item.parameters:
+        nulls = "NULL gives NULL" if item.nulls == "propagate" else "takes NULL"
+    notes = [note for note in (f"also {', '.join(item.aliases)}" if item.aliases else "", nulls) if note]
+    examples = "\n".join(f"{text}  →  {result(value)}" for text, value in item.examples)
+    head = f"### {_signature(item)}\n\n{' '.join(item.doc.split())}"
+    about = (
+        f"\n\n{code(types + returns) if types or returns else ''}{' · ' if notes else ''}{' · '.join(notes)}".rstrip()
+    )
+    return f"{head}{about}\n\n{FENCE}\n{examples}\n{FENCE}\n"
+
+
+def aggregates() -> str:
+    """The aggregate functions."""
+    import sql.aggregates  # noqa: F401 - fills the registry
+    from sql.aggregates.base import all_aggregates
+
+    parts = [
+        "# Aggregates\n\nAll skip NULL unless they say otherwise. `distinct x`, `filter: condition` (or "
+        "`FILTER(WHERE …)`) and `group_by: keys` work with each where they make sense. Sums are exact; one "
+        "definition serves every window, so an aggregate gives the same answer however its values leave.\n"
+    ]
+    for item in all_aggregates():
+        notes = [f"also {', '.join(item.aliases)}"] if item.aliases else []
+        notes += [f"{item.cost} per event", *(["also over what has left"] if item.ever else [])]
+        notes += ["partial results merge"] if item.mergeable else []
+        examples = "\n".join(f"{text}  →  {result(value)}" for text, value in item.examples)
+        shape = f"\n\n{FENCE}\n{examples}\n{FENCE}" if examples else ""
+        parts.append(f"## {_signature(item)}\n\n{' '.join(item.doc.split())}\n\n{' · '.join(notes)}{shape}\n")
+    return "\n".join(parts)
