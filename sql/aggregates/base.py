@@ -76,6 +76,10 @@ class Accumulator(ABC):
         """Take in the state of another accumulator of the same kind over later events (panes, cloud partials)."""
         raise AssertionError(f"{type(self).__name__} cannot merge")
 
+    def unmerge(self, other: Accumulator) -> None:
+        """Take out what was merged in before; for `invertible` definitions."""
+        raise AssertionError(f"{type(self).__name__} cannot unmerge")
+
     def held(self) -> Iterable[Event]:
         """The events the state refers to; whoever stores a snapshot stores these with it."""
         return ()
@@ -99,6 +103,7 @@ class Aggregate:
     whole_row   the argument may be `*`, the whole event: `collect(*)`, `window(*)`, `last_value(*, true)`.
     of_numbers  the result over a list of ints and floats, or None where the accumulator has to find it: what the fast
                 path uses (`bulk`). Only for aggregates that take any number, whatever the order, and merge.
+    invertible  its accumulators can take out what was merged in (`unmerge`): panes need no second stack.
     constants   how many trailing parameters are constants, given to `make` and not to `add`.
     examples    pairs of a call over a window's values, oldest first, as `last(x, 1) over [1, 2, 3]`, and its result.
     """
@@ -115,6 +120,7 @@ class Aggregate:
     constants: int = 0
     mergeable: bool = False
     of_numbers: Callable[[list[Any]], Any] | None = None
+    invertible: bool = False
     cost: str = "O(1)"
     examples: tuple[tuple[str, Any], ...] = ()
 

@@ -74,11 +74,11 @@ class Nonfinite:
         else:
             self.minus += by
 
-    def merge(self, other: Nonfinite) -> None:
-        """Take in the counts of another."""
-        self.nan += other.nan
-        self.plus += other.plus
-        self.minus += other.minus
+    def merge(self, other: Nonfinite, by: int = 1) -> None:
+        """Take in (`by` 1) or take out (`by` -1) the counts of another."""
+        self.nan += by * other.nan
+        self.plus += by * other.plus
+        self.minus += by * other.minus
 
     def __bool__(self) -> bool:
         return bool(self.nan or self.plus or self.minus)

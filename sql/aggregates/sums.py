@@ -40,6 +40,10 @@ class Count(Accumulator):
         assert isinstance(other, Count)
         self.count += other.count
 
+    def unmerge(self, other: Accumulator) -> None:
+        assert isinstance(other, Count)
+        self.count -= other.count
+
     def snapshot(self) -> Any:
         return self.count
 
@@ -148,15 +152,25 @@ class Sum(Accumulator):
         return self.numerator >> (self.bits - 1)
 
     def merge(self, other: Accumulator) -> None:
+        self._merge(other, 1)
+
+    def unmerge(self, other: Accumulator) -> None:
+        self._merge(other, -1)
+        if not self.count:
+            self.bits = 1
+
+    def _merge(self, other: Accumulator, by: int) -> None:
         assert isinstance(other, Sum)
-        self.count += other.count
-        self.floats += other.floats
-        finite = Power(self.numerator, self.bits - 1)
-        finite.add(other.numerator, other.bits - 1)
-        self.numerator, self.bits = finite.numerator, finite.shift + 1
+        self.count += by * other.count
+        self.floats += by * other.floats
+        finer = other.bits - self.bits
+        if finer > 0:
+            self.numerator <<= finer
+            self.bits = other.bits
+        self.numerator += by * other.numerator << (self.bits - other.bits)
         if other.nonfinite is not None:
             self.nonfinite = self.nonfinite or Nonfinite()
-            self.nonfinite.merge(other.nonfinite)
+            self.nonfinite.merge(other.nonfinite, by)
 
     def snapshot(self) -> Any:
         nonfinite = self.nonfinite.state() if self.nonfinite else None
@@ -275,7 +289,7 @@ NUMBER = Parameter("x", Type.NUMBER)
 
 register(Aggregate(
     "count", Count, "How many rows, `count(*)`, or how many values that are not NULL, `count(x)`.",
-    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True, of_numbers=len, examples=(("count(x) over [4, null, 5]", 2),),
+    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True, of_numbers=len, invertible=True, examples=(("count(x) over [4, null, 5]", 2),),
 ))  # fmt: skip
 register(Aggregate(
     "countunique", lambda removal: Distinct(Count()), "How many distinct values that are not NULL.",
@@ -283,12 +297,12 @@ register(Aggregate(
 ))  # fmt: skip
 register(Aggregate(
     "sum", Sum, "The exact sum; an integer as long as all values are integers. NULL over nothing.",
-    (NUMBER,), _sum_type, mergeable=True, of_numbers=bulk.total,
+    (NUMBER,), _sum_type, mergeable=True, of_numbers=bulk.total, invertible=True,
     examples=(("sum(x) over [1, null, 2]", 3), ("sum(x) over [1e16, 1, -1e16]", 1.0), ("sum(x) over [null]", None)),
 ))  # fmt: skip
 register(Aggregate(
     "avg", Average, "The mean, always a float. NULL over nothing.",
-    (NUMBER,), Type.FLOAT, aliases=("mean",), mergeable=True, of_numbers=bulk.mean,
+    (NUMBER,), Type.FLOAT, aliases=("mean",), mergeable=True, of_numbers=bulk.mean, invertible=True,
     examples=(("avg(x) over [1, 2]", 1.5),),
 ))  # fmt: skip
 register(Aggregate(

@@ -25,9 +25,10 @@ PENDING_MAX = 65_536
 class Group(list[Any]):
     """One group: the values that wait, its first row, its accumulators."""
 
-    __slots__ = ("accumulators", "first", "number", "table")
+    __slots__ = ("accumulators", "first", "key", "number", "table")
 
-    def __init__(self, first: Any, number: int, table: GroupTable) -> None:
+    def __init__(self, key: Hashable, first: Any, number: int, table: GroupTable) -> None:
+        self.key = key
         self.first = first
         self.number = number
         self.table = table
@@ -69,7 +70,7 @@ class GroupTable:
         """An event of a new group, or with a value that is no plain number. DataError leaves everything as it was."""
         group = self.groups.get(key)
         if group is None:
-            if len(self.groups) >= self.max_groups:
+            if self.is_full():
                 raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
             group = self.make(key, row)
             self._add(group, values)
@@ -77,10 +78,14 @@ class GroupTable:
         else:
             self._add(group, values)
 
+    def is_full(self) -> bool:
+        """Whether there may be no further group."""
+        return len(self.groups) >= self.max_groups
+
     def make(self, key: Hashable, row: Any) -> Group:
         """A group that begins with this row."""
         self.number += 1
-        return Group(row, self.number, self)
+        return Group(key, row, self.number, self)
 
     def _add(self, group: Group, values: tuple[Any, ...]) -> None:
         if group.__class__ is Group and self._is_plain(values):
@@ -166,11 +171,11 @@ class GroupTable:
     def restore(self, state: Any, make_row: Any) -> None:
         """Put a snapshot back."""
         for key, row, number, mixed, parts in state:
-            group = (MixedGroup if mixed else Group)(make_row(row), number, self)
+            group = (MixedGroup if mixed else Group)(unpack_key(key), make_row(row), number, self)
             self.number = max(self.number, number)
             for accumulator, part in zip(self._accumulators(group), parts, strict=True):
                 accumulator.restore(part, _no_events)
-            self.groups[unpack_key(key)] = group
+            self.groups[group.key] = group
 
 
 def _no_events(seq: int) -> Any:

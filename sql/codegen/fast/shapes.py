@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from sql.calendar.zones import is_utc
 from sql.codegen.fast.generations import SessionQuery, TumblingQuery
+from sql.codegen.fast.panes import CountQuery, HoppingQuery
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import Refused
 from sql.codegen.fast.stateless import StatelessQuery
@@ -101,8 +103,21 @@ def _session(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
     return SessionQuery
 
 
+def _hopping(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
+    # Zones are set back and forth at quarters of an hour, so ends that divide those lie on one even grid.
+    if not is_utc(plan.options.zone_info()) and QUARTER_MS % window.hop_ms:
+        raise Refused(f"its ends follow the clock of {plan.options.zone}, which is set twice a year", window.span)
+    return HoppingQuery
+
+
+def _count(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
+    return CountQuery
+
+
+QUARTER_MS = 900_000
+
 _WINDOWS: dict[str, Callable[[Plan, GroupWindowPlan], type[FastQuery]]] = {
-    "tumbling": _tumbling, "session": _session,
+    "tumbling": _tumbling, "session": _session, "hopping": _hopping, "count": _count,
 }  # fmt: skip
 
 

@@ -13,7 +13,10 @@ from tests.unit.fast.support import Step, compare
 SELECT = "SELECT {keys}count(*) AS c, count(v) AS cv, sum(v) AS s, avg(v) AS a, min(v) AS lo, max(v) AS hi, sum(n * 2) AS n2, " \
          "window_start() AS ws, window_end() AS we FROM m"  # fmt: skip
 
-WINDOWS = ["TUMBLINGWINDOW(ss, 2)", "SESSIONWINDOW(ss, 5, 2)"]
+WINDOWS = [
+    "TUMBLINGWINDOW(ss, 2)", "SESSIONWINDOW(ss, 5, 2)", "HOPPINGWINDOW(ss, 5, 2)", "HOPPINGWINDOW(ms, 3000, 1000)",
+    "COUNTWINDOW(4)", "COUNTWINDOW(5, 2)", "COUNTWINDOW(3, 1)",
+]  # fmt: skip
 
 numbers = st.one_of(
     st.integers(-5, 5), st.floats(-100, 100), st.sampled_from([71.53, 0.1, 0.2, 1e16, -1e16, 1e308, -1e308, 5e-324]),

@@ -1,0 +1,402 @@
+"""Windows that overlap: hopping and count. Events are folded once per pane, not once per window.
+
+    HOPPINGWINDOW(ss, 5, 2)    ends at 2, 4, 6, 8 …   a window [end - 5, end) begins in the middle of a hop
+                               panes  |-|--|-|--|-|--     cut at each end and `length % hop` before it
+
+A pane is what tumbling windows are made of: groups with pending values. When it is cut, each of its groups joins the
+`Total` of its key, which can say the aggregate over all its panes at a cost that does not depend on how many there are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from itertools import repeat
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Aggregate, Removal
+from sql.calendar.grid import Grid
+from sql.codegen.fast.grouped import GroupedQuery
+from sql.codegen.fast.groups import Group, GroupTable, MixedGroup
+from sql.codegen.fast.query import runs
+from sql.codegen.fast.source import SourceWriter
+
+
+class Stacks:
+    """The aggregate over a queue of parts in two stacks: each part is merged a constant number of times.
+
+        front   merged from each part to the last of them, the oldest on top     [c+d, ...] <- leaves here
+        back    merged as they come                                              e+f+...    <- enters here
+    """  # fmt: skip
+
+    __slots__ = ("back", "front", "make", "parts")
+
+    def __init__(self, make: Callable[[], Accumulator]) -> None:
+        self.make = make
+        self.front: list[Accumulator] = []
+        self.back = make()
+        self.parts: list[Accumulator] = []
+        """The parts of `back`, oldest first."""
+
+    def push(self, part: Accumulator) -> None:
+        """A part comes."""
+        self.back.merge(part)
+        self.parts.append(part)
+
+    def pop(self) -> None:
+        """The oldest part goes."""
+        if not self.front:
+            later: Accumulator | None = None
+            for part in reversed(self.parts):
+                merged = self.make()
+                merged.merge(part)
+                if later is not None:
+                    merged.merge(later)
+                self.front.append(merged)
+                later = merged
+            self.parts = []
+            self.back = self.make()
+        self.front.pop()
+
+    def result(self) -> Any:
+        """The aggregate over all parts."""
+        if not self.front:
+            return self.back.result()
+        if not self.parts:
+            return self.front[-1].result()
+        merged = self.make()
+        merged.merge(self.front[-1])
+        merged.merge(self.back)
+        return merged.result()
+
+
+class Running:
+    """The aggregate over a queue of parts where what came can be taken away again."""
+
+    __slots__ = ("parts", "whole")
+
+    def __init__(self, make: Callable[[], Accumulator]) -> None:
+        self.whole = make()
+        self.parts: deque[Accumulator] = deque()
+
+    def push(self, part: Accumulator) -> None:
+        """A part comes."""
+        self.whole.merge(part)
+        self.parts.append(part)
+
+    def pop(self) -> None:
+        """The oldest part goes."""
+        self.whole.unmerge(self.parts.popleft())
+
+    def result(self) -> Any:
+        """The aggregate over all parts."""
+        return self.whole.result()
+
+
+class Total:
+    """One key's groups in all cut panes, oldest first, and the aggregates over them."""
+
+    __slots__ = ("aggregates", "groups", "mixed")
+
+    def __init__(self, definitions: Sequence[Aggregate]) -> None:
+        self.groups: deque[Group] = deque()
+        self.mixed = 0
+        """In how many panes the key has text."""
+        self.aggregates = [
+            (Running if definition.invertible else Stacks)(maker(definition)) for definition in definitions
+        ]
+
+    @property
+    def first(self) -> Any:
+        """The oldest row."""
+        return self.groups[0].first
+
+    @property
+    def number(self) -> int:
+        """The place of the oldest row in order of arrival."""
+        return self.groups[0].number
+
+    def push(self, group: Group, parts: list[Accumulator]) -> None:
+        """The key's group of the newest pane."""
+        self.groups.append(group)
+        self.mixed += group.__class__ is MixedGroup
+        for aggregate, part in zip(self.aggregates, parts, strict=True):
+            aggregate.push(part)
+
+    def pop(self) -> None:
+        """The oldest pane leaves the window."""
+        self.mixed -= self.groups.popleft().__class__ is MixedGroup
+        for aggregate in self.aggregates:
+            aggregate.pop()
+
+    def results(self) -> list[Any]:
+        """The aggregates' values."""
+        return [aggregate.result() for aggregate in self.aggregates]
+
+
+def maker(definition: Aggregate) -> Callable[[], Accumulator]:
+    """What makes accumulators that only grow."""
+    return lambda: definition.make(Removal.NEVER)
+
+
+class PaneTable(GroupTable):
+    """The groups of the open pane; what a key may take also depends on its groups in the panes before."""
+
+    def __init__(self, query: PaneQuery, number: int) -> None:
+        super().__init__(query.plan.aggregates, query.plan.options.max_groups)
+        self.totals = query.totals
+        self.number = number
+
+    def is_full(self) -> bool:
+        return len(self.groups) + len(self.totals) >= self.max_groups and (
+            len(self.groups.keys() | self.totals.keys()) >= self.max_groups
+        )
+
+    def make(self, key: Hashable, row: Any) -> Group:
+        group = super().make(key, row)
+        total = self.totals.get(key)
+        if total is not None and total.mixed:
+            group.__class__ = MixedGroup
+        return group
+
+    def check(self, group: Group, by_call: list[Any]) -> None:
+        total = self.totals.get(group.key)
+        for older in () if total is None else total.groups:
+            super().check(older, by_call)
+        super().check(group, by_call)
+
+
+class Pane:
+    """A cut pane."""
+
+    __slots__ = ("end", "first_ms", "groups", "size")
+
+    def __init__(self, end: int, first_ms: int, size: int, groups: dict[Hashable, Group]) -> None:
+        self.end = end
+        self.first_ms = first_ms
+        self.size = size
+        self.groups = groups
+
+
+class PaneQuery(GroupedQuery):
+    """Base: the open pane is the table; `cut` closes it, `drop` takes the oldest away, `show` looks at all."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        self.totals: dict[Hashable, Total] = {}
+        self.panes: deque[Pane] = deque()
+        super().__init__(*args, **keywords)
+
+    def new_table(self) -> GroupTable:
+        table = getattr(self, "table", None)
+        return PaneTable(self, table.number if table is not None else 0)
+
+    def cut(self, end: int, first_ms: int = 0, size: int = 0) -> None:
+        """Close the open pane; its groups join their totals."""
+        table, self.table = self.table, self.new_table()
+        self.since_settled = 0
+        self.panes.append(Pane(end, first_ms, size, table.groups))
+        for key, group in table.groups.items():
+            self._join(key, group, table.settle(group))
+
+    def _join(self, key: Hashable, group: Group, parts: list[Accumulator]) -> None:
+        total = self.totals.get(key)
+        if total is None:
+            total = self.totals[key] = Total(self.table.definitions)
+        total.push(group, parts)
+
+    def drop(self) -> Pane:
+        """The oldest pane leaves."""
+        pane = self.panes.popleft()
+        for key in pane.groups:
+            total = self.totals[key]
+            if len(total.groups) == 1:
+                del self.totals[key]
+            else:
+                total.pop()
+        return pane
+
+    def show(self, start_ms: int, end_ms: int) -> None:
+        """Give out the rows of the window, groups in order of their first row in it."""
+        if self.totals:
+            totals = sorted(self.totals.values(), key=lambda total: total.number)
+            self.emit(totals, Total.results, start_ms, end_ms)
+
+    def retained(self) -> int:
+        return super().retained() + sum(len(total.groups) for total in self.totals.values())
+
+    def _state(self) -> Any:
+        panes = [
+            [pane.end, pane.first_ms, pane.size, self._packed(pane.groups)]
+            for pane in self.panes
+        ]  # fmt: skip
+        return {"panes": panes, "open": self.table.snapshot(), "number": self.table.number, **self.marks()}
+
+    def _packed(self, groups: dict[Hashable, Group]) -> Any:
+        table = self.new_table()
+        table.groups = groups
+        return table.snapshot()
+
+    def marks(self) -> dict[str, Any]:
+        """The state beside panes and groups."""
+        return {}
+
+    def _put_back(self, state: Any, store: Any) -> None:
+        for end, first_ms, size, packed in state["panes"]:
+            table = self.new_table()
+            table.restore(packed, self.row_of)
+            self.panes.append(Pane(end, first_ms, size, table.groups))
+            for key, group in table.groups.items():
+                self._join(key, group, table.settle(group))
+        self.table = self.new_table()
+        self.table.restore(state["open"], self.row_of)
+        self.table.number = state["number"]
+
+
+class HoppingQuery(PaneQuery):
+    """HOPPINGWINDOW: at each end E of the hop grid the events of [E - length, E)."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.hops = Grid(self.window.hop_ms, self.context.zone)
+        self.early_ms = self.window.length_ms % self.window.hop_ms
+        self.end_ms: int | None = None
+        self.pane_end_ms = 0
+
+    def enter(self, rows: Sequence[Any], times: Sequence[int] | None) -> None:
+        first, count = 0, len(rows)
+        while first < count:
+            at = self.now_ms if times is None else times[first]
+            if times is not None:
+                self.step_to(at)
+            self._open(at)
+            last = count if times is None else runs(times, first, self.pane_end_ms)
+            self.gather(rows if last - first == count else rows[first:last])
+            first = last
+
+    def _open(self, at_ms: int) -> None:
+        """Make the open pane the one that `at_ms` falls into."""
+        if self.end_ms is None:
+            self.end_ms = self.hops.next(at_ms)
+            self.pane_end_ms = self._pane_end(at_ms)
+        elif at_ms >= self.pane_end_ms:
+            self.cut(self.pane_end_ms)
+            self.pane_end_ms = self._pane_end(at_ms)
+
+    def _pane_end(self, at_ms: int) -> int:
+        assert self.end_ms is not None
+        early_ms = self.end_ms - self.early_ms
+        return early_ms if at_ms < early_ms else self.end_ms
+
+    def next_deadline(self) -> int | None:
+        return self.end_ms
+
+    def advance_to(self, now_ms: int) -> None:
+        while self.end_ms is not None and self.end_ms <= now_ms:
+            self._fire(self.end_ms)
+
+    def _fire(self, end_ms: int) -> None:
+        if self.table.groups:
+            self.cut(self.pane_end_ms)
+        self._drop_before(end_ms - self.window.length_ms)
+        self.show(end_ms - self.window.length_ms, end_ms)
+        self.end_ms = self.hops.next(end_ms)
+        self.pane_end_ms = self._pane_end(end_ms)
+        self._drop_before(self.end_ms - self.window.length_ms)
+        if not self.panes:
+            self.end_ms = None
+
+    def _drop_before(self, edge_ms: int) -> None:
+        while self.panes and self.panes[0].end <= edge_ms:
+            self.drop()
+
+    def flush(self, now_ms: int) -> list[Any]:
+        while self.end_ms is not None and (self.panes or self.table.groups):
+            self._fire(self.end_ms)
+        return self.take()
+
+    def marks(self) -> dict[str, Any]:
+        return {"end": self.end_ms, "pane_end": self.pane_end_ms}
+
+    def _put_back(self, state: Any, store: Any) -> None:
+        super()._put_back(state, store)
+        self.end_ms, self.pane_end_ms = state["end"], state["pane_end"]
+
+
+class CountQuery(PaneQuery):
+    """COUNTWINDOW(n, k): after each k-th event, once n are there, the last n.
+
+    Panes are cut where a window ends or begins: after k events, and `n % k` before that.
+    """
+
+    reads_times = True
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        size, interval = self.window.size, self.window.interval
+        self.early = size if size < interval else size % interval
+        self.in_panes = 0
+        """Events in cut panes, WHERE or not."""
+        self.count = 0
+        """Events in the open pane."""
+        self.since = 0
+        """Events since the last look, those of the open pane not among them."""
+        self.first_ms = 0
+        self.room = self._room()
+
+    def _room(self) -> int:
+        """How many events the open pane takes."""
+        until_early = self.window.interval - self.early - self.since
+        return until_early if until_early > 0 else self.window.interval - self.since
+
+    # --- code ---------------------------------------------------------------------------------------------------------
+
+    def write_start(self, writer: SourceWriter) -> None:
+        super().write_start(writer)
+        writer.line("count = q.count")
+        writer.line("room = q.room")
+
+    def write_after(self, writer: SourceWriter) -> None:
+        with writer.block("if not count:"):
+            writer.line("q.first_ms = at")
+        writer.line("count += 1")
+        with writer.block("if count == room:"):
+            writer.line("room = q.full(at)")
+            writer.line("count = 0")
+            super().write_start(writer)
+
+    def write_end(self, writer: SourceWriter) -> None:
+        writer.line("q.count = count")
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    def enter(self, rows: Sequence[Any], times: Sequence[int] | None) -> None:
+        self.gather(rows, repeat(self.now_ms) if times is None else times)
+
+    def full(self, at_ms: int) -> int:
+        """The open pane is full; how many events the next one takes."""
+        size = self.window.size
+        self.cut(0, self.first_ms, self.room)
+        self.in_panes += self.room
+        self.since += self.room
+        while self.panes and self.in_panes - self.panes[0].size >= size:
+            self.in_panes -= self.drop().size
+        if self.since == self.window.interval:
+            self.since = 0
+            if self.in_panes == size:
+                self.now_ms = max(self.now_ms, at_ms)
+                self.show(self.panes[0].first_ms, at_ms)
+        self.room = self._room()
+        return self.room
+
+    def flush(self, now_ms: int) -> list[Any]:
+        """An unfinished count window stays unfinished."""
+        return self.take()
+
+    def marks(self) -> dict[str, Any]:
+        return {"held": self.in_panes, "count": self.count, "since": self.since, "first": self.first_ms}
+
+    def _put_back(self, state: Any, store: Any) -> None:
+        super()._put_back(state, store)
+        self.in_panes, self.count, self.since = state["held"], state["count"], state["since"]
+        self.first_ms = state["first"]
+        self.room = self._room()
