@@ -1,0 +1,1 @@
+"""What penstock can do on one machine, measured: one file per question."""
