@@ -18,7 +18,9 @@ NOW = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("dat
 TEXT_SUFFIXES = {".py", ".md", ".toml", ".yaml", ".yml", ".json", ".jsonl", ".txt", ".cfg", ".sh", ".service", ""}
 
 UNFINISHED = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "HA" + "CK")))
-MACHINE = re.compile(r"/(?:home|root|Users|work)/\w|/opt/(?!penstock)\w+/bin|https?://[\w.-]*(?:pypi|mirror|proxy)[\w.-]*")
+MACHINE = re.compile(
+    r"/(?:home|root|Users|work)/\w|/opt/(?!penstock)\w+/bin|https?://[\w.-]*(?:pypi|mirror|proxy)[\w.-]*"
+)
 
 CHECKS = ("assert", "raises", "fail", "check", "expect", "verify", "wait_for")
 """A call whose name begins so, or contains it as a word, is taken for an assertion."""
