@@ -33,7 +33,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(installed: Path, folder: Path, *words: str) -> str:
     """Run penstock from the wheel's files, away from the sources."""
-    code = "import sys, sql; from edge.cli import main; assert sys.argv[1] in sql.__file__; main(sys.argv[2:]))"
+    code = "import sys, edge.cli, sql; assert sys.argv[1] in sql.__file__; sys.exit(edge.cli.main(sys.argv[2:]))"
     command = [sys.executable, "-P", "-c", code, str(installed), *words]
     environment = os.environ | {"PYTHONPATH": str(installed)}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
