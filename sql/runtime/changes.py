@@ -43,31 +43,16 @@ class PrevReader:
             return value(priors[call.index.value - 1]) if call.index.value <= len(priors) else None
         if not is_new:
             return None
-        content, ranked = self.windows[call.source].window_of(event)
+        sight = self.windows[call.source].sight(event)
         if call.name == "prevcount":
-            return len(content)
+            return len(sight)
         if call.name == "prevwindow":
-            return [value(other) for other in (content if ranked else reversed(content))]
-        index = self.indexes[i](event)
-        if index is None:
+            return [value(other) for other in sight]
+        place = self.indexes[i](event)
+        if place is None:
             return None
-        place = _place(call.name, index, content, ranked, event)
-        return value(content[place]) if 0 <= place < len(content) else None
-
-
-def _place(name: str, index: int, content: Sequence[Event], ranked: bool, event: Event) -> int:
-    """Where in the content `prev(index)` points: counted in rank order, or back in time from the event itself."""
-    if index < 0:
-        return -1
-    if name == "prevtail":
-        return len(content) - 1 - index if ranked else index
-    if ranked:
-        return index
-    newest = len(content) - 1
-    if not content or content[newest] is event:
-        return newest - index
-    own = next((place for place in range(newest, -1, -1) if content[place] is event), newest)
-    return own - index
+        found = sight.tail(place) if call.name == "prevtail" else sight.back(place, event)
+        return None if found is None else value(found)
 
 
 class Extra(list[Any]):

@@ -19,6 +19,7 @@ from sql.windows.event import Delta, Event
 from sql.windows.gate import Batch
 from sql.windows.operator import FindEvent, Operator, earliest
 from sql.windows.retain import Policy
+from sql.windows.sight import ByArrival, ByList, Nothing, Sight
 
 
 class Meet(Operator):
@@ -101,9 +102,11 @@ class Meet(Operator):
     def content(self) -> Iterable[Event]:
         if self.batch is not None:
             return self.batch.content()
-        # Every member holds the same events; a ranked member gives the order `prev` is documented to see.
-        ranked = next((policy for policy in self.policies if policy.ranked), self.policies[0])
-        return ranked.content()
+        return self._leading().content()
+
+    def _leading(self) -> Policy:
+        """Every member holds the same events; a ranked one gives the order `prev` is documented to see."""
+        return next((policy for policy in self.policies if policy.ranked), self.policies[0])
 
     def settle(self) -> None:
         if self.batch is not None:
@@ -112,10 +115,8 @@ class Meet(Operator):
     def held(self) -> Iterable[Event]:
         return self.content() if self.batch is None else self.batch.all_events()
 
-    def window_of(self, event: Event) -> tuple[Sequence[Event], bool]:
-        if self.batch is not None:
-            return self.batch.posted(), False
-        return list(self.content()), any(policy.ranked for policy in self.policies)
+    def sight(self, event: Event) -> Sight:
+        return ByList(self.batch.posted()) if self.batch is not None else self._leading().sight()
 
     def is_blank(self) -> bool:
         return self.batch is None and all(policy.is_blank() for policy in self.policies)
@@ -191,6 +192,9 @@ class Join(Operator):
 
     def content(self) -> Iterable[Event]:
         return self.holders
+
+    def sight(self, event: Event) -> Sight:
+        return ByArrival(self.holders)
 
     def is_blank(self) -> bool:
         return not self.holders and all(isinstance(m, Policy) and m.is_blank() for m in self.members)
@@ -312,9 +316,9 @@ class Key(Operator):
         for instance in self.instances.values():
             yield from instance.held()
 
-    def window_of(self, event: Event) -> tuple[Sequence[Event], bool]:
+    def sight(self, event: Event) -> Sight:
         instance = self.instances.get(self.key(event))
-        return ([], False) if instance is None else instance.window_of(event)
+        return Nothing() if instance is None else instance.sight(event)
 
     def snapshot(self) -> Any:
         keys = list(self.instances)

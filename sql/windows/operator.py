@@ -8,11 +8,12 @@ calls: `run(a + b) == restore(snapshot(run(a)))` followed by b.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.windows.event import Delta, Event
+from sql.windows.sight import Nothing, Sight
 
 FindEvent = Callable[[int], Event]
 """Finds a retained event by its `seq`, while a snapshot is restored."""
@@ -43,9 +44,9 @@ class Operator(ABC):
     def settle(self) -> None:  # noqa: B027 - only batches care
         """The step has ended: all rows it causes have been made."""
 
-    def window_of(self, event: Event) -> tuple[Sequence[Event], bool]:
-        """The content `prev` sees from `event`, and whether it is in rank order (else oldest first)."""
-        return list(self.content()), False
+    def sight(self, event: Event) -> Sight:
+        """What `prev` sees from an event."""
+        return Nothing()
 
     def is_blank(self) -> bool:
         """Whether dropping this instance and making a new one later could not be observed."""
@@ -112,8 +113,8 @@ class Chain(Operator):
     def held(self) -> Iterable[Event]:
         return (event for stage in self.stages for event in stage.held())
 
-    def window_of(self, event: Event) -> tuple[Sequence[Event], bool]:
-        return self.stages[0].window_of(event)
+    def sight(self, event: Event) -> Sight:
+        return self.stages[0].sight(event)
 
     def settle(self) -> None:
         for stage in self.stages:

@@ -10,6 +10,7 @@ from sql.aggregates.base import Removal
 from sql.windows.event import Event
 from sql.windows.operator import FindEvent
 from sql.windows.retain import Policy
+from sql.windows.sight import ByArrival, Sight
 
 
 class PerKey(Policy):
@@ -30,6 +31,9 @@ class PerKey(Policy):
 
     def content(self) -> Iterable[Event]:
         return self.by_key.values()
+
+    def sight(self) -> Sight:
+        return ByArrival(self.by_key.values())
 
     def is_blank(self) -> bool:
         return not self.by_key

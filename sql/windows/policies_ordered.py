@@ -14,6 +14,7 @@ from sql.types import Descending
 from sql.windows.event import Event
 from sql.windows.operator import FindEvent
 from sql.windows.retain import Policy
+from sql.windows.sight import ByRank, Sight
 
 
 class Ranked(Policy):
@@ -71,6 +72,9 @@ class Ranked(Policy):
 
     def content(self) -> Iterable[Event]:
         return (entry[2] for entry in self.entries)
+
+    def sight(self) -> Sight:
+        return ByRank(self.entries)
 
     def is_blank(self) -> bool:
         return not self.entries
@@ -142,6 +146,10 @@ class Scheduled(Policy):
 
     def content(self) -> Iterable[Event]:
         return (entry[2] for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting)
+
+    def sight(self) -> Sight:
+        # A heap is ordered at its head only: a place in the middle needs the rest sorted.
+        return ByRank([entry for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting])
 
     def is_blank(self) -> bool:
         return not self.waiting

@@ -20,6 +20,7 @@ from sql.aggregates.base import Removal
 from sql.calendar.period import Period
 from sql.windows.event import Event
 from sql.windows.operator import FindEvent
+from sql.windows.sight import ByArrival, Sight
 
 
 class Policy(ABC):
@@ -52,6 +53,10 @@ class Policy(ABC):
     @abstractmethod
     def content(self) -> Iterable[Event]:
         """The events held, in the window's order."""
+
+    @abstractmethod
+    def sight(self) -> Sight:
+        """What `prev` sees."""
 
     def is_blank(self) -> bool:
         """Whether the policy remembers nothing."""
@@ -86,6 +91,9 @@ class Arrivals(Policy):
 
     def content(self) -> Iterable[Event]:
         return self.events
+
+    def sight(self) -> Sight:
+        return ByArrival(self.events)
 
     def is_blank(self) -> bool:
         return not self.events
