@@ -1,1 +1,4 @@
-"""What penstock can do on one machine, measured: one file per question."""
+"""What penstock can do on one machine, measured: `python -m benchmarks [NAME…] --json OUT`.
+
+Ratios within one run on one machine, not absolute speeds. `rules.py` says what is measured, `measure.py` how.
+"""

@@ -1,30 +1,55 @@
-"""`python -m benchmarks [NAME …]`: runs benchmarks of this folder, each in a process of its own; without names, all.
-
-A benchmark is a module with a `main`.
-"""
+"""`python -m benchmarks [NAME…] [--json OUT]`: runs the benchmarks named, or all, one after the other."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-import subprocess
+import argparse
+import json
 import sys
+from dataclasses import asdict
+from pathlib import Path
 
-import benchmarks
+from benchmarks import intake, rules
+from benchmarks.measure import Result
+
+CASES = {**rules.CASES, **intake.CASES}
 
 
-def main(wanted: list[str]) -> int:
-    """Run the benchmarks called so; the exit code is 1 if one of them failed, 2 for an unknown name."""
-    modules = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")]
-    known = [name for name in modules if hasattr(importlib.import_module(f"benchmarks.{name}"), "main")]
-    if unknown := [name for name in wanted if name not in known]:
-        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
-        return 2
-    failed = False
-    for name in wanted or known:
-        print(f"--- {name}", flush=True)
-        failed |= subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode != 0
-    return int(failed)
+def main(arguments: list[str]) -> int:
+    """Run, print a table and a line `NAME ratio VALUE` for each."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CASES))
+    parser.add_argument("--json", metavar="OUT", type=Path, help="write the results here as well")
+    chosen = parser.parse_args(arguments)
+    unknown = [name for name in chosen.names if name not in CASES]
+    if unknown:
+        parser.error(f"unknown benchmark '{unknown[0]}'; there are {', '.join(CASES)}")
+    print(f"{'name':16}{'ratio':>8}{'bar':>8}{'ns/event':>10}{'base ns':>9}{'events/s':>12}", flush=True)
+    results: list[Result] = []
+    for name in chosen.names or CASES:
+        result = CASES[name]()
+        results.append(result)
+        print(row(result), flush=True)
+    print()
+    for result in results:
+        for line in result.lines:
+            print(line)
+        if result.ratio is not None:
+            print(f"{result.name} ratio {result.ratio:.2f}")
+    if chosen.json:
+        chosen.json.write_text(json.dumps([asdict(result) for result in results], indent=1), encoding="utf-8")
+    return 0
+
+
+def row(result: Result) -> str:
+    """A line of the table."""
+
+    def cell(value: float | None, width: int, form: str) -> str:
+        return format("" if value is None else format(value, form), f">{width}")
+
+    return (
+        f"{result.name:16}{cell(result.ratio, 8, '.2f')}{cell(result.bar, 8, '.1f')}{cell(result.cost_ns, 10, '.0f')}"
+        f"{cell(result.base_ns, 9, '.0f')}{cell(result.events_per_s, 12, ',.0f')}"
+    )
 
 
 if __name__ == "__main__":

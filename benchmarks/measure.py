@@ -1,0 +1,103 @@
+"""Measuring: decoding alone and decoding with rules, in turns, the best of several rounds each."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.payloads import BATCH, EVENTS_PER_MS, START_MS, Decoding, batched
+from sql import Catalog, Engine, parse, plan_rule
+
+STREAM = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')"
+
+Work = Callable[[], Any]
+
+
+@dataclass
+class Result:
+    """What one benchmark found. `lines` are printed below the table."""
+
+    name: str
+    ratio: float | None = None
+    unit: str = "times decoding"
+    events_per_s: float | None = None
+    cost_ns: float | None = None
+    base_ns: float | None = None
+    bar: float | None = None
+    lines: list[str] = field(default_factory=list)
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+def in_turns(works: Sequence[Work], rounds: int) -> list[float]:
+    """The least time of each piece of work in seconds: all are done once per round, so that they meet the same machine."""
+    best = [float("inf")] * len(works)
+    for _ in range(rounds):
+        for place, work in enumerate(works):
+            gc.collect()
+            began = time.perf_counter()
+            work()
+            best[place] = min(best[place], time.perf_counter() - began)
+    return best
+
+
+class Bench:
+    """An engine with rules on stream `m`, fed with payloads; time goes on from one pass to the next."""
+
+    def __init__(self, rules: Sequence[str], messages: Sequence[bytes], *, fast: bool = True) -> None:
+        catalog = Catalog()
+        for statement in parse(STREAM):
+            catalog.define(statement)  # type: ignore[arg-type]
+        plans = [plan_rule(rule, catalog) for rule in rules]
+        needed = [plan.columns("m") for plan in plans]
+        columns = None if None in needed else frozenset().union(*(part for part in needed if part is not None))
+        self.decoding = Decoding(columns)
+        self.batches = batched(messages)
+        self.events = len(messages)
+        self.engine = Engine(catalog, fast=fast)
+        self.now_ms = START_MS
+        for number, plan in enumerate(plans):
+            self.engine.deploy(
+                f"r{number}", plan, START_MS, shape=self.decoding.shape, make_row=self.decoding.make_row
+            )
+        self.path = self.engine.path("r0")
+
+    def decode(self) -> None:
+        """One pass of decoding alone."""
+        decode = self.decoding.decode
+        for batch in self.batches:
+            decode(batch)
+
+    def run(self) -> None:
+        """One pass of decoding with the rules; the emissions are thrown away."""
+        decode, push = self.decoding.decode, self.engine.push
+        for batch in self.batches:
+            rows, _ = decode(batch)
+            self.now_ms += BATCH // EVENTS_PER_MS
+            push("m", rows, self.now_ms)
+
+
+def against_decoding(name: str, rules: Sequence[str], messages: Sequence[bytes], bar: float | None, rounds: int = 7) -> Result:
+    """The cost of an event with these rules, in costs of decoding it."""
+    bench = Bench(rules, messages)
+    bench.run()  # fills the windows, warms the code
+    decoding, whole = in_turns((bench.decode, bench.run), rounds)
+    kind, reason = bench.path
+    lines = [] if kind == "fast" else [f"{name} runs on the operators: {reason}"]
+    return Result(
+        name, whole / decoding, events_per_s=bench.events / whole, cost_ns=whole / bench.events * 1e9,
+        base_ns=decoding / bench.events * 1e9, bar=bar, lines=lines,
+    )  # fmt: skip
+
+
+def against_each_other(name: str, small: Bench, large: Bench, bar: float | None, rounds: int = 5) -> Result:
+    """The cost of an event in the large case, in costs of an event in the small one."""
+    small.run()
+    large.run()
+    one, other = in_turns((small.run, large.run), rounds)
+    base, cost = one / small.events, other / large.events
+    return Result(
+        name, cost / base, "times the small case", events_per_s=1 / cost, cost_ns=cost * 1e9, base_ns=base * 1e9, bar=bar
+    )

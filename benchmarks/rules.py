@@ -1,0 +1,84 @@
+"""The benchmarks of rules: what an event costs from payload to result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from benchmarks.measure import Bench, Result, against_decoding, against_each_other
+from benchmarks.payloads import payloads
+
+COUNT = 100_000
+
+SINGLE: dict[str, tuple[str, float | None]] = {
+    "filter": ("SELECT * FROM m WHERE temp > 95", 1.6),
+    "filter_project": ("SELECT dev, temp * 1.8 + 32 AS fahrenheit FROM m WHERE temp > 90 AND status = 'ok'", 1.6),
+    "tumbling": ("SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)", 2.5),
+    "hopping": ("SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, HOPPINGWINDOW(ss, 10, 1)", 2.8),
+    "sliding": ("SELECT avg(temp) AS a FROM m GROUP BY SLIDINGWINDOW(ss, 10)", 4.0),
+    "length_avg": ("select avg(temp) as a from m#length(1000)", 3.5),
+    "length_minmax": ("select min(temp) as lo, max(temp) as hi from m#length(1000)", None),
+    "session": ("SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, SESSIONWINDOW(ss, 60, 5)", 2.5),
+    "count": ("SELECT dev, avg(temp) AS a, max(temp) AS hi FROM m GROUP BY dev, COUNTWINDOW(1000)", 2.5),
+    "lag": ("SELECT dev, temp - lag(temp) AS d FROM m WHERE temp > 90", None),
+}
+"""Name, rule and bar (cost of an event in costs of decoding it)."""
+
+
+@cache
+def messages(devices: int, count: int = COUNT) -> list[bytes]:
+    """The payloads of so many devices, made once."""
+    return payloads(count, devices)
+
+
+def single(name: str) -> Result:
+    """One rule."""
+    rule, bar = SINGLE[name]
+    return against_decoding(name, [rule], messages(100), bar)
+
+
+def equality_rules(rules: int) -> Result:
+    """Rules that each want one of a thousand devices."""
+    texts = [f"SELECT dev, temp FROM m WHERE dev = 'pump-{number:04d}'" for number in range(rules)]
+    return against_decoding(f"rules_{rules}", texts, messages(1000), 3.0 if rules == 1000 else None, rounds=5)
+
+
+def tumbling_rules() -> Result:
+    """Three hundred aggregating rules on one stream."""
+    texts = [
+        f"SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10) HAVING avg(temp) > {number / 3}"
+        for number in range(300)
+    ]
+    return against_decoding("tumbling_300", texts, messages(100, 20_000), 240.0, rounds=3)
+
+
+def groups() -> Result:
+    """A million group keys against ten."""
+    rule = "SELECT seq, avg(temp) AS a, count(*) AS c FROM m GROUP BY seq, TUMBLINGWINDOW(hh, 1)"
+    few = "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(hh, 1)"
+    return against_each_other("groups_1e6", Bench([few], payloads(1_000_000, 10)), Bench([rule], payloads(1_000_000, 10)), 3.0, 3)
+
+
+def window_length() -> Result:
+    """A window of a million events against one of a thousand."""
+    small, large = (Bench([f"select avg(temp) as a from m#length({size})"], payloads(1_100_000, 100)) for size in (1000, 1_000_000))
+    return against_each_other("window_1e6", small, large, None, 2)
+
+
+def hopping_overlap() -> Result:
+    """A window of 600 hops against one of 6."""
+    rule = "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, HOPPINGWINDOW(ss, {}, 1)"
+    small, large = (Bench([rule.format(length)], messages(100)) for length in (6, 600))
+    for _ in range(70):
+        large.run()  # 600 s of events
+    return against_each_other("hopping_600", small, large, 1.3)
+
+
+CASES: dict[str, Callable[[], Result]] = {
+    **{name: (lambda name=name: single(name)) for name in SINGLE},  # type: ignore[misc]
+    **{f"rules_{rules}": (lambda rules=rules: equality_rules(rules)) for rules in (1, 10, 100, 1000)},  # type: ignore[misc]
+    "tumbling_300": tumbling_rules,
+    "groups_1e6": groups,
+    "window_1e6": window_length,
+    "hopping_600": hopping_overlap,
+}
