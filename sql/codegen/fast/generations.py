@@ -140,3 +140,54 @@ class SessionQuery(GenerationQuery):
         if state["session"] is not None:
             self.first_ms, self.tick_ms, self.due_ms = state["session"]
         self.table.restore(state["groups"], self.row_of)
+
+
+class CountBatchQuery(GenerationQuery):
+    """COUNTWINDOW(n): each n events in turn."""
+
+    reads_times = True
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.count = 0
+        self.first_ms = 0
+
+    # --- code ---------------------------------------------------------------------------------------------------------
+
+    def write_start(self, writer: SourceWriter) -> None:
+        super().write_start(writer)
+        writer.line("count = q.count")
+
+    def write_after(self, writer: SourceWriter) -> None:
+        assert self.plan.window is not None
+        with writer.block("if not count:"):
+            writer.line("q.first_ms = at")
+        writer.line("count += 1")
+        with writer.block(f"if count == {self.plan.window.size}:"):
+            writer.line("q.full(at)")
+            writer.line("count = q.count = 0")
+            super().write_start(writer)
+
+    def write_end(self, writer: SourceWriter) -> None:
+        writer.line("q.count = count")
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    def enter(self, rows: Sequence[Any], times: Sequence[int] | None) -> None:
+        self.gather(rows, repeat(self.now_ms) if times is None else times)
+
+    def full(self, at_ms: int) -> None:
+        """The last event of the window has come."""
+        self.now_ms = max(self.now_ms, at_ms)
+        self.close(self.first_ms, at_ms)
+
+    def flush(self, now_ms: int) -> list[Any]:
+        """An unfinished count window stays unfinished."""
+        return self.take()
+
+    def _state(self) -> Any:
+        return {"count": self.count, "first": self.first_ms, "groups": self.table.snapshot()}
+
+    def _put_back(self, state: Any, store: Any) -> None:
+        self.count, self.first_ms = state["count"], state["first"]
+        self.table.restore(state["groups"], self.row_of)

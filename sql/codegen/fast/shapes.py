@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sql.calendar.zones import is_utc
-from sql.codegen.fast.generations import SessionQuery, TumblingQuery
+from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
 from sql.codegen.fast.panes import CountQuery, HoppingQuery
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import Refused
@@ -111,7 +111,7 @@ def _hopping(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
 
 
 def _count(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
-    return CountQuery
+    return CountBatchQuery if window.size == window.interval else CountQuery
 
 
 QUARTER_MS = 900_000
