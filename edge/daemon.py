@@ -13,6 +13,7 @@ import logging
 import os
 import random
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -34,7 +35,7 @@ from edge.redelivery import Redeliveries
 from edge.report import Report
 from edge.rule_files import RuleFiles
 from edge.spool_state import SpoolState
-from edge.watch import DirectoryWatch
+from edge.watch import DirectoryWatch, fingerprint
 from rules.secrets import Secrets
 from sql import Catalog, Engine
 
@@ -92,6 +93,7 @@ class Daemon:
         """Restore the last checkpoint, deploy the rules, connect, and serve. Does not wait for the broker."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        seen = fingerprint(self.rule_files.directory)
         self._restore()
         for name, source in ((MQTT_SOURCE, self.mqtt),):
             if source is not None:
@@ -101,7 +103,7 @@ class Daemon:
         if self.config.http.bind != "off":
             token = self.config.http.token.reveal() if self.config.http.token else None
             self.http = StatusServer(*self.config.http.address, Report(self), token)
-        self._watch = DirectoryWatch(self.rule_files.directory, self._reload)
+        self._watch = DirectoryWatch(self.rule_files.directory, self._reload, seen)
         memory.settle()
         elapsed_ms = self.clock.monotonic_ms() - self.started_ms
         log.info(
@@ -146,9 +148,13 @@ class Daemon:
         return stored
 
     def request_stop(self) -> None:
-        """Ask the loop to end; may be called from any thread, and from a signal handler."""
+        """Ask the loop to end; may be called from any thread, and from a signal handler.
+
+        A handler runs in the thread of the loop, between any two of its steps. If it woke the loop itself, between the
+        last look and the sleep, nobody would be asleep yet to be woken; another thread has to wait for the lock.
+        """
         self._stopping = True
-        self.intake.wake()
+        threading.Thread(target=self.intake.wake, name="stop", daemon=True).start()
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
@@ -212,7 +218,7 @@ class Daemon:
 
     def _state(self) -> dict[str, Any]:
         """Everything a checkpoint stores."""
-        state = {RULE_PREFIX + rule_id: self.engine.snapshot(rule_id) for rule_id in self.manager.running}
+        state = self.manager.snapshots()
         return {
             VERSION_KEY: STATE_VERSION,
             **state,

@@ -27,6 +27,7 @@ from edge.redelivery import Redeliveries
 from edge.sources.base import BadMessage, Message, Source
 from edge.streams import StreamTable
 from sql import Emission, Engine
+from sql.rows import as_dict
 
 log = logging.getLogger("penstock.gateway")
 
@@ -35,6 +36,9 @@ BATCH_MESSAGES_MAX = 20_000
 
 MESSAGE_OVERHEAD_BYTES = 100
 """What a waiting message costs beside its payload."""
+
+DEFECT_PAUSE_MS = 1_000
+"""A timer that failed is still due: it is tried again after this time, not at once."""
 
 REJECT_KINDS_MAX = 50
 """Reasons counted by themselves; further ones are counted together."""
@@ -89,10 +93,12 @@ class Gateway:
         self.checkpoints: Checkpoints | None = None
         self.rejected: Counter[str] = Counter()
         self.pauses = 0
+        self.defects = 0
         self.paused = False
         self._dead_letters = dead_letters
         self._limits = limits
         self._is_stopping = False
+        self._timers_failed = False
         self._backlog: deque[Arrival | InternalRows] = deque()
 
     # --- sources ---------------------------------------------------------------------------------------------------
@@ -136,7 +142,7 @@ class Gateway:
         if self._is_stopping or not self.outbox.is_full():
             self._backlog += self.intake.take_items()
         now_ms = self.clock.now_ms()
-        self._hand_over(self.engine.advance(now_ms))
+        self._advance(now_ms)
         self._push_backlog(now_ms)
         if self.checkpoints is not None and self._checkpoint_is_due():
             self.checkpoints.make()
@@ -181,9 +187,30 @@ class Gateway:
 
     def push(self, stream: str, rows: list[Any], now_ms: int) -> None:
         """Give rows of a stream to the rules that read it."""
-        self._hand_over(self.engine.push(stream, rows, now_ms))
+        try:
+            self._hand_over(self.engine.push(stream, rows, now_ms))
+        except Exception as error:  # noqa: BLE001 - the rule boundary: a defect must not stop the gateway for ever
+            reason = self._defect(error, stream)
+            self._dead_letters.keep(now_ms, reason, stream=stream, rows=[as_dict(row) for row in rows])
         if self.checkpoints is not None:
             self.checkpoints.changed()
+
+    def _advance(self, now_ms: int) -> None:
+        """Fire the timers that are due."""
+        try:
+            self._hand_over(self.engine.advance(now_ms))
+            self._timers_failed = False
+        except Exception as error:  # noqa: BLE001 - the rule boundary, as in push
+            self._defect(error, None)
+            self._timers_failed = True
+
+    def _defect(self, error: Exception, stream: str | None) -> str:
+        """Note an error that no rule could have caused by itself. The messages are acknowledged: sent again, they
+        would only fail again, and hold up everything behind them."""
+        self.defects += 1
+        reason = f"defect: {type(error).__name__}: {error}"
+        log.error("engine.defect", extra={"stream": stream, "error": reason}, exc_info=error)
+        return reason
 
     def _hand_over(self, emissions: list[Emission]) -> None:
         if emissions:
@@ -239,7 +266,7 @@ class Gateway:
         waits: list[int] = []
         deadline_ms = self.engine.next_deadline_ms()
         if deadline_ms is not None:
-            waits.append(max(0, deadline_ms - self.clock.now_ms()))
+            waits.append(max(DEFECT_PAUSE_MS if self._timers_failed else 0, deadline_ms - self.clock.now_ms()))
         if self.checkpoints is not None and (due_ms := self.checkpoints.due_in_ms()) is not None:
             waits.append(due_ms)
         if self.outbox.rows_waiting():

@@ -55,6 +55,7 @@ class Manager:
         """`saved`: the states of an earlier run by rule id, used when the rule is deployed for the first time."""
         self.running: dict[str, Running] = {}
         self.stopped: tuple[str, ...] = ()
+        self.failed: dict[str, str] = {}
         self.problems: list[FileProblem] = []
         self.files: tuple[str, ...] = ()
         self.reloads = 0
@@ -79,6 +80,7 @@ class Manager:
         for rule_id in [name for name in self.running if name not in wanted.rules]:
             if self.running[rule_id].rule.path not in wanted.kept:
                 self._stop(rule_id)
+        self.failed = {rule_id: why for rule_id, why in self.failed.items() if rule_id in wanted.rules}
         for rule_id, rule in wanted.rules.items():
             known = self.running.get(rule_id)
             if known is None or definition(known.rule) != definition(rule):
@@ -86,6 +88,16 @@ class Manager:
         self._connect_streams()
         if not wanted.kept:
             self._forget_orphans(wanted)
+
+    def snapshots(self) -> dict[str, Any]:
+        """The states of all rules by their key in a checkpoint. One that cannot be taken keeps its last stored one."""
+        states = {}
+        for rule_id in self.running:
+            try:
+                states[RULE_PREFIX + rule_id] = self._gateway.engine.snapshot(rule_id)
+            except Exception as error:
+                log.error("rule.snapshot_failed", extra={"rule": rule_id, "error": repr(error)}, exc_info=error)
+        return states
 
     def _tell(self, wanted: Wanted) -> None:
         """Log problems that are new; all of them stay in /status."""
@@ -114,6 +126,11 @@ class Manager:
             log.error("rule.state_unusable", extra={"rule": rule.id, "error": str(error)})
             engine.deploy(rule.id, rule.plan, now_ms)
             began = "reset"
+        except Exception as error:
+            log.error("rule.failed", extra={"rule": rule.id, "file": rule.path, "error": repr(error)}, exc_info=error)
+            self.failed[rule.id] = f"{type(error).__name__}: {error}"
+            return
+        self.failed.pop(rule.id, None)
         actions = self._builder.actions(rule, outbox.actions(rule.id))
         unused = outbox.set_actions(rule.id, actions, errors_too=rule.options.send_error)
         self._close(unused)

@@ -19,6 +19,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_clock_steps_total": ("counter", "Jumps of the wall clock by a second or more."),
     "penstock_rules": ("gauge", "Rules by state: running, stopped, failed."),
     "penstock_reloads_total": ("counter", "Changes of the rule directory that were taken over."),
+    "penstock_defects_total": ("counter", "Errors inside the engine; the rows are dead letters."),
     "penstock_file_problems": ("gauge", "Rule files that cannot be used as they stand."),
     "penstock_intake_messages_total": ("counter", "Messages received, by stream."),
     "penstock_intake_bytes": ("gauge", "Payload bytes waiting for the rules."),

@@ -7,21 +7,21 @@ dies between the checkpoint and the acknowledgement:
     taken in ---> checkpoint ---> acknowledged
              |--- 1 ---|--- 2 ---|              a break at 1 or 2: the broker repeats it
 
-So the packet ids and check sums of the messages of the last two checkpoints are kept, and stored with each
-checkpoint. What is marked as a duplicate and known is acknowledged without being processed again. Memory: six bytes
-for each message.
+So the packet ids and check sums of recent messages are kept, and stored with each checkpoint: those since the last
+checkpoint but one, and at least as many as a broker may have waiting for acknowledgements. What is marked as a
+duplicate and known is acknowledged without being processed again. Stored: six bytes for each message.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable
+from itertools import islice
 
 from edge.sources.base import DUPLICATE, Message, message_id
 
-FORGET_AFTER_MESSAGES = 65_535
-"""By then the broker has used every packet id anew, so what an earlier run stored says nothing any more."""
+KEPT_MIN = 2_000
+"""Messages kept in any case: twice the receive maximum, for brokers overshoot it when they catch up."""
 
 _ENTRY = struct.Struct(">HI")
 
@@ -36,40 +36,40 @@ def signature(message: Message) -> Signature:
 class Redeliveries:
     """What one source may send again. Used by the gateway loop only."""
 
-    def __init__(self, saved: bytes = b"") -> None:
+    def __init__(self, saved: bytes = b"", kept_min: int = KEPT_MIN) -> None:
         """`saved`: the `snapshot` of an earlier run."""
         self.recognised = 0
+        self.kept_min = kept_min
         whole = len(saved) - len(saved) % _ENTRY.size
-        self._earlier_run: set[Signature] = set(_ENTRY.iter_unpack(saved[:whole]))
-        self._last_checkpoint: set[Signature] = set()
-        self._since: set[Signature] = set()
-        self._messages = 0
+        self._known: dict[Signature, None] = dict.fromkeys(_ENTRY.iter_unpack(saved[:whole]))
+        """In the order of their arrival."""
+        self._since_checkpoint = self._between_checkpoints = 0
 
     def fresh(self, messages: list[Message]) -> list[Message]:
         """The messages that are to be processed; from now on they are known."""
         if not any(message[2] is not None for message in messages):
             return messages
-        kept = [message for message in messages if message[2] is None or self._is_fresh(message)]
-        self._messages += len(messages)
-        if self._messages > FORGET_AFTER_MESSAGES:
-            self._earlier_run.clear()
-        return kept
+        return [message for message in messages if message[2] is None or self._is_fresh(message)]
 
     def _is_fresh(self, message: Message) -> bool:
         key = signature(message)
-        if message[3] & DUPLICATE and (key in self._since or key in self._last_checkpoint or key in self._earlier_run):
+        is_known = key in self._known
+        if is_known and message[3] & DUPLICATE:
             self.recognised += 1
             return False
-        self._since.add(key)
+        if is_known:  # the packet id was used anew, for the same content
+            del self._known[key]
+        self._known[key] = None
+        self._since_checkpoint += 1
         return True
 
     def snapshot(self) -> bytes:
         """What the next run must know."""
-        return b"".join(_ENTRY.pack(*key) for key in self._all())
+        return b"".join(_ENTRY.pack(*key) for key in self._known)
 
     def committed(self) -> None:
         """A checkpoint has stored everything so far."""
-        self._last_checkpoint, self._since = self._since, set()
-
-    def _all(self) -> Iterable[Signature]:
-        return sorted(self._earlier_run | self._last_checkpoint | self._since)
+        keep = max(self.kept_min, self._since_checkpoint + self._between_checkpoints)
+        for key in list(islice(self._known, max(0, len(self._known) - keep))):
+            del self._known[key]
+        self._between_checkpoints, self._since_checkpoint = self._since_checkpoint, 0

@@ -62,6 +62,7 @@ class Report:
             reasons.append("mqtt: rules read MQTT streams, but no mqtt.server is configured")
         bad = sorted({problem.path for problem in daemon.manager.problems if problem.is_error})
         reasons += [f"{path}: has problems, see /status" for path in bad]
+        reasons += [f"rule {rule_id}: {why}" for rule_id, why in daemon.manager.failed.items()]
         if daemon.checkpoints.problem:
             reasons.append(daemon.checkpoints.problem)
         return reasons
@@ -79,6 +80,8 @@ class Report:
             "ready": self._not_ready(),
             "rules": {rule_id: self._rule(rule_id) for rule_id in daemon.manager.running},
             "stopped": list(daemon.manager.stopped),
+            "failed": dict(daemon.manager.failed),
+            "defects": daemon.gateway.defects,
             "files": self._files(),
             "intake": {
                 "received": dict(daemon.gateway.streams.received),
@@ -147,6 +150,8 @@ class Report:
         yield sample("penstock_clock_steps_total", daemon.clock.steps)
         yield sample("penstock_rules", len(daemon.manager.running), state="running")
         yield sample("penstock_rules", len(daemon.manager.stopped), state="stopped")
+        yield sample("penstock_rules", len(daemon.manager.failed), state="failed")
+        yield sample("penstock_defects_total", daemon.gateway.defects)
         yield sample("penstock_reloads_total", daemon.manager.reloads)
         yield sample("penstock_file_problems", len({item.path for item in daemon.manager.problems if item.is_error}))
         yield sample("penstock_intake_bytes", daemon.intake.bytes)

@@ -202,3 +202,24 @@ def test_results_for_an_action_that_is_gone_become_dead_letters(folder: Path) ->
     (line,) = world.letters.path.read_text("utf-8").splitlines()
     assert json.loads(line)["rows"] == [{"n": 1}]
     assert "gone since the last run" in json.loads(line)["reason"]
+
+
+def test_a_defect_in_the_engine_costs_the_rows_but_not_the_gateway(folder: Path) -> None:
+    world = world_of(folder, EACH)
+    query: Any = world.engine.queries["r"]
+    push = query.push
+
+    def broken(stream: str, rows: Any, now_ms: int) -> Any:
+        if any(row["n"] == 13 for row in rows):
+            raise ZeroDivisionError("a defect")
+        return push(stream, rows, now_ms)
+
+    query.push = broken
+    for number in (12, 13, 14):
+        world.source.send({"n": number})
+        world.gateway.turn()
+    assert keys(world) == [12, 14]
+    assert world.source.acknowledged == [1, 2, 3]
+    (line,) = world.letters.path.read_text("utf-8").splitlines()
+    assert json.loads(line)["rows"] == [{"n": 13}]
+    assert world.gateway.defects == 1

@@ -34,8 +34,12 @@ def test_a_call_runs_in_the_loop_and_returns_its_result() -> None:
     ran_in: list[str] = []
     answers: list[str] = []
 
+    def answer() -> str:
+        ran_in.append(threading.current_thread().name)
+        return "answer"
+
     def ask() -> None:
-        answers.append(intake.call(lambda: ran_in.append(threading.current_thread().name) or "answer", 5))
+        answers.append(intake.call(answer, 5))
 
     thread = threading.Thread(target=ask)
     thread.start()

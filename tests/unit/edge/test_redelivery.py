@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edge.redelivery import FORGET_AFTER_MESSAGES, Redeliveries
+from edge.redelivery import Redeliveries
 from edge.sources.base import DUPLICATE, Message
 
 QOS_1 = 0x02
@@ -45,21 +45,22 @@ def test_quality_0_is_never_remembered() -> None:
     assert redeliveries.snapshot() == b""
 
 
-def test_memory_is_bounded_by_two_checkpoints() -> None:
-    redeliveries = Redeliveries()
-    for checkpoint in range(5):
-        redeliveries.fresh([message(packet, str(checkpoint).encode()) for packet in range(100)])
+def test_memory_is_bounded_by_two_checkpoints_or_the_minimum() -> None:
+    redeliveries = Redeliveries(kept_min=150)
+    for checkpoint, count in enumerate((100, 100, 100, 10, 10, 10)):
+        redeliveries.fresh([message(packet, str(checkpoint).encode()) for packet in range(count)])
         redeliveries.committed()
-    assert len(redeliveries.snapshot()) == 100 * 6
+        expected = (100, 200, 200, 150, 150, 150)[checkpoint]
+        assert len(redeliveries.snapshot()) == expected * 6
 
 
-def test_an_earlier_run_is_forgotten_when_all_packet_ids_have_been_used_anew() -> None:
-    first = Redeliveries()
-    first.fresh([message(1)])
-    second = Redeliveries(first.snapshot())
-    for start in range(0, FORGET_AFTER_MESSAGES + 1, 1_000):
-        second.fresh([message(start % 65_536, b"new")] * 1_000)
-        second.committed()
+def test_the_oldest_are_forgotten_first_also_those_of_an_earlier_run() -> None:
+    first = Redeliveries(kept_min=2)
+    first.fresh([message(1), message(2)])
+    second = Redeliveries(first.snapshot(), kept_min=2)
+    second.fresh([message(3)])
+    second.committed()
+    assert second.fresh([message(2, again=True), message(3, again=True)]) == []
     assert second.fresh([message(1, again=True)]) == [message(1, again=True)]
 
 

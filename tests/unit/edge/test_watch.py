@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ def test_each_kind_of_change_is_noticed(tmp_path: Path, poll: bool, monkeypatch:
     watching = DirectoryWatch(tmp_path, changed.set, poll=poll)
     path = tmp_path / "rule.yaml"
     try:
-        changed.wait(0.3)  # the operating system's watch needs a moment to be in place
-        for number, change in enumerate((lambda: path.write_text("a"), lambda: path.write_text("bc"), path.unlink)):
+        changes: list[Callable[[], object]] = [
+            lambda: path.write_text("a"), lambda: path.write_text("bc"), path.unlink,
+        ]  # fmt: skip
+        for number, change in enumerate(changes):
             changed.clear()
             change()
             assert changed.wait(5), number
@@ -32,3 +35,16 @@ def test_files_that_are_no_rules_are_not_looked_at(tmp_path: Path) -> None:
     (tmp_path / ".hidden.yaml").write_text("")
     (tmp_path / "notes.txt").write_text("")
     assert [Path(name).name for name in watch.fingerprint(tmp_path)] == ["a.yaml"]
+
+
+def test_a_change_before_the_watch_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read first and watched then; what happens in between must not be lost."""
+    monkeypatch.setattr(watch, "POLL_MS", 50)
+    seen = watch.fingerprint(tmp_path)
+    (tmp_path / "rule.yaml").write_text("a")
+    changed = threading.Event()
+    watching = DirectoryWatch(tmp_path, changed.set, seen)
+    try:
+        assert changed.wait(5)
+    finally:
+        watching.close()

@@ -99,10 +99,11 @@ class World:
         self.gateway.add_source("mqtt", self.source)
 
     def state(self) -> dict[str, Any]:
-        rules = {RULE_PREFIX + rule_id: self.engine.snapshot(rule_id) for rule_id in self.manager.running}
         return {
-            **rules, OUTBOX_KEY: self.outbox.snapshot(), REDELIVERY_KEY: self.gateway.redeliveries.snapshot()
-        }  # fmt: skip
+            **self.manager.snapshots(),
+            OUTBOX_KEY: self.outbox.snapshot(),
+            REDELIVERY_KEY: self.gateway.redeliveries.snapshot(),
+        }
 
     def write(self, name: str, text: str) -> None:
         (self.rules / name).write_text(text, "utf-8")
