@@ -1,8 +1,8 @@
 """The syntax tree: what a statement says, before names and types are known.
 
 Every node carries the `Span` of the text it came from. Nodes are plain frozen data; they know neither sqlglot (which
-only `sql.language` sees) nor the catalog. The three languages share one tree: an eKuiper window in GROUP BY, EPL windows
-in FROM and the windows of stream queries are fields of the same `Select`.
+only `sql.language` sees) nor the catalog. The three languages share one tree: an eKuiper window in GROUP BY, EPL
+windows in FROM and the windows of stream queries are fields of the same `Select`.
 
 Names keep the case they were written in; function, window and keyword names are lower case.
 """
@@ -179,7 +179,8 @@ class Call(Expr):
 
     `filter` is EPL's `filter:expr` parameter or SQL's `f(x) FILTER(WHERE …)`; `group_by` EPL's `group_by:(…)`
     (None when absent, () for `group_by:()`).
-    """
+   
+"""
 
     name: str
     args: tuple[Expr, ...] = ()
@@ -234,7 +235,8 @@ class Method(Expr):
 
 @dataclass(frozen=True, slots=True)
 class PeriodPart(Node):
-    """One `amount unit` of a period; `unit` is year, month, week, day, hour, minute, second, millisecond, microsecond."""
+    """One `amount unit` of a period; `unit` is year, month, week, day, hour, minute, second, millisecond,
+    microsecond."""
 
     amount: Expr
     unit: str
@@ -291,7 +293,8 @@ class LotSource(Source):
 
     `alias` is the item. `retain_all` for `retain all`. `every` belongs to `within` where that is present (seconds),
     else to `retain` (a count).
-    """
+   
+"""
 
     partition_by: tuple[Expr, ...] = ()
     within: Expr | None = None
@@ -306,7 +309,8 @@ class Join(Node):
     """A further source. `kind`: inner, left, right, full, cross; `on` None for cross and for EPL's comma join.
 
     A stream query's `on a equals b` arrives as `Binary('=', a, b)`.
-    """
+   
+"""
 
     kind: Literal["inner", "left", "right", "full", "cross"]
     source: Source
@@ -332,7 +336,8 @@ class GroupWindow(Node):
 
     `name` is lower case without the suffix: tumbling, hopping, sliding, session, count, state. A time unit argument
     arrives as `Column('ss')`.
-    """
+   
+"""
 
     name: str
     args: tuple[Expr, ...]
@@ -362,7 +367,8 @@ class OutputLimit(Node):
 
     Exactly one of `every` (a Period), `every_events`, `at` (crontab fields), `when` is set, or none where only
     `after` or `terminated` stands. `after` is a Period, `after_events` a count.
-    """
+   
+"""
 
     mode: Literal["default", "first", "last", "all", "snapshot"] = "default"
     after: Expr | None = None
@@ -413,7 +419,8 @@ class Select(Statement):
     """A query. `lots` marks a stream query (net deltas, one aggregate row per activation).
 
     `windows` holds every eKuiper window found in GROUP BY; more than one is the binder's error, not the parser's.
-    """
+   
+"""
 
     items: tuple[SelectItem, ...]
     source: Source | None = None
@@ -440,7 +447,8 @@ class ColumnType(Node):
     """A declared type: `bigint`, `float`, `string`, `boolean`, `datetime`, `bytea`, `array(element)`, `struct(fields)`.
 
     EPL's names (long, int, double, …) are kept as written, in lower case; `sql.types` knows both.
-    """
+   
+"""
 
     name: str
     element: ColumnType | None = None

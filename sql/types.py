@@ -1,6 +1,7 @@
 """Types and values: what a value may be, how two compare, what makes a group key.
 
-The rules are those of `docs/semantics.md`: three-valued logic, no silent coercion between strings and numbers, NULL is a
+The rules are those of `docs/semantics.md`: three-valued logic, no silent coercion between strings and numbers, NULL
+is a
 group key, keys of different types never collide.
 """
 
@@ -140,7 +141,8 @@ def key_of(value: Any) -> Any:
 
     >>> key_of(True) == key_of(1), key_of(1) == key_of(1.0), key_of(float("nan")) == key_of(float("nan"))
     (False, True, True)
-    """
+   
+"""
     kind = value.__class__
     if kind is str or kind is int or value is None:
         return value

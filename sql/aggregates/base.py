@@ -56,7 +56,7 @@ class Accumulator(ABC):
     def add(self, value: Any, event: Event) -> None:
         """A value enters. Raises DataError for a value of a wrong type, leaving the state as it was."""
 
-    def check(self, value: Any) -> None:  # noqa: B027 - most aggregates take any value
+    def check(self, value: Any) -> None:  # most aggregates take any value
         """Raise the DataError that `add` would raise: several aggregates take an event in together or not at all."""
 
     def add_many(self, values: list[Any]) -> None:
@@ -106,7 +106,8 @@ class Aggregate:
     invertible  its accumulators can take out what was merged in (`unmerge`): panes need no second stack.
     constants   how many trailing parameters are constants, given to `make` and not to `add`.
     examples    pairs of a call over a window's values, oldest first, as `last(x, 1) over [1, 2, 3]`, and its result.
-    """
+   
+"""
 
     name: str
     make: Callable[..., Accumulator]

@@ -28,7 +28,8 @@ def expansion(values: Numbers) -> list[float] | None:
 
     >>> expansion([0.1, 0.2, 0.3])
     [0.6, -2.7755575615628914e-17]
-    """
+   
+"""
     parts: list[float] = []
     try:
         if not min(values) > -EXACT_MAX or not max(values) < EXACT_MAX:

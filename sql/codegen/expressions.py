@@ -3,9 +3,9 @@
 One writer serves the engine (one small function per clause) and the fast path (one loop per rule): a `Reader` says how
 columns and slots are read in the place where the code will stand.
 
-Three-valued logic costs nothing where nobody can tell: `true(e)` and `false(e)` give Python conditions that hold exactly
-when e is TRUE or FALSE, and only `value(e)` spells out the NULL. Types are not trusted: messages lie. Where a wrong type
-would not raise by itself (`'a' * 2`, `'5' = 5`) the code says so explicitly.
+Three-valued logic costs nothing where nobody can tell: `true(e)` and `false(e)` give Python conditions that hold
+exactly when e is TRUE or FALSE, and only `value(e)` spells out the NULL. Types are not trusted: messages lie. Where a
+wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the code says so explicitly.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ class ExpressionWriter:
         """For each operand a text to use it by; for those that may be NULL the text to test against None, in order.
 
         An operand evaluated inside its test is stored in a temporary there.
-        """
+       
+"""
         tests, uses, codes = [], [], [self.value(node) for node in nodes]
         for code in codes:
             if not code.nullable:

@@ -30,7 +30,8 @@ class Composition:
     state      what is held at most
     cost       per event
     unbounded  why there is no bound on what is held
-    """
+   
+"""
 
     stages: list[str] = field(default_factory=list)
     state: list[str] = field(default_factory=list)
@@ -176,8 +177,6 @@ def of_group_window(window: GroupWindowPlan, plan: Plan) -> Composition:
     if window.kind == "sliding":
         composition = _sliding(window, text)
     out = Composition(composition.split("; "), [words.fill(form.state, values)], [form.cost])
-    if window.kind == "tumbling" and not plan.aggregates:
-        out.state = [f"the events of {words.length(window.length_ms)}"]
     if window.kind == "sliding":
         out.state = [f"the events of {words.length(window.length_ms + window.delay_ms)}"]
     if window.kind == "state":

@@ -42,7 +42,8 @@ def explain(plan: Plan, catalog: Catalog | None = None) -> str:
     """The plan as text: the tree, then clock, state, cost, path and warnings, one per line.
 
     Without a catalog the plan's variables stand in for themselves.
-    """
+   
+"""
     lines = _draw(_tree(plan))
     facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan)),
              ("path", _path(plan, catalog))]  # fmt: skip
@@ -255,7 +256,7 @@ def _compositions(plan: Plan) -> list[Composition]:
 
 def _state(plan: Plan) -> list[str]:
     held = [part for composition in _compositions(plan) for part in composition.state]
-    lines = [", ".join(held)] if held else []
+    lines = [f"at most {', '.join(held)}"] if held else []
     if plan.group_by:
         lines.append(f"one row of aggregates per {words.several(plan.group_by, plan.text)}, "
                      f"at most {plan.options.max_groups:,} groups")  # fmt: skip

@@ -16,7 +16,8 @@ def octets(value: Any, caller: str) -> bytes:
 
     >>> octets("ü", "md5")
     b'\\xc3\\xbc'
-    """
+   
+"""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, bytes):

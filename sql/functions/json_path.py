@@ -38,7 +38,8 @@ def compile_path(text: str) -> Path:
 
     >>> list(compile_path("$.a[1]").find({"a": [1, 2]}))
     [2]
-    """
+   
+"""
     reader = _Reader(text)
     reader.expect(r"\$", "'$'")
     path = _read_steps(reader)
@@ -227,7 +228,7 @@ def _comparison(left: Operand, compare: Callable[[Any, Any], Any], right: Operan
 
 def _ordered(a: Any, b: Any) -> bool:
     kinds = type_of(a), type_of(b)
-    return kinds[0] is kinds[1] and isinstance(a, (str, bool, int, float)) or all(kind.is_numeric for kind in kinds)
+    return (kinds[0] is kinds[1] and isinstance(a, (str, bool, int, float))) or all(kind.is_numeric for kind in kinds)
 
 
 def _read_operand(reader: _Reader) -> Operand:

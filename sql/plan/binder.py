@@ -7,12 +7,25 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.errors import Problems, did_you_mean
+from sql.plan import kuiper
 from sql.plan.bound import AggregateCall, Bound, Const, Read, Slot
 from sql.plan.catalog import Catalog, Stream
 from sql.plan.expressions import ExpressionBinder, Place
 from sql.plan.options import RuleOptions
-from sql.plan.plan import Criterion, ItemPlan, JoinPlan, Mode, OutputPlan, Plan, RowKind, SourcePlan, SubqueryPlan
+from sql.plan.plan import (
+    Criterion,
+    GroupWindowPlan,
+    ItemPlan,
+    JoinPlan,
+    Mode,
+    OutputPlan,
+    Plan,
+    RowKind,
+    SourcePlan,
+    SubqueryPlan,
+)
 from sql.plan.scope import META, Scope, SourceScope
+from sql.plan.spreads import SpreadBinder
 from sql.plan.windows import bind_group_window, bind_lot, bind_period, bind_windows
 from sql.types import Type
 from sql.windows import catalog as windows
@@ -49,12 +62,15 @@ class SelectBinder:
         self.text = text
         self.problems = problems
         self.subqueries: list[SubqueryPlan] = []
-        self.mode: Mode = "lots" if select.lots else "sample" if select.windows else "delta"
         self.sources = [self._stream_of(source) for source in self._all_sources()]
+        tables = any(stream.kind == "scan" for stream in self.sources)
+        self.mode: Mode = "lots" if select.lots else "sample" if select.windows or tables else "delta"
         self.scope = self._scope()
         self.binder = ExpressionBinder(self.scope, self._subquery)
         self.binder.text = text
         self.binder.epl = self._is_epl()
+        self.binder.sampled = self.mode == "sample"
+        self.binder.has_window = bool(select.windows)
         self.binder.aggregate_names = {"lots": LOT_AGGREGATES, "sample": KUIPER_AGGREGATES, "delta": {}}[self.mode]
 
     # --- sources ------------------------------------------------------------------------------------------------------
@@ -106,10 +122,11 @@ class SelectBinder:
         self.scope.columns_first = binder.epl
         self.scope.aliases = {item.alias: item for item in select.items if item.alias}
         joins = tuple(self._join(join) for join in select.joins)
-        window = bind_group_window(binder, select.windows[0]) if select.windows else None
+        window = self._window()
         where = binder.condition(select.where, WHERE)
         group_by = tuple(binder.bind(item, GROUP_BY) for item in select.group_by)
-        items = self._items()
+        spreads = SpreadBinder(binder, SELECT)
+        items = self._items(spreads)
         having = binder.condition(select.having, HAVING)
         order_by = tuple(
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
@@ -119,8 +136,8 @@ class SelectBinder:
             self._row_count(node, name) for node, name in ((select.limit, "LIMIT"), (select.offset, "OFFSET"))
         )
         output = self._output()
-        stream = self.sources[0] if self.sources else None
-        timestamp = self._timestamp(stream)
+        timestamps = self._timestamps()
+        timestamp = next(iter(timestamps.values()))[0] if timestamps else None
         plan = Plan(
             text=self.text,
             mode=self.mode,
@@ -135,6 +152,9 @@ class SelectBinder:
             group_by=group_by,
             aggregates=tuple(binder.aggregates),
             prevs=tuple(binder.prevs),
+            hits=tuple(binder.hits),
+            numberings=tuple(binder.numberings),
+            spreads=tuple(spreads.found),
             subqueries=tuple(self.subqueries),
             row_kind=row_kind(items, group_by, binder.aggregates),
             having=having,
@@ -146,9 +166,10 @@ class SelectBinder:
             selector=select.selector or "istream",
             insert=select.insert_into,
             timestamp=timestamp,
-            timestamp_format=stream.timestamp_format if stream else None,
-            output_columns=self._output_columns(items, sources),
-            reads=self._reads(timestamp),
+            timestamp_format=next(iter(timestamps.values()))[1] if timestamps else None,
+            timestamps=timestamps,
+            output_columns=None if spreads.found else self._output_columns(items, sources),
+            reads=self._reads(),
             uses_meta=binder.uses_meta,
         )
         self._check_plan(plan)
@@ -158,7 +179,8 @@ class SelectBinder:
         select, error = self.select, self.problems.error
         if len(select.windows) > 1:
             first, second = select.windows[0], select.windows[1]
-            error("B523", f"a second window, {second.name.upper()}WINDOW, beside {first.name.upper()}WINDOW", second.span,
+            names = f"{second.name.upper()}WINDOW, beside {first.name.upper()}WINDOW"
+            error("B523", f"a second window, {names}", second.span,
                   "a rule has one window; use a second rule on a memory stream")  # fmt: skip
         has_epl_window = any(isinstance(s, ast.StreamSource) and s.windows for s in self._all_sources())
         if select.windows and has_epl_window:
@@ -170,11 +192,20 @@ class SelectBinder:
             error(
                 "B604", f"{select.selector} has no effect on a window in GROUP BY: it has no remove stream", select.span
             )
-        if select.windows and select.joins:
-            error("B525", "joins of windowed streams in GROUP BY are not supported yet", select.joins[0].span,
-                  "write windows in FROM: a#time(10 sec) as a, b#time(10 sec) as b")  # fmt: skip
+        kuiper.check_sources(self.problems, select, self._all_sources(), self.sources)
         if select.context:
             error("B090", f"contexts are not supported yet (context '{select.context}')", select.span)
+
+    def _window(self) -> GroupWindowPlan | None:
+        """The window in GROUP BY; without one a stream that is joined with tables is looked at event by event."""
+        if self.mode != "sample":
+            return None
+        if not self.select.windows:
+            return kuiper.EACH_EVENT
+        window = bind_group_window(self.binder, self.select.windows[0])
+        if self.select.joins:
+            kuiper.check_join_window(self.problems, window)
+        return window
 
     def _source(self, index: int, source: ast.Source) -> SourcePlan:
         if isinstance(source, ast.LotSource):
@@ -185,7 +216,7 @@ class SelectBinder:
         plans = bind_windows(binder, source)
         columns = self._derive(index, plans)
         return SourcePlan(source.name, source.alias, condition, plans, source.retain == "union", None,
-                          source.unidirectional, self._reclaim(), columns)  # fmt: skip
+                          source.unidirectional, self._reclaim(), columns, self.sources[index].retained_rows)  # fmt: skip
 
     def _alone(self, index: int) -> ExpressionBinder:
         """A binder that sees one source only, as source 0: what stands inside FROM."""
@@ -236,12 +267,15 @@ class SelectBinder:
 
     # --- select items -------------------------------------------------------------------------------------------------
 
-    def _items(self) -> tuple[ItemPlan, ...]:
+    def _items(self, spreads: SpreadBinder) -> tuple[ItemPlan, ...]:
         out: list[ItemPlan] = []
         taken: set[str] = set()
         for item in self.select.items:
             if isinstance(item.expr, ast.Star):
                 out += self._star(item.expr)
+                continue
+            if spreads.handles(item):
+                out += spreads.bind(item)
                 continue
             bound = self.binder.bind(item.expr, replace(SELECT, outside=item.alias))
             if isinstance(bound, Read) and bound.column is None and item.alias is None:
@@ -337,24 +371,29 @@ class SelectBinder:
             self.problems.error("B208", f"variable '{item.name}' is constant", item.span)
         return self.binder.bind(item.value, place)
 
-    def _timestamp(self, stream: Stream | None) -> str | None:
+    def _timestamps(self) -> dict[str, tuple[str, str | None]]:
+        """The time stamps of the streams, if the rule runs in event time: all have one, or none."""
         wanted = self.options.event_time
-        if stream is None or wanted is False or stream.timestamp is None:
-            if wanted and stream is not None:
-                self.problems.error("B403", f"event time needs a timestamp column, and stream '{stream.name}' has none",
+        flowing = {stream.name: stream for stream in self.sources if stream.kind == "stream"}
+        found = {s.name: (s.timestamp, s.timestamp_format) for s in flowing.values() if s.timestamp is not None}
+        if wanted is False or not (found or wanted):
+            return {}
+        for name in flowing:
+            if name not in found:
+                self.problems.error("B403", f"event time needs a timestamp column, and stream '{name}' has none",
                                     self.select.span, 'declare it: WITH (…, TIMESTAMP="ts")')  # fmt: skip
-            return None
-        self.scope.read(0, stream.timestamp, self.select.span) if stream.columns is not None else None
-        reads = self.scope.reads[0]
-        if reads is not None:
-            reads.add(stream.timestamp)
-        return stream.timestamp
+        for stream, reads in zip(self.sources, self.scope.reads, strict=True):
+            if stream.name in found and reads is not None:
+                reads.add(found[stream.name][0])
+        return found
 
-    def _reads(self, timestamp: str | None) -> dict[str, frozenset[str] | None]:
+    def _reads(self) -> dict[str, frozenset[str] | None]:
         out: dict[str, frozenset[str] | None] = {}
         for source, reads in zip(self.sources, self.scope.reads, strict=True):
             known = out.get(source.name, frozenset())
-            out[source.name] = None if reads is None or known is None else known | reads
+            # What is checked must be decoded.
+            checked = frozenset(source.columns or ()) if source.is_strict else frozenset()
+            out[source.name] = None if reads is None or known is None else known | reads | checked
         for sub in self.subqueries:
             for name, columns in sub.plan.reads.items():
                 known = out.get(name, frozenset())
@@ -383,8 +422,8 @@ class SelectBinder:
         if not plan.aggregates and not any(source.windows for source in plan.sources):
             self.problems.error("B209", "a subquery needs a window to read from", node.span, "for example E#lastevent")
         self.subqueries.append(SubqueryPlan(plan, node.exists))
-        return Slot("subquery", len(self.subqueries) - 1, type=Type.BOOLEAN if node.exists else plan.items[0].value.type,
-                    span=node.span)  # fmt: skip
+        result = Type.BOOLEAN if node.exists else plan.items[0].value.type
+        return Slot("subquery", len(self.subqueries) - 1, type=result, span=node.span)
 
     def _check_plan(self, plan: Plan) -> None:
         error, span = self.problems.error, self.select.span
@@ -397,7 +436,8 @@ class SelectBinder:
             and plan.sources[0].lot.retain_all
         ):
             error("B530", "'retain all' has no remove stream", span)
-        if plan.having is not None and plan.mode == "sample" and not plan.aggregates and not plan.group_by:
+        if plan.having is not None and plan.mode == "sample" and not plan.aggregates and not plan.group_by \
+                and not any(call.name.startswith("last_agg") for call in plan.hits):
             error("B605", "HAVING without aggregates or GROUP BY has no effect", span, "use WHERE")
         if plan.analytics and plan.joins:
             error("B325", "analytic functions read one stream and cannot stand in a join", plan.analytics[0].span,

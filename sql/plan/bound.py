@@ -57,9 +57,11 @@ class Slot(Bound):
     aggregate, analytic, prev, subquery   key: index into the plan's list of that kind
     window                                key: 'start', 'end' or 'trigger'
     variable                              key: its name
+    hit, row_number                       key: index into the plan's list of that kind
     builtin                               key: current_count … of expression windows
     event_time, meta, istream             the event's time; a metadata path; TRUE on insert rows
-    """
+   
+"""
 
     kind: str
     key: Any = None
@@ -133,6 +135,19 @@ class AnalyticCall:
     constants: tuple[Any, ...] = ()
     partition_by: tuple[Bound, ...] = ()
     when: Bound | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HitCall:
+    """`last_hit_count`, `last_hit_time` and their `agg` twins: how often, or when last, the clause was met before.
+
+    `clause` is WHERE, HAVING or WHEN, of which only TRUE results count, or SELECT, of which every row does.
+   
+"""
+
+    name: str
+    clause: str
     span: Span = field(default=NOWHERE, compare=False)
 
 

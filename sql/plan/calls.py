@@ -9,6 +9,7 @@ from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.errors import Span, did_you_mean
 from sql.functions import registry as functions
+from sql.plan import kuiper
 from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Op, PrevCall, Read, Slot
 from sql.types import Type
 
@@ -30,17 +31,23 @@ ANALYTICS = {
 SCALAR_FORMS = {"max": "greatest", "min": "least"}
 """EPL's max(a, b, …) and min(a, b, …) of several values in one row."""
 
-NOT_YET = {
-    "unnest": "rows from arrays", "extract": "columns from structs", "changed_cols": "columns that changed",
-    "row_number": "row numbers", "get_keyed_state": "an outside key store", "dedup_trigger": "request spans",
-    "last_hit_count": "hit counters", "last_hit_time": "hit counters", "last_agg_hit_count": "hit counters",
-    "last_agg_hit_time": "hit counters",
-}  # fmt: skip
+KEYED_STATE = "it would ask an outside key store for each event; join a scan table, or read a variable"
+
+OVER_FUNCTIONS = frozenset({*ANALYTICS, "row_number"})
 
 
 def bind_call(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     """The bound form of a call."""
     name = node.name
+    if node.over is not None and name not in OVER_FUNCTIONS:
+        binder.problems.error("B316", f"OVER has no effect on {name}()", node.over.span)
+    if name in kuiper.HITS:
+        return kuiper.bind_hit(binder, node, place)
+    if name == "row_number":
+        return kuiper.bind_row_number(binder, node, place)
+    if name in ("unnest", "extract", "changed_cols"):
+        binder.problems.error("B315", f"{name}() stands by itself in SELECT, not in {_inside(place)}", node.span)
+        return _unknown()
     if name in WINDOW_FUNCTIONS or name == "event_time":
         return _window_function(binder, node, place)
     if name == "istream" and binder.epl:
@@ -73,6 +80,10 @@ def _arity(binder: ExpressionBinder, node: ast.Call, least: int, most: int | Non
 
 def _unknown() -> Bound:
     return Const(None)
+
+
+def _inside(place: Place) -> str:
+    return "an expression" if place.name == "SELECT" else place.name
 
 
 # --- scalar functions -------------------------------------------------------------------------------------------------
@@ -115,8 +126,8 @@ def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
     from sql.functions.refused import REFUSED
 
     span = node.name_span if node.name_span.end else node.span
-    if node.name in NOT_YET:
-        binder.problems.error("B314", f"{node.name}() ({NOT_YET[node.name]}) is not supported yet", span)
+    if node.name == "get_keyed_state":
+        binder.problems.error("B314", f"get_keyed_state() is not supported: {KEYED_STATE}", span)
     elif node.name in REFUSED:
         binder.problems.error("B313", f"{node.name}() is refused: {REFUSED[node.name]}", span)
     else:
@@ -132,9 +143,9 @@ def _window_function(binder: ExpressionBinder, node: ast.Call, place: Place) -> 
     _arity(binder, node, 0, 0)
     if node.name == "event_time":
         return Slot("event_time", type=Type.INTEGER, span=node.span)
-    if not place.windows:
-        binder.problems.error("B320", f"{node.name}() needs a window in GROUP BY and stands in SELECT, HAVING or ORDER BY",
-                              node.span)  # fmt: skip
+    if not (place.windows and binder.has_window):
+        where = "needs a window in GROUP BY and stands in SELECT, HAVING or ORDER BY"
+        binder.problems.error("B320", f"{node.name}() {where}", node.span)
     return Slot("window", WINDOW_FUNCTIONS[node.name], type=Type.INTEGER, span=node.span)
 
 
@@ -147,9 +158,12 @@ def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         binder.problems.error("B321", f"{node.name}() takes the name of a metadata field, e.g. {node.name}(topic)",
                               node.args[0].span)  # fmt: skip
         return _unknown()
-    bound = binder.scope.meta(node.span)
-    if len(path) > 1 and binder.scope.source_named(path[0]) is not None:
-        path = path[1:]
+    source = binder.scope.source_named(path[0]) if len(path) > 1 else None
+    if source is None and len(binder.scope.sources) > 1:
+        binder.problems.error("B321", f"{node.name}() of several streams needs the stream", node.span,
+                              f"write {node.name}({binder.scope.sources[0].alias}.{path[-1]})")  # fmt: skip
+    bound = binder.scope.meta(node.span, source or 0)
+    path = path if source is None else path[1:]
     for name in path:
         bound = Op("field", (bound,), name, span=node.span)
     return bound
@@ -205,14 +219,16 @@ def _analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     if not place.analytics:
         binder.problems.error("B324", f"analytic function {node.name}() is not allowed in {place.name}", node.span)
         return _unknown()
-    inner = replace(place, analytics=False, aggregates=False, windows=False, prevs=False)
+    inner = replace(place, aggregates=False, windows=False, prevs=False, name=f"the arguments of {node.name}()")
     over = node.over or ast.Over()
+    for order in over.order_by:
+        binder.problems.error("B316", f"ORDER BY has no effect on {node.name}(): events come in their order", order.span)
     args = tuple(_analytic_arguments(binder, node, inner))
     call = AnalyticCall(
         node.name,
         args,
         partition_by=tuple(binder.bind(part, inner) for part in over.partition_by),
-        when=binder.condition(over.when, replace(inner, name="WHEN")),
+        when=binder.condition(over.when, replace(inner, name=f"WHEN of {node.name}()")),
         span=node.span,
     )
     kinds = {"acc_count": Type.INTEGER, "had_changed": Type.BOOLEAN, "acc_sum": Type.FLOAT, "acc_avg": Type.FLOAT}

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from sql.errors import Problem, Span, SqlError
-from sql.syntax import CreateStream, CreateVariable
+from sql.syntax import ColumnDefinition, CreateStream, CreateVariable, Option
 from sql.types import Type, declared_type, type_named
 
 STREAM_OPTIONS = (
     "DATASOURCE", "TYPE", "FORMAT", "SCHEMAID", "DELIMITER", "CONF_KEY", "EXTRA", "STRICT_VALIDATION", "TIMESTAMP",
     "TIMESTAMP_FORMAT", "SHARED", "KIND", "RETAIN_SIZE", "KEY", "VERSION", "TEMP",
 )  # fmt: skip
+
+
+FILE_ROWS = 9999
+"""Rows a scan table of a file keeps without RETAIN_SIZE; of any other source it keeps 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,23 @@ class Stream:
     timestamp_format: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
+    kind: Literal["stream", "scan", "lookup"] = "stream"
+    """A stream, a table of the newest rows, or a table that an outside store answers for."""
+    declared: tuple[ColumnDefinition, ...] = ()
+    """The columns with their full types, as STRICT_VALIDATION checks them."""
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether every message is checked against the declared columns."""
+        return self.declared != () and str(self.options.get("STRICT_VALIDATION", "")).lower() == "true"
+
+    @property
+    def retained_rows(self) -> int | None:
+        """How many of its newest rows a scan table keeps; None for what is no scan table."""
+        if self.kind != "scan":
+            return None
+        default = FILE_ROWS if str(self.options.get("TYPE", "")).lower() == "file" else 1
+        return int(self.options.get("RETAIN_SIZE", default))
 
 
 @dataclass(slots=True)
@@ -68,6 +89,8 @@ class Catalog:
             timestamp_format=_text(options.get("TIMESTAMP_FORMAT")),
             options=options,
             defaults={column.name: column.default for column in statement.columns if column.default is not None},
+            kind="stream" if statement.kind != "table" else _table_kind(options),
+            declared=statement.columns,
         )
         self.add(stream)
         return stream
@@ -97,6 +120,10 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
+def _table_kind(options: dict[str, Any]) -> Literal["scan", "lookup"]:
+    return "lookup" if str(options.get("KIND", "scan")).lower() == "lookup" else "scan"
+
+
 def _check(statement: CreateStream) -> list[Problem]:
     from sql.errors import did_you_mean
     from sql.types import type_names
@@ -116,8 +143,23 @@ def _check(statement: CreateStream) -> list[Problem]:
         if option.key.upper() not in STREAM_OPTIONS:
             found.append(Problem("B103", f"unknown stream option '{option.key}'", option.span,
                                  did_you_mean(option.key, STREAM_OPTIONS)))  # fmt: skip
+    found += _check_values(statement.options)
     timestamp = next((option for option in statement.options if option.key.upper() == "TIMESTAMP"), None)
     if timestamp and statement.columns and timestamp.value not in seen:
         found.append(Problem("B104", f"the timestamp column '{timestamp.value}' is not among the stream's columns",
                              timestamp.span, did_you_mean(str(timestamp.value), seen)))  # fmt: skip
+    return found
+
+
+def _check_values(options: tuple[Option, ...]) -> list[Problem]:
+    """Options whose values this engine reads."""
+    found = []
+    for option in options:
+        key, text = option.key.upper(), str(option.value)
+        if key == "KIND" and text.lower() not in ("scan", "lookup"):
+            found.append(Problem("B105", f"KIND is scan or lookup, not '{text}'", option.span))
+        if key == "RETAIN_SIZE" and not (text.isdecimal() and int(text) > 0):
+            found.append(Problem("B105", f"RETAIN_SIZE is a whole number of rows of at least 1, not '{text}'", option.span))
+        if key == "STRICT_VALIDATION" and text.lower() not in ("true", "false"):
+            found.append(Problem("B105", f"STRICT_VALIDATION is true or false, not '{text}'", option.span))
     return found

@@ -9,7 +9,20 @@ from sql import syntax as ast
 from sql.errors import Problems, Span, did_you_mean
 from sql.functions import registry as functions
 from sql.plan import calls
-from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Enumerate, LambdaRead, Op, PrevCall, Slot
+from sql.plan.bound import (
+    AggregateCall,
+    AnalyticCall,
+    Apply,
+    Bound,
+    Const,
+    Enumerate,
+    HitCall,
+    LambdaRead,
+    Op,
+    PrevCall,
+    Slot,
+)
+from sql.plan.plan import Numbering
 from sql.plan.scope import Scope
 from sql.types import Type, type_named, type_names
 
@@ -41,6 +54,12 @@ class ExpressionBinder:
         self.aggregates: list[AggregateCall] = []
         self.analytics: list[AnalyticCall] = []
         self.prevs: list[PrevCall] = []
+        self.hits: list[HitCall] = []
+        self.numberings: list[Numbering] = []
+        self.sampled = False
+        """Whether a window in GROUP BY shows rows, several at a time."""
+        self.has_window = False
+        """Whether the statement has a window in GROUP BY with bounds to ask for."""
         self.bind_subquery = bind_subquery
         self.aggregate_names: dict[str, str] = {}
         """How the statement's language calls an aggregate: eKuiper's stddev is the population's."""

@@ -1,6 +1,7 @@
 """The plan of a query: what the binder found out, before any operator exists.
 
-Plain data. `sql.runtime` builds operators from it, `explain` draws it, the reference evaluator reads it as the definition of
+Plain data. `sql.runtime` builds operators from it, `explain` draws it, the reference evaluator reads it as the
+definition of
 what is to be computed.
 """
 
@@ -13,13 +14,14 @@ from functools import cached_property
 from typing import Any, Literal
 
 from sql.errors import NOWHERE, Problem, Span
-from sql.plan.bound import AggregateCall, AnalyticCall, Bound, PrevCall
+from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall
 from sql.plan.options import RuleOptions
 from sql.syntax import CronField, InsertInto
 from sql.types import Type
 
 Mode = Literal["delta", "sample", "lots"]
-"""What leaves the windows: changes (EPL), looks at the content (eKuiper), or one net lot per activation (stream queries)."""
+"""What leaves the windows: changes (EPL), looks at the content (eKuiper), or one net lot per activation (stream
+queries)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,14 @@ class Criterion:
     value: Bound
     descending: bool = False
     nulls_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """`row_number() OVER (PARTITION BY … ORDER BY …)`: numbers the rows of one output, those HAVING lets through."""
+
+    partition_by: tuple[Bound, ...] = ()
+    order_by: tuple[Criterion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +115,8 @@ class SourcePlan:
     reclaim_ms: tuple[int, int] | None = None
     columns: dict[str, Type] | None = field(default=None, compare=False)
     """The columns a row of this source has after its windows (derived windows change them)."""
+    retained_rows: int | None = None
+    """A scan table: it keeps so many of its newest rows, which the rows of streams are joined with. None: a stream."""
 
     def __hash__(self) -> int:
         return hash((self.stream, self.alias))
@@ -126,6 +138,26 @@ class ItemPlan:
     value: Bound
     invisible: bool = False
     excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadPlan:
+    """A function whose result is rows or columns; it works on output rows, on what items put there for it.
+
+    rows     `unnest(a)`: one row per element of the array in `items[0]`; structs become columns, others column `name`
+    columns  `extract(o)`: the keys of the struct in `items[0]` become columns
+    changes  `changed_cols(prefix, ignore_null, …)`: columns of `items` that differ from the output before, prefixed
+
+    items    names under which the values stand in the row (they are taken out), with the column name of each;
+             None for `*`, a whole row
+   
+"""
+
+    kind: Literal["rows", "columns", "changes"]
+    items: tuple[tuple[str, str | None], ...]
+    name: str = ""
+    prefix: str = ""
+    ignore_null: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +183,8 @@ class SubqueryPlan:
 
 
 RowKind = Literal["plain", "aggregate", "event", "group", "group_event"]
-"""The kinds of statements of epl.md 5.2: one row per event; only aggregates, one row per update; columns and aggregates, one
+"""The kinds of statements of epl.md 5.2: one row per event; only aggregates, one row per update; columns and
+aggregates, one
 row per event; only keys and aggregates, one row per changed group; other columns and groups, one row per event."""
 
 
@@ -172,6 +205,9 @@ class Plan:
     group_by: tuple[Bound, ...] = ()
     aggregates: tuple[AggregateCall, ...] = ()
     prevs: tuple[PrevCall, ...] = ()
+    hits: tuple[HitCall, ...] = ()
+    numberings: tuple[Numbering, ...] = ()
+    spreads: tuple[SpreadPlan, ...] = ()
     subqueries: tuple[SubqueryPlan, ...] = ()
     row_kind: RowKind = "plain"
     having: Bound | None = None
@@ -185,6 +221,9 @@ class Plan:
     timestamp: str | None = None
     """The event-time column, None in processing time."""
     timestamp_format: str | None = None
+    timestamps: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    """The event-time column of each stream, with the pattern of text time stamps. Tables have none: they keep no
+    time."""
     output_columns: dict[str, Type] | None = None
     reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
@@ -210,6 +249,7 @@ class Plan:
         parts = (
             self.mode, self.sources, [source.windows for source in self.sources], self.joins, self.analytics,
             self.window, self.where, self.group_by, self.aggregates, self.prevs, self.row_kind, self.output,
+            self.hits, self.spreads,
             self.timestamp, self.options.zone, self.options.late_tolerance_ms,
         )  # fmt: skip
         return hashlib.sha256(_SPANS.sub("", repr(parts)).encode()).hexdigest()[:16]

@@ -60,11 +60,12 @@ class Scope:
             known.update(columns)
         return Read(index, None, type=Type.OBJECT, span=span)
 
-    def meta(self, span: Span) -> Bound:
-        """The metadata of the message."""
-        if self.reads and self.reads[0] is not None:
-            self.reads[0].add(META)
-        return Read(0, META, type=Type.OBJECT, span=span)
+    def meta(self, span: Span, index: int = 0) -> Bound:
+        """The metadata of the message of one source."""
+        known = self.reads[index] if self.reads else None
+        if known is not None:
+            known.add(META)
+        return Read(index, META, type=Type.OBJECT, span=span)
 
     # --- resolving ---
 

@@ -1,4 +1,5 @@
-"""Analytic functions: they run on each incoming row, in order, and keep state for the life of the rule (ekuiper.md part 3).
+"""Analytic functions: they run on each incoming row, in order, and keep state for the life of the rule (ekuiper.md
+part 3).
 
 Each is a small state machine: `step(args, when)` gives the value for a row. `when` FALSE does not touch the state.
 """
@@ -151,8 +152,10 @@ class Running(Analytic):
             if x.__class__ not in (int, float):
                 raise DataError(f"{self.kind}() takes numbers, not {describe(x)}")
             self.total += x
-        elif (self.kind == "acc_max" and (self.extreme is None or less(self.extreme, x))) or (self.kind == "acc_min" and (self.extreme is None or less(x, self.extreme))):
-            self.extreme = x
+        elif self.kind in ("acc_max", "acc_min"):
+            pair = (self.extreme, x) if self.kind == "acc_max" else (x, self.extreme)
+            if self.extreme is None or less(*pair):
+                self.extreme = x
         self.count += 1
 
     def _value(self) -> Any:
@@ -173,7 +176,9 @@ class Running(Analytic):
         self.count, self.total, self.extreme, self.open, self.value = state
 
 
-_KINDS: dict[str, Callable[[], Analytic]] = {"lag": Lag, "latest": Latest, "changed_col": ChangedColumn, "had_changed": HadChanged}
+_KINDS: dict[str, Callable[[], Analytic]] = {
+    "lag": Lag, "latest": Latest, "changed_col": ChangedColumn, "had_changed": HadChanged,
+}  # fmt: skip
 
 
 class AnalyticStage:

@@ -12,10 +12,12 @@ Row = dict[str, Any]
 class Emission:
     """One output of one rule at one instant.
 
-    kind   rows   `inserted` are the rows (the remove stream's with `select rstream`), `removed` the old rows of irstream
+    kind   rows   `inserted` are the rows (the remove stream's with `select rstream`), `removed` the old rows of
+    irstream
            late   `inserted` holds an event that came after its window was closed
            error  `inserted` holds an event that could not be evaluated, `error` says why
-    """
+   
+"""
 
     rule: str
     at_ms: int
@@ -34,7 +36,8 @@ class Out(NamedTuple):
 
 
 class Update(NamedTuple):
-    """The rows one partial update of the window gives: new and old, how many events it carried, which groups it touched."""
+    """The rows one partial update of the window gives: new and old, how many events it carried, which groups it
+    touched."""
 
     new: list[Out]
     old: list[Out]

@@ -1,4 +1,5 @@
-"""The engine: hosts running queries, routes events to them and their results to each other. Deterministic; knows no clock."""
+"""The engine: hosts running queries, routes events to them and their results to each other. Deterministic; knows no
+clock."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ OVERDUE_MS = 1000
 
 
 class Engine:
-    """All running rules. Rules see events in order of deployment; results of `insert into` follow when all have seen them."""
+    """All running rules. Rules see events in order of deployment; results of `insert into` follow when all have seen
+    them."""
 
     def __init__(self, catalog: Catalog, *, fast: bool = True) -> None:
         """`fast` False: every rule runs on the operators."""
@@ -84,7 +86,8 @@ class Engine:
         self.order: dict[str, int] = {}
         self.deployed = 0
         self.timers: list[tuple[int, int, str]] = []
-        """A heap of (deadline, order of deployment, rule); entries that no longer hold are dropped when they surface."""
+        """A heap of (deadline, order of deployment, rule); entries that no longer hold are dropped when they
+        surface."""
         self.now_ms: int | None = None
         self.moved: deque[tuple[str, list[dict[str, Any]]]] = deque()
         self.before: dict[str, list[Callable[[dict[str, Any]], dict[str, Any]]]] = {}
@@ -144,7 +147,8 @@ class Engine:
             out += self._follow(now_ms)
         return out
 
-    def _give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *, as_lot: bool = False) -> list[Emission]:
+    def _give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *,
+              as_lot: bool = False) -> list[Emission]:  # fmt: skip
         """Events for one rule, one after the other or as one lot."""
         query = self.queries[name]
         out = self._collect(query.push_lot(stream, rows, now_ms) if as_lot else query.push(stream, rows, now_ms))
@@ -193,7 +197,8 @@ class Engine:
             if steps > MOVED_MAX:
                 self.moved.clear()
                 why = f"more than {MOVED_MAX} rows moved between streams in one step: rules feed each other in a circle"
-                return [*out, Emission("engine", now_ms, "error", [], [], f"{why}; the rest, for '{stream}', is dropped")]
+                why = f"{why}; the rest, for '{stream}', is dropped"
+                return [*out, Emission("engine", now_ms, "error", [], [], why)]
             rows = [self._changed(stream, row) for row in rows] if stream in self.before else rows
             names = self.readers.get(stream, ())
             for name in tuple(names):
@@ -210,7 +215,8 @@ class Engine:
 
         Without `catch_up` each rule does what its options say about timers overdue by more than `OVERDUE_MS`; what is a
         little late is always stepped through.
-        """
+       
+"""
         out: list[Emission] = []
         while (deadline := self.next_deadline_ms()) is not None and deadline <= now_ms:
             out += self._fire(deadline, now_ms, catch_up)

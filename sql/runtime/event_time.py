@@ -1,7 +1,8 @@
 """Event time: events are put in order of their own time stamps, and the watermark is the clock.
 
-Watermark = highest time stamp − lateTolerance, the minimum over the query's streams. An event below it is late. Whatever is
-at or below it is released in order of (time stamp, arrival); timers due by then fire before the events of their instant.
+Watermark = highest time stamp − lateTolerance, the minimum over the query's streams. An event below it is late.
+Whatever is at or below it is released in order of (time stamp, arrival); timers due by then fire before the events of
+their instant.
 """
 
 from __future__ import annotations

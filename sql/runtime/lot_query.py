@@ -1,4 +1,5 @@
-"""Stream queries: one net lot per activation (stream-queries.md). Aggregates are evaluated once per lot, if it changed."""
+"""Stream queries: one net lot per activation (stream-queries.md). Aggregates are evaluated once per lot, if it
+changed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Output limits: what a statement gives out when its condition says so (epl.md section 7).
 
-A `Condition` (in `conditions.py`) says when; a `Given` keeps what there will be to say; an `OutputLimit` is the two together.
-Without a limit every step is given out at once.
+A `Condition` (in `conditions.py`) says when; a `Given` keeps what there will be to say; an `OutputLimit` is the two
+together. Without a limit every step is given out at once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class Everything(Buffered):
     """default, and all of plain rows: everything since the last output.
 
     `repeat` gives the present row again, as new and as old, when a statement of only aggregates has not changed.
-    """
+   
+"""
 
     def __init__(self, repeat: Callable[[], list[Out]] | None) -> None:
         super().__init__()

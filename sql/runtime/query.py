@@ -1,7 +1,7 @@
 """A running query: events and time in, emissions out. The base of the three modes.
 
-A query is driven by `push(stream, rows, now)`, `advance(now)` and `next_deadline()`. It keeps no clock: what is due at or
-before an instant happens before that instant's events. One bad event never stops it.
+A query is driven by `push(stream, rows, now)`, `advance(now)` and `next_deadline()`. It keeps no clock: what is due
+at or before an instant happens before that instant's events. One bad event never stops it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ SNAPSHOT_VERSION = 1
 class Budget:
     """Bounds how many events a query retains (`maxWindowEvents`).
 
-    The events are counted only when those that came since the last count could have filled the bound. Once it is reached,
+    The events are counted only when those that came since the last count could have filled the bound. Once it is
+    reached,
     a sixteenth of the bound is refused before they are counted again, so that counting stays cheap.
-    """
+   
+"""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

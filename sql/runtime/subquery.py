@@ -1,4 +1,5 @@
-"""Scalar subqueries: `(select count(*) from E#length(2))`. Each keeps its own window; it holds the arriving event already."""
+"""Scalar subqueries: `(select count(*) from E#length(2))`. Each keeps its own window; it holds the arriving event
+already."""
 
 from __future__ import annotations
 

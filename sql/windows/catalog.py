@@ -1,7 +1,7 @@
 """The window catalog: every EPL window as a composition of the few operators. A new window is one entry here.
 
-An entry says how the window is written (its parameters), what it is made of (`make`), and what it costs. The documentation's
-window table, `explain` and the binder's error messages derive from it.
+An entry says how the window is written (its parameters), what it is made of (`make`), and what it costs. The
+documentation's window table, `explain` and the binder's error messages derive from it.
 
 Parameter kinds: size (a positive whole number), period (a length of time), value (an expression per event), keys and
 criteria (one or more expressions per event), predicate (an expression over built-in properties), include (a boolean),
@@ -45,7 +45,8 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class WindowSpec:
-    """One window. `make` takes the start and the evaluated arguments by name, and gives a policy, a trigger or a statistic."""
+    """One window. `make` takes the start and the evaluated arguments by name, and gives a policy, a trigger or a
+    statistic."""
 
     name: str
     namespace: str

@@ -25,9 +25,12 @@ from sql.windows.sight import ByArrival, ByList, Nothing, Sight
 class Meet(Operator):
     """The intersection of policies, with at most one batch behind their feedback.
 
-    In one step each member decides before any feedback. An event that one member refuses touches no member. With a batch
-    the policies run first and take their evictions out of the forming batch silently; what is posted leaves the policies.
-    """
+    In one step each member decides before any feedback. An event that one member refuses touches no member. With a
+    batch
+    the policies run first and take their evictions out of the forming batch silently; what is posted leaves the
+    policies.
+   
+"""
 
     def __init__(self, *policies: Policy, batch: Batch | None = None) -> None:
         self.policies = policies
@@ -214,7 +217,8 @@ class Key(Operator):
 
     With `reclaim` instances untouched for longer than the age are dropped in a sweep that runs when an event arrives;
     what they held leaves through the remove stream.
-    """
+   
+"""
 
     def __init__(self, key: Callable[[Event], Hashable], make: Callable[[Hashable, Event], Operator],
                  reclaim: Reclaim | None = None) -> None:  # fmt: skip

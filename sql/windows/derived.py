@@ -1,6 +1,7 @@
 """Derived-value windows: size, uni, linest, correl, weighted_avg. They keep no events; they post one row per update.
 
-The new row is the current statistic, the old row the previous one. Extra expressions add values of the last arriving event,
+The new row is the current statistic, the old row the previous one. Extra expressions add values of the last arriving
+event,
 named by their text; `*` adds all its columns (epl.md section 4).
 """
 
@@ -59,7 +60,8 @@ class Derived(HasFarewell):
     key     the columns a groupwin adds, fixed for the instance
     new_event   makes an event of a row at an instant
     changes_only   post only when the properties differ from before (size)
-    """
+   
+"""
 
     def __init__(self, statistic: Statistic, value: Callable[[Event], Any], extras: Callable[[Event | None], Row],
                  new_event: Callable[[Row, int], Event], key: Row, changes_only: bool) -> None:  # fmt: skip

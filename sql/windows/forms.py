@@ -31,7 +31,7 @@ SAMPLED: dict[str, WindowForm] = {
         "TUMBLINGWINDOW(unit, length)",
         "Gate(every d, origin local day | epoch); Sample(at each release)",
         "O(1)",
-        "one set of aggregates per group",
+        "the events of d",
         "processing or event time",
         "TUMBLINGWINDOW(ss, 10)",
         "what came in each d, side by side",

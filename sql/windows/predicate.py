@@ -1,4 +1,5 @@
-"""Expression windows: expr (Retain while the predicate holds for the oldest) and expr_batch (Gate when it becomes true).
+"""Expression windows: expr (Retain while the predicate holds for the oldest) and expr_batch (Gate when it becomes
+true).
 
 Both give the predicate the built-in properties of epl.md 2.4 and the aggregates of their content, kept incrementally.
 """
@@ -43,7 +44,8 @@ class Predicate:
 
     test        (event, aggregate values, builtins) -> TRUE, FALSE or NULL
     arguments   one function event -> value per aggregate; None where a FILTER keeps the event out
-    """
+   
+"""
 
     def __init__(self, test: Callable[[Event | None, list[Any], Builtins], Any],
                  arguments: list[Callable[[Event], Any]], fresh: Callable[[], list[Accumulator]]) -> None:  # fmt: skip
@@ -69,7 +71,8 @@ class Predicate:
 
 
 class WhileTrue(Arrivals):
-    """expr: the oldest events leave as long as the predicate is not true for the oldest; an arrival may expel itself."""
+    """expr: the oldest events leave as long as the predicate is not true for the oldest; an arrival may expel
+    itself."""
 
     def __init__(self, predicate: Predicate) -> None:
         super().__init__()

@@ -11,7 +11,8 @@ from sql.windows.event import Event
 
 
 class Sight(ABC):
-    """The content of a window as seen from one of its events. Places count from 0; outside the content there is None."""
+    """The content of a window as seen from one of its events. Places count from 0; outside the content there is
+    None."""
 
     @abstractmethod
     def back(self, place: int, event: Event) -> Event | None:

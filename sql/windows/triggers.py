@@ -27,7 +27,8 @@ class Every(Trigger):
 
     force     posts at empty grid points too, once the grid is known
     start_ms  the grid is known from the start (START_EAGER)
-    """
+   
+"""
 
     def __init__(self, period: Period, zone: ZoneInfo, *, reference_ms: int | None = None, force: bool = False,
                  start_ms: int | None = None) -> None:  # fmt: skip
@@ -99,7 +100,8 @@ class CountOrSince(Trigger):
 
 
 class DataBoundary(Trigger):
-    """ext_timed_batch: when an event's own time reaches the boundary after the batch's first event; it starts the next."""
+    """ext_timed_batch: when an event's own time reaches the boundary after the batch's first event; it starts the
+    next."""
 
     def __init__(self, timestamp: Callable[[Event], int | None], period: Period, zone: ZoneInfo,
                  reference_ms: int | None) -> None:  # fmt: skip

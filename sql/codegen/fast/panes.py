@@ -326,7 +326,8 @@ class CountQuery(PaneQuery):
     """COUNTWINDOW(n, k): after each k-th event, once n are there, the last n.
 
     Panes are cut where a window ends or begins: after k events, and `n % k` before that.
-    """
+   
+"""
 
     reads_times = True
 

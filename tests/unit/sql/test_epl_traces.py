@@ -1,8 +1,8 @@
 """The traces by which EPL windows are explained, as tests: what enters and leaves, step by step.
 
-A trace is a line of steps. `a(x):3@1000` is event a with key x and number 3 arriving at 1000 ms (its own time stamp follows
-after a slash: `a/500@1000`); `@2500` moves time. What a step posts stands behind it: `+[a b] -[c]`, `none` for a post without
-rows; a step without either posts nothing.
+A trace is a line of steps. `a(x):3@1000` is event a with key x and number 3 arriving at 1000 ms (its own time stamp
+follows after a slash: `a/500@1000`); `@2500` moves time. What a step posts stands behind it: `+[a b] -[c]`, `none`
+for a post without rows; a step without either posts nothing.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ WINDOWS = [
     # batches on a clock
     (
         "select irstream id from E#time_batch(1 sec)",
-        "a@1500, b@1700, @2500 +[a b], c@2500, @3500 +[c] -[a b], @4500 -[c], @5500, d@5900, @6500 +[d], @7500 -[d], @9500",
+        "a@1500, b@1700, @2500 +[a b], c@2500, @3500 +[c] -[a b], @4500 -[c], @5500, "
+        "d@5900, @6500 +[d], @7500 -[d], @9500",
     ),
     (
         'select irstream id from E#time_batch(1 sec, "FORCE_UPDATE")',
@@ -224,7 +225,10 @@ OUTPUTS = [
     ("select id from E#time(3 sec) output snapshot every 2 sec", "a@500, b@1500, @2500 +[a b], @4500 none"),
     ("select id from E output after 2 sec every 1 sec", "a@500, b@1500, c@2000, @3000 +[c]"),
     ("select id from E output after 2 events", "a, b, c +[c], d +[d]"),
-    ("select id from E#lastevent output at (*/2, *, *, *, *)", "a@60000, @119999, @120000 +[a], b@120001, @240000 +[b]"),
+    (
+        "select id from E#lastevent output at (*/2, *, *, *, *)",
+        "a@60000, @119999, @120000 +[a], b@120001, @240000 +[b]",
+    ),
     ("select irstream sum(n) as s from E#time(3 sec) output last every 2 seconds",
      "a:1@500, b:2@1500, @2500 +[3] -[NULL], @4500 +[NULL] -[3], @6500 +[NULL] -[NULL]"),
 ]  # fmt: skip

@@ -53,14 +53,15 @@ def test_a_batch_window_joins_what_it_has_posted() -> None:
     assert send(engine, "A", {"id": "a2"}) == ([{"x": "a1", "y": "b1"}, {"x": "a2", "y": "b1"}], [])
 
 
+TWO_CONDITIONS = (
+    "select irstream a.id as x, b.id as y from A#length(3) as a, B#length(2) as b where a.k = b.k and a.v <= b.v"
+)
 EVENTS = st.lists(st.tuples(st.sampled_from("AB"), st.sampled_from([None, 1, 2]), st.integers(0, 3)), max_size=25)
 
 
 @given(EVENTS)
 def test_integrated_deltas_are_the_join_of_the_windows(events: list[tuple[str, int | None, int]]) -> None:
-    engine = start(
-        "select irstream a.id as x, b.id as y from A#length(3) as a, B#length(2) as b where a.k = b.k and a.v <= b.v"
-    )
+    engine = start(TWO_CONDITIONS)
     arrived: dict[str, list[dict[str, Any]]] = {"A": [], "B": []}
     present: list[Any] = []
     for number, (stream, k, v) in enumerate(events):
@@ -77,7 +78,5 @@ def test_integrated_deltas_are_the_join_of_the_windows(events: list[tuple[str, i
         ]
         assert sorted(present, key=str) == sorted(expected, key=str)
         saved = engine.snapshot("s0")
-        engine = start(
-            "select irstream a.id as x, b.id as y from A#length(3) as a, B#length(2) as b where a.k = b.k and a.v <= b.v"
-        )
+        engine = start(TWO_CONDITIONS)
         engine.restore("s0", saved)
