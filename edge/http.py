@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         except TimeoutError:
             self._send(503, f"the gateway loop did not answer within {ANSWER_TIMEOUT_S} s\n")
 
-    do_HEAD = do_GET  # noqa: N815 - http.server looks for this name
+    do_HEAD = do_GET
 
     def _healthz(self) -> None:
         self.reporter.ping()

@@ -45,8 +45,8 @@ def resolve_plain(text: str) -> Any:
             raise ValueError(f"'{text}' is too large for a float; quote it if it is text")
         return number
     if _OCTAL.fullmatch(text):
-        return int(text[2:], 8)
-    return int(text[2:], 16) if _HEXADECIMAL.fullmatch(text) else text
+        return int(text.removeprefix("0o"), 8)
+    return int(text.removeprefix("0x"), 16) if _HEXADECIMAL.fullmatch(text) else text
 
 
 def was_octal(text: str) -> bool:
@@ -109,7 +109,7 @@ def _visible(source: str, place: Place) -> list[tuple[int, int]]:
 
 def _is_blank_escape(escape: str) -> bool:
     if escape[1] in "xuU" and len(escape) > 2 and escape.count("\\") == 1:
-        return chr(int(escape[2:], 16)).isspace()
+        return chr(int(escape[2:], 16)).isspace()  # noqa: FURB166 - the prefix is a backslash and a letter
     return escape[1] in _BLANK_ESCAPES
 
 

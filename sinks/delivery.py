@@ -307,7 +307,7 @@ class Delivery:
         self._open = False
         try:
             self._sink.close()
-        except Exception as error:  # closing is the last thing that is tried; there is nothing left to do about it
+        except Exception as error:  # noqa: BLE001 - closing is the last thing that is tried; there is nothing left to do about it
             LOG.error("sink.close_failed", extra=self._fields(str(error)))
 
     def _delivered(self, count: int) -> None:
@@ -330,7 +330,7 @@ class Delivery:
             before, self._state, self._last_error = self._state, state, reason
             self._retried += 1
         if before != state:
-            LOG.warning(f"sink.{state}", extra=self._fields(reason))
+            LOG.warning(f"sink.{state}", extra=self._fields(reason))  # noqa: G004 - one of two events
         self._sleep(wait_ms)
 
     def _sleep(self, wait_ms: int) -> None:

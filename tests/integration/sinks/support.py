@@ -132,7 +132,7 @@ def _handler(peer: HttpPeer) -> type[http.server.BaseHTTPRequestHandler]:
 
         do_POST = do_PUT = do_PATCH = do_DELETE = do_GET = do_HEAD = _serve
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *_: Any) -> None:
             """Quiet."""
 
     return Handler

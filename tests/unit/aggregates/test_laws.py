@@ -44,7 +44,8 @@ def total(values: list[Any]) -> Any:
     return rounded(exact) if any(isinstance(value, float) for value in values) else int(exact)
 
 
-def rounded(exact: Fraction) -> float:
+def rounded(exact: Fraction | float) -> float:
+    exact = Fraction(exact)
     try:
         return exact.numerator / exact.denominator
     except OverflowError:
@@ -106,7 +107,7 @@ def spread(sample: bool, rooted: bool) -> Callable[[list[Any]], Any]:
         if not all(map(math.isfinite, values)):
             return NAN
         centre = sum(map(Fraction, values), Fraction(0)) / len(values)
-        variance = sum((Fraction(value) - centre) ** 2 for value in values) / (len(values) - sample)
+        variance: Fraction = sum((Fraction(value) - centre) ** 2 for value in values) / Fraction(len(values) - sample)
         if not rooted:
             return rounded(variance)
         # The root of a quotient too large or small for a float: 60 more digits as an integer root.

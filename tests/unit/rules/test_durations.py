@@ -39,7 +39,7 @@ def test_durations(written: int | str, duration_ms: int) -> None:
     ],
 )
 def test_what_is_no_duration(written: int | str) -> None:
-    with pytest.raises(ValueError, match="duration|milliseconds"):
+    with pytest.raises(ValueError, match=r"duration|milliseconds"):
         parse_duration(written)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,7 +117,7 @@ BAD = [
     ("rules: 5\n", ["1:8: R103"]),
     ("rules: [5]\n", ["1:9: R103"]),
     ("rules: []\nid: a\n", ["2:1: R101"]),
-    ("variables: {a: [1]}\n", ["1:1: R101"][:0] + ["1:16: R103"]),
+    ("variables: {a: [1]}\n", ["1:16: R103"]),
     ("streams: []\ntests: {}\n", ["2:8: R103"]),
     # rules
     ("id: a\nactions: [{log: {}}]\n", ["1:1: R102"]),
@@ -298,7 +299,8 @@ actions:
   - rest: {url: "https://x.example/a", headers: {Authorization: "Bearer ${env:PENSTOCK_USER}"}}
 """, secrets=secrets(tmp_path))  # fmt: skip
     assert file.problems == []
-    mqtt, rest = (action.settings for action in file.rules[0].actions)
+    settings: list[Any] = [action.settings for action in file.rules[0].actions]
+    mqtt, rest = settings
     assert mqtt.password.reveal() == SECRET
     assert mqtt.server.reveal() == "tcp://broker:1883"
     assert mqtt.topic == "${x}"

@@ -31,8 +31,8 @@ def short(problems: list[FileProblem]) -> list[str]:
     return [f"{problem.line}:{problem.column}: {problem.code}" for problem in problems]
 
 
-def read(text: str, **options: bool) -> Document:
-    document, problems = read_text(text, **options)
+def read(text: str, *, as_json: bool = False) -> Document:
+    document, problems = read_text(text, as_json=as_json)
     assert document is not None
     assert not [problem.render() for problem in problems if problem.is_error]
     return document
