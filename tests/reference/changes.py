@@ -25,14 +25,12 @@ class Statement:
     """A plan without output limit over one stream, driven step by step."""
 
     def __init__(self, plan: Plan, start_ms: int = 0) -> None:
-        if (
-            plan.output
-            or plan.joins
-            or plan.subqueries
-            or plan.analytics
-            or any(c.definition.ever for c in plan.aggregates)
-        ):
-            raise NotImplementedError("the reference evaluator has no output limits, joins, subqueries, analytics")
+        ever = any(call.definition.ever for call in plan.aggregates)
+        other_prevs = any(call.name != "prior" for call in plan.prevs)
+        if plan.output or plan.joins or plan.subqueries or plan.analytics or ever or other_prevs:
+            raise NotImplementedError(
+                "the reference evaluator has no output limits, joins, subqueries, analytics, prev"
+            )
         self.plan = plan
         self.source = plan.sources[0]
         self.relation = relation_of(self.source, start_ms)
@@ -135,7 +133,6 @@ class WithPriors(Values):
         if slot.kind != "prev":
             return super().__call__(slot)
         call = self.plan.prevs[slot.key]
-        if call.name != "prior" or self.event is None or call.value is None:
-            raise NotImplementedError(f"the reference evaluator has no {call.name}")
+        assert call.name == "prior" and self.event is not None and call.value is not None
         place = self.entered.index(self.event) - evaluate(call.index, Place())
         return evaluate(call.value, Place((self.entered[place].row,))) if place >= 0 else None
