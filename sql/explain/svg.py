@@ -31,8 +31,7 @@ RESULT_MAX = 34
 TICKS_MAX = 11
 CHIPS_PER_POST = 6
 
-STYLE =
-"""
+STYLE = """
     text { font: 11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #1c2430 }
     .page { fill: #ffffff } .sql { font-size: 13px; font-weight: 600 }
     .muted { fill: #66707d } .grid { stroke: #e4e8ed } .axis { stroke: #66707d }
