@@ -94,8 +94,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
     >>> line_and_column("ab\\ncd", 4)
     (2, 2)
-   
-"""
+    """
     offset = max(0, min(offset, len(text)))
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
@@ -120,8 +119,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
     >>> did_you_mean("tmp", ["temp", "dev"])
     "did you mean 'temp'?"
-   
-"""
+    """
     names = {str(word).lower(): str(word) for word in known}
     close = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
     return f"did you mean '{names[close[0]]}'?" if close else None

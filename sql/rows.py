@@ -17,8 +17,7 @@ def attribute_name(column: str) -> str:
 
     >>> attribute_name("temp"), attribute_name("my col"), attribute_name("class"), attribute_name("_x")
     ('temp', 'c_6d7920636f6c', 'c_636c617373', 'c_5f78')
-   
-"""
+    """
     if column.isidentifier() and column.isascii() and not iskeyword(column) and not column.startswith(("_", "c_")):
         return column
     return "c_" + column.encode().hex()

@@ -179,8 +179,7 @@ class Call(Expr):
 
     `filter` is EPL's `filter:expr` parameter or SQL's `f(x) FILTER(WHERE …)`; `group_by` EPL's `group_by:(…)`
     (None when absent, () for `group_by:()`).
-   
-"""
+    """
 
     name: str
     args: tuple[Expr, ...] = ()
@@ -293,8 +292,7 @@ class LotSource(Source):
 
     `alias` is the item. `retain_all` for `retain all`. `every` belongs to `within` where that is present (seconds),
     else to `retain` (a count).
-   
-"""
+    """
 
     partition_by: tuple[Expr, ...] = ()
     within: Expr | None = None
@@ -309,8 +307,7 @@ class Join(Node):
     """A further source. `kind`: inner, left, right, full, cross; `on` None for cross and for EPL's comma join.
 
     A stream query's `on a equals b` arrives as `Binary('=', a, b)`.
-   
-"""
+    """
 
     kind: Literal["inner", "left", "right", "full", "cross"]
     source: Source
@@ -336,8 +333,7 @@ class GroupWindow(Node):
 
     `name` is lower case without the suffix: tumbling, hopping, sliding, session, count, state. A time unit argument
     arrives as `Column('ss')`.
-   
-"""
+    """
 
     name: str
     args: tuple[Expr, ...]
@@ -367,8 +363,7 @@ class OutputLimit(Node):
 
     Exactly one of `every` (a Period), `every_events`, `at` (crontab fields), `when` is set, or none where only
     `after` or `terminated` stands. `after` is a Period, `after_events` a count.
-   
-"""
+    """
 
     mode: Literal["default", "first", "last", "all", "snapshot"] = "default"
     after: Expr | None = None
@@ -419,8 +414,7 @@ class Select(Statement):
     """A query. `lots` marks a stream query (net deltas, one aggregate row per activation).
 
     `windows` holds every eKuiper window found in GROUP BY; more than one is the binder's error, not the parser's.
-   
-"""
+    """
 
     items: tuple[SelectItem, ...]
     source: Source | None = None
@@ -447,8 +441,7 @@ class ColumnType(Node):
     """A declared type: `bigint`, `float`, `string`, `boolean`, `datetime`, `bytea`, `array(element)`, `struct(fields)`.
 
     EPL's names (long, int, double, …) are kept as written, in lower case; `sql.types` knows both.
-   
-"""
+    """
 
     name: str
     element: ColumnType | None = None

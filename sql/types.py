@@ -141,8 +141,7 @@ def key_of(value: Any) -> Any:
 
     >>> key_of(True) == key_of(1), key_of(1) == key_of(1.0), key_of(float("nan")) == key_of(float("nan"))
     (False, True, True)
-   
-"""
+    """
     kind = value.__class__
     if kind is str or kind is int or value is None:
         return value

@@ -106,8 +106,7 @@ class Aggregate:
     invertible  its accumulators can take out what was merged in (`unmerge`): panes need no second stack.
     constants   how many trailing parameters are constants, given to `make` and not to `add`.
     examples    pairs of a call over a window's values, oldest first, as `last(x, 1) over [1, 2, 3]`, and its result.
-   
-"""
+    """
 
     name: str
     make: Callable[..., Accumulator]

@@ -126,7 +126,6 @@ def binary(value: float) -> tuple[int, int]:
 
     >>> binary(0.75), binary(5)
     ((3, 2), (5, 0))
-   
-"""
+    """
     numerator, denominator = value.as_integer_ratio()
     return numerator, denominator.bit_length() - 1

@@ -21,8 +21,7 @@ class Extreme(Accumulator):
 
     Numbers and text can be ordered, but not with each other: a value of the other kind is an error as long as one of
     the first kind counts.
-   
-"""
+    """
 
     __slots__ = ("count", "kind", "nan")
 

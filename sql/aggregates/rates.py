@@ -19,8 +19,7 @@ class ArrivalRate(Accumulator):
     """Arrivals in the last so many seconds, per second, seen at the newest arrival; NULL until one has left the span.
 
     It keeps the arrival times of the span itself, whatever window the statement has.
-   
-"""
+    """
 
     __slots__ = ("left", "span_ms", "times_ms")
 
@@ -61,8 +60,7 @@ class WindowRate(Accumulator):
 
     Takes the time stamp in ms, or (time stamp, amount). Events without time stamp do not count, an amount that is NULL
     adds nothing.
-   
-"""
+    """
 
     __slots__ = ("amounts", "left_ms", "newest_ms")
 

@@ -69,8 +69,7 @@ class Sum(Accumulator):
     """The exact sum: an integer while only integers are in it, else the float nearest to the true sum.
 
     `numerator / 2**(bits - 1)` is the finite part, so that `bits` is the length of the denominator.
-   
-"""
+    """
 
     __slots__ = ("bits", "count", "floats", "nonfinite", "numerator")
 
@@ -219,8 +218,7 @@ class WeightedAverage(Accumulator):
     """The sum of x·w divided by the sum of w; NaN where the weights sum to 0, NULL over nothing.
 
     A pair with a NULL in it does not count. A pair with NaN or an infinity makes the result NaN while it is there.
-   
-"""
+    """
 
     __slots__ = ("count", "nonfinite", "products", "weights")
 

@@ -84,8 +84,7 @@ def distinct(definition: Aggregate, removal: Removal, *constants: Any) -> Accumu
 
     A value leaves with its last occurrence, which is not the order in which values first came: what is inside sees
     removals in any order.
-   
-"""
+    """
     inside = removal if removal is Removal.NEVER else Removal.ANY
     return Distinct(definition.make(inside, *constants))
 

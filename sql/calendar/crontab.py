@@ -53,8 +53,7 @@ class Crontab:
 
     Where the clock jumps forward over such times, the jump stands for them, once. Where it is set back, times of a
     crontab for every hour come in both passes, others only in the first.
-   
-"""
+    """
 
     months: frozenset[int]
     days: Days
@@ -68,8 +67,7 @@ class Crontab:
         """The crontab of five to nine fields; `zone` holds unless the seventh field names another.
 
         Raises ValueError for a field that cannot be read or is out of range, and for a crontab that never comes.
-       
-"""
+        """
         if not 5 <= len(fields) <= 9:
             raise ValueError(f"it has 5 to 9 fields, not {len(fields)}")
         minute, hour, day, month, weekday, second, where, msec, usec = (

@@ -20,8 +20,7 @@ class Grid:
     Where the clock jumps forward over boundaries, the jump itself stands for all of them. Where it is set back, times
     are passed twice: lengths up to the repeated span (5 minutes, an hour) have their boundaries in both passes, so that
     no window grows; longer ones only in the first, so that none is cut off. Boundaries strictly increase in any case.
-   
-"""
+    """
 
     __slots__ = ("_days", "_divides_day", "_end", "_from", "_jump", "_offset", "_start", "length_ms", "zone")
 

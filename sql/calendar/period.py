@@ -32,8 +32,7 @@ class Period:
 
     Adding and subtracting are two different functions, since both clip to the month's end: 31 March - 1 month is
     28 February, 28 February + 1 month is 28 March.
-   
-"""
+    """
 
     months: int = 0
     millis: int = 0
@@ -47,8 +46,7 @@ class Period:
 
         >>> Period.of({"minute": 2, "second": 5.5})
         Period(months=0, millis=125500)
-       
-"""
+        """
         months, millis = 0, Fraction(0)
         for unit, amount in amounts.items():
             exact = _exact(unit, amount)

@@ -32,8 +32,7 @@ def instant(wall: datetime, zone: tzinfo) -> int:
 
     A time that occurs twice means the pass its `fold` names. One that is skipped means as long after the jump as it
     lies after the jump's beginning, which for the first skipped moment is the jump itself.
-   
-"""
+    """
     try:
         return (wall.replace(tzinfo=zone) - _EPOCH_UTC) // _MS
     except OverflowError:
@@ -56,8 +55,7 @@ class Stretch:
 
     `jump` is by how much the clock was moved at `start`, 0 if it was not. The stretch reaches at least a day back from
     the instants it was made for, [from, end), or to the last change.
-   
-"""
+    """
 
     from_ms: int
     start_ms: int

@@ -115,8 +115,7 @@ class ExpressionWriter:
         """For each operand a text to use it by; for those that may be NULL the text to test against None, in order.
 
         An operand evaluated inside its test is stored in a temporary there.
-       
-"""
+        """
         tests, uses, codes = [], [], [self.value(node) for node in nodes]
         for code in codes:
             if not code.nullable:

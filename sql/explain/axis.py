@@ -62,8 +62,7 @@ class Axis:
 
         >>> Axis.over(0, 6000, 9).label(1500), Axis.over(0, 600_000, 9).label(100_000)
         ('1.5', '1:40')
-       
-"""
+        """
         past = at_ms - self.origin_ms
         if self.unit_ms <= _SECOND or past % self.unit_ms == 0:
             return f"{past / self.unit_ms:.10g}"

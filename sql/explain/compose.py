@@ -30,8 +30,7 @@ class Composition:
     state      what is held at most
     cost       per event
     unbounded  why there is no bound on what is held
-   
-"""
+    """
 
     stages: list[str] = field(default_factory=list)
     state: list[str] = field(default_factory=list)

@@ -89,8 +89,7 @@ class Timeline:
     brackets   how the bounds of a look are written: does it hold events exactly at its start, at its end
     points_ms  instants at which the windows changed or could have
     left_out   events beyond the limit
-   
-"""
+    """
 
     sql: str
     window: str
@@ -117,8 +116,7 @@ def record(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: i
     """Run the plan on events in order of arrival. The rule starts at `start_ms`, by default with the first event.
 
     At most `events_max` events are taken; how many more there were is noted. ValueError when there are none.
-   
-"""
+    """
     remaining = iter(events)
     taken = list(islice(remaining, events_max))
     if not taken:
@@ -414,8 +412,7 @@ def value_text(value: Any) -> str:
 
     >>> value_text(2.0), value_text(0.1 + 0.2), value_text("a"), value_text(None)
     ('2', '0.3', 'a', 'NULL')
-   
-"""
+    """
     if value is None:
         return "NULL"
     if isinstance(value, float):
@@ -430,8 +427,7 @@ def label_of(row: Any, columns: list[str] | None) -> str:
 
     >>> label_of({"dev": "a", "n": 3, "ts": 1}, ["n", "dev"])
     'dev=a n=3'
-   
-"""
+    """
     chosen = {name: value for name, value in row.items() if name != META and (columns is None or name in columns)}
     if not chosen:
         chosen = {name: value for name, value in row.items() if name != META}

@@ -42,8 +42,7 @@ def explain(plan: Plan, catalog: Catalog | None = None) -> str:
     """The plan as text: the tree, then clock, state, cost, path and warnings, one per line.
 
     Without a catalog the plan's variables stand in for themselves.
-   
-"""
+    """
     lines = _draw(_tree(plan))
     facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan)),
              ("path", _path(plan, catalog))]  # fmt: skip

@@ -19,8 +19,7 @@ def slice_of(text: str, span: Span) -> str:
 
     >>> slice_of("select a\\n  + b from s", Span(7, 14))
     'a + b'
-   
-"""
+    """
     return "" if span == NOWHERE else " ".join(text[span.start : span.end].split())
 
 
@@ -46,8 +45,7 @@ def length(millis: int) -> str:
 
     >>> length(10_000), length(1500), length(90_000), length(250), length(86_400_000)
     ('10 s', '1.5 s', '1.5 min', '250 ms', '1 day')
-   
-"""
+    """
     for unit_ms, name in _LENGTHS:
         if millis >= unit_ms and (millis * 10) % unit_ms == 0:
             plural = "s" if name == "day" and millis != unit_ms else ""
@@ -86,8 +84,7 @@ def fill(composition: str, values: Mapping[str, str]) -> str:
 
     >>> fill("Gate(count n); keeps 2n of k", {"n": "5", "k": "dev"})
     'Gate(count 5); keeps 10 of dev'
-   
-"""
+    """
     if not values:
         return composition
     names = "|".join(sorted(map(re.escape, values), key=len, reverse=True))

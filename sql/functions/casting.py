@@ -24,8 +24,7 @@ def cast_value(value: Any, target: Type, zone: tzinfo) -> Any:
     string   numbers as written in JSON, booleans as true and false, bytes as UTF-8
     datetime epoch milliseconds from a number or a text in a valid format
     bytea    from base64 text
-   
-"""
+    """
     if value is None or target in (Type.ANY, type_of(value)):
         return value
     convert = _CONVERSIONS.get(target)
@@ -114,8 +113,7 @@ def cast(context: Context, value: Any, type_name: str) -> Any:
 
     A float becomes a bigint by cutting its decimals; a datetime is epoch milliseconds; bytea is made from base64 text.
     What is impossible is an error.
-   
-"""
+    """
     target = type_named(type_name)
     if target is None:
         hint = did_you_mean(type_name, type_names()) or "it takes bigint, float, string, boolean, datetime or bytea"

@@ -123,8 +123,7 @@ def unified(arguments: Sequence[Type]) -> Type:
 
     >>> unified([Type.NULL, Type.INTEGER, Type.FLOAT]), unified([Type.STRING, Type.INTEGER])
     (<Type.NUMBER: 'number'>, <Type.ANY: 'any'>)
-   
-"""
+    """
     known = {argument for argument in arguments if argument is not Type.NULL}
     if len(known) == 1:
         return known.pop()

@@ -16,8 +16,7 @@ def octets(value: Any, caller: str) -> bytes:
 
     >>> octets("ü", "md5")
     b'\\xc3\\xbc'
-   
-"""
+    """
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, bytes):

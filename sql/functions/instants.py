@@ -28,8 +28,7 @@ def moment(value: Time, zone: tzinfo) -> datetime:
 
     >>> moment(1000, UTC).isoformat(), moment("2024-01-02 03:04:05.678", UTC).isoformat()
     ('1970-01-01T00:00:01+00:00', '2024-01-02T03:04:05.678000+00:00')
-   
-"""
+    """
     if not isinstance(value, str):
         try:
             return (EPOCH + int(value) * MILLISECOND).astimezone(zone)
@@ -48,8 +47,7 @@ def epoch_ms(found: datetime) -> int:
 
     >>> epoch_ms(moment("1970-01-01T01:00:01+01:00", UTC))
     1000
-   
-"""
+    """
     return (found - EPOCH) // MILLISECOND
 
 
@@ -84,8 +82,7 @@ def as_text(found: datetime, digits: int | None = None) -> str:
 
     >>> as_text(moment(1678, UTC)), as_text(moment(1678, UTC), 1), as_text(moment(2000, UTC))
     ('1970-01-01 00:00:01.678', '1970-01-01 00:00:01.6', '1970-01-01 00:00:02')
-   
-"""
+    """
     if digits is None:
         digits = 3 if found.microsecond else 0
     if not 0 <= digits <= 6:

@@ -88,8 +88,7 @@ def json_path_query(value: Any, path: str) -> list[Any]:
 
     `$` is the value itself, `.key` or `["key"]` a member, `[i]` an element (from the end when negative), `[a:b]` a
     slice, `[*]` or `.*` all members or elements, `..key` at any depth, `[? @.x > 1 && @.y == "a"]` those that fit.
-   
-"""
+    """
     return list(_find(value, path))
 
 

@@ -38,8 +38,7 @@ def compile_path(text: str) -> Path:
 
     >>> list(compile_path("$.a[1]").find({"a": [1, 2]}))
     [2]
-   
-"""
+    """
     reader = _Reader(text)
     reader.expect(r"\$", "'$'")
     path = _read_steps(reader)

@@ -37,8 +37,7 @@ def within(size: int, bound: int, name: str) -> int:
 
     >>> within(3, 10, "ELEMENTS_MAX")
     3
-   
-"""
+    """
     if size > bound:
         raise DataError(f"a result of {size} exceeds {name}, which is {bound}")
     return size

@@ -117,8 +117,7 @@ def power(x: float, y: float) -> float | None:
     """x to the power of y: an integer for an integer and a whole exponent from 0, NULL out of domain.
 
     An integer result is at most INTEGER_BITS_MAX bits long; a longer one, and a float out of range, is an error.
-   
-"""
+    """
     if isinstance(x, int) and isinstance(y, int) and y >= 0:
         if abs(x) > 1:
             within((x.bit_length() - 1) * y, INTEGER_BITS_MAX, "INTEGER_BITS_MAX")
@@ -262,8 +261,7 @@ def conv(x: Any, from_base: int, to_base: int) -> str | None:
     """A whole number, as text or number, written in another base; NULL for a base outside 2 to 36.
 
     With a negative `to_base` the result carries a sign; without, a negative number is shown as its 64-bit pattern.
-   
-"""
+    """
     if not (2 <= abs(from_base) <= 36 and 2 <= abs(to_base) <= 36):
         return None
     if x.__class__ not in (str, int):

@@ -180,8 +180,7 @@ def _template(text: str) -> tuple[tuple[bool, str], ...]:
 
     >>> _template("a$1${n}")
     ((True, 'a'), (False, '1'), (False, 'n'))
-   
-"""
+    """
     pieces: list[tuple[bool, str]] = []
     for token in re.finditer(r"\$(?:\$|(\w+)|\{(\w+)\})|[^$]+|\$", text):
         group = token[1] or token[2]

@@ -30,8 +30,7 @@ class Parameter:
     """One parameter: its name and type; `optional` may be left out, `variadic` takes all further arguments.
 
     `constant` asks for a literal, so that it can be checked before the rule runs.
-   
-"""
+    """
 
     name: str
     type: Type = Type.ANY
@@ -50,8 +49,7 @@ class Function:
     returns    the result type, or a function of the argument types.
     inline     a Python expression with {0}, {1} … for the arguments (each used once, known not NULL) that may stand in
                for the call in generated code; only where it equals the implementation for the declared types.
-   
-"""
+    """
 
     name: str
     implementation: Implementation

@@ -18,8 +18,7 @@ def as_text(value: Any) -> str:
 
     >>> as_text(True), as_text(20), as_text(1.5)
     ('true', '20', '1.5')
-   
-"""
+    """
     kind = value.__class__
     if kind is str:
         return str(value)

@@ -34,8 +34,7 @@ def fields_of(pattern: str) -> tuple[Field, ...]:
 
     >>> fields_of("YYYY-M")
     (('Y', 4), ('', 45), ('M', 1))
-   
-"""
+    """
     fields: list[Field] = []
     for token in _TOKEN.finditer(pattern):
         letter = token["letter"]
@@ -59,8 +58,7 @@ def format_moment(found: datetime, pattern: str) -> str:
 
     >>> format_moment(datetime(2024, 1, 2, 15, 4), "E d MMM YY, h:mm a")
     'Tue 2 Jan 24, 3:04 PM'
-   
-"""
+    """
     return "".join([_WRITERS[letter](found, width) for letter, width in fields_of(pattern)])
 
 
@@ -116,8 +114,7 @@ def parse_moment(text: str, pattern: str, zone: tzinfo) -> datetime:
 
     >>> parse_moment("02/01/24 3 PM", "dd/MM/YY h a", UTC).isoformat()
     '2024-01-02T15:00:00+00:00'
-   
-"""
+    """
     found = _matcher(pattern).fullmatch(text)
     if found is None:
         raise DataError(f"'{text[:40]}' does not fit the time pattern '{pattern}'")

@@ -33,8 +33,7 @@ class Cursor(Parser):
 
     The parsing methods build nodes of `sql.syntax`, not sqlglot's: sqlglot contributes the tokens, the machinery of
     tables from tokens to operators and the order of precedence.
-   
-"""
+    """
 
     def read(self, tokens: list[Token], text: str, rule: Callable[[Self], Item]) -> Item:
         """What `rule` makes of `tokens`, which were cut from `text`, all of them. Raises `SqlError`."""
@@ -75,8 +74,7 @@ class Cursor(Parser):
         """Refuse what follows a whole statement or expression, with the keyword that was probably meant.
 
         The word before it may be that keyword too, misspelt and taken for a name.
-       
-"""
+        """
         token = self._curr
         for word in (self._prev, token):
             hint = None

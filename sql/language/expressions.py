@@ -47,8 +47,7 @@ class ExpressionParser(Cursor):
     """The order of precedence, tightest first: `* / % &`, `+ - | ^ ||`, comparisons, NOT, AND, OR.
 
     Comparisons are `= != < <= > >= IN BETWEEN LIKE REGEXP IS`; operators of one rank bind left to right.
-   
-"""
+    """
 
     DISJUNCTION: ClassVar[Any] = {TokenType.OR: _operator("or")}
     CONJUNCTION: ClassVar[Any] = {TokenType.AND: _operator("and")}

@@ -72,8 +72,7 @@ def unquote(literal: str) -> str:
 
     >>> unquote("'it''s'"), unquote(r"'\d+'")
     ("it's", '\\d+')
-   
-"""
+    """
     quote, body = literal[0], literal[1:-1]
     if quote not in body and "\\" not in body:
         return body

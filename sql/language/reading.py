@@ -29,8 +29,7 @@ def parse(text: str) -> list[Statement]:
 
     Raises `SqlError` with the problems of all statements: at most one of each, as what follows a syntax error can only
     be guessed. Problem codes begin with P; spans are offsets into `text`.
-   
-"""
+    """
     tokens = _tokens(text)
     statements: list[Statement] = []
     problems: list[Problem] = []

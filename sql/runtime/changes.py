@@ -180,8 +180,7 @@ class Changes:
         """Inserts first, then removes (epl.md 1.1); those that took part.
 
         An event that cannot be folded in is an error: it is in no row, and nothing is taken out when it leaves.
-       
-"""
+        """
         folded, taken = [], []
         for event in inserted:
             try:

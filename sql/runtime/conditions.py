@@ -134,8 +134,7 @@ class When(Condition):
     """An expression over counters and variables, tested at each update and variable change.
 
     A change of a variable is seen at once (`then set` runs), its rows follow at the next advance of time.
-   
-"""
+    """
 
     def __init__(self, test: Callable[[Counters], bool], then_set: Callable[[Counters], None]) -> None:
         self.test = test

@@ -16,8 +16,7 @@ class Emission:
     irstream
            late   `inserted` holds an event that came after its window was closed
            error  `inserted` holds an event that could not be evaluated, `error` says why
-   
-"""
+    """
 
     rule: str
     at_ms: int

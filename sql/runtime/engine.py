@@ -215,8 +215,7 @@ class Engine:
 
         Without `catch_up` each rule does what its options say about timers overdue by more than `OVERDUE_MS`; what is a
         little late is always stepped through.
-       
-"""
+        """
         out: list[Emission] = []
         while (deadline := self.next_deadline_ms()) is not None and deadline <= now_ms:
             out += self._fire(deadline, now_ms, catch_up)

@@ -31,8 +31,7 @@ class LimitBuilder:
 
     present   the rows of the present content
     current   the present row of one group, by its key
-   
-"""
+    """
 
     def __init__(self, plan: Plan, functions: FunctionSet, catalog: Catalog, now_ms: int, zone: Any,
                  present: Callable[[], list[Out]], current: Callable[[Any], list[Out]]) -> None:  # fmt: skip

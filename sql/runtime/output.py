@@ -60,8 +60,7 @@ class Everything(Buffered):
     """default, and all of plain rows: everything since the last output.
 
     `repeat` gives the present row again, as new and as old, when a statement of only aggregates has not changed.
-   
-"""
+    """
 
     def __init__(self, repeat: Callable[[], list[Out]] | None) -> None:
         super().__init__()

@@ -31,8 +31,7 @@ class Budget:
     The events are counted only when those that came since the last count could have filled the bound. Once it is
     reached,
     a sixteenth of the bound is refused before they are counted again, so that counting stays cheap.
-   
-"""
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

@@ -25,8 +25,7 @@ class Rows:
     """The view of one window instance: its rows after WHERE, grouped, with incremental aggregates.
 
     Groups come out in the order of their first row that is still in the window; plain columns are read from that row.
-   
-"""
+    """
 
     def __init__(self, query: SampleQuery, removal: Removal) -> None:
         self.query = query

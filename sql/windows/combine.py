@@ -29,8 +29,7 @@ class Meet(Operator):
     batch
     the policies run first and take their evictions out of the forming batch silently; what is posted leaves the
     policies.
-   
-"""
+    """
 
     def __init__(self, *policies: Policy, batch: Batch | None = None) -> None:
         self.policies = policies
@@ -217,8 +216,7 @@ class Key(Operator):
 
     With `reclaim` instances untouched for longer than the age are dropped in a sweep that runs when an event arrives;
     what they held leaves through the remove stream.
-   
-"""
+    """
 
     def __init__(self, key: Callable[[Event], Hashable], make: Callable[[Hashable, Event], Operator],
                  reclaim: Reclaim | None = None) -> None:  # fmt: skip

@@ -60,8 +60,7 @@ class Derived(HasFarewell):
     key     the columns a groupwin adds, fixed for the instance
     new_event   makes an event of a row at an instant
     changes_only   post only when the properties differ from before (size)
-   
-"""
+    """
 
     def __init__(self, statistic: Statistic, value: Callable[[Event], Any], extras: Callable[[Event | None], Row],
                  new_event: Callable[[Row, int], Event], key: Row, changes_only: bool) -> None:  # fmt: skip

@@ -18,8 +18,7 @@ class Event:
     time_ms  its instant on the query's clock
     row      its columns
     extra    values fixed when it arrived: results of analytic functions and of `prior`
-   
-"""
+    """
 
     __slots__ = ("extra", "row", "seq", "time_ms")
 

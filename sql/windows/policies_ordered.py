@@ -21,8 +21,7 @@ class Ranked(Policy):
     """sort: the first n in the order of `criteria`; of tied events the oldest leaves first, ties list newest first.
 
     With `key` it is rank: only the newest event of a key takes part, and a pushed-out key is forgotten.
-   
-"""
+    """
 
     departure = Removal.ANY
     ranked = True

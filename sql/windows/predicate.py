@@ -44,8 +44,7 @@ class Predicate:
 
     test        (event, aggregate values, builtins) -> TRUE, FALSE or NULL
     arguments   one function event -> value per aggregate; None where a FILTER keeps the event out
-   
-"""
+    """
 
     def __init__(self, test: Callable[[Event | None, list[Any], Builtins], Any],
                  arguments: list[Callable[[Event], Any]], fresh: Callable[[], list[Accumulator]]) -> None:  # fmt: skip

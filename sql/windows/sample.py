@@ -358,8 +358,7 @@ class Between(Generations):
 
     The emit condition is not tested on the opening row, as in eKuiper. With one condition each row that meets it shows
     what is stored and starts the next; rows before the first are dropped.
-   
-"""
+    """
 
     def __init__(self, view: View, begin: Callable[[Event], bool], emit: Callable[[Event], bool] | None) -> None:
         super().__init__(view)

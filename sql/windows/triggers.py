@@ -27,8 +27,7 @@ class Every(Trigger):
 
     force     posts at empty grid points too, once the grid is known
     start_ms  the grid is known from the start (START_EAGER)
-   
-"""
+    """
 
     def __init__(self, period: Period, zone: ZoneInfo, *, reference_ms: int | None = None, force: bool = False,
                  start_ms: int | None = None) -> None:  # fmt: skip

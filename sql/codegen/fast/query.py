@@ -26,8 +26,7 @@ class FastQuery(Query):
 
     `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event time results
     and errors come out in the order in which they happen; else the errors of a push follow its results, as in the engine.
-   
-"""
+    """
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)

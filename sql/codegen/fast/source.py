@@ -25,8 +25,7 @@ def identifier(name: str) -> str:
 
     >>> identifier("temp"), identifier("dev id"), identifier("größe")
     ('temp', 'dev_id', 'gr__e')
-   
-"""
+    """
     return _NOT_WORD.sub("_", name)
 
 

@@ -70,8 +70,7 @@ def test_an_item_that_would_leave_before_it_enters_never_appears() -> None:
     2               b---------)                       due at 1.0: never
     3                 c-------[===================)   due at 1.1, so out at 2.0
     4                         [===================)   due at 1.5
-   
-"""
+    """
     items = [(200, 1.0), (500, 2.0), (600, 3.0), (1000, 4.0)]
     assert run("from v in values within 0.5 every 1.0 select v", items) == [(1000, [3.0, 4.0])]
     assert run("from v in values within 0.5 every 1.0 select rstream v", items) == [(2000, [3.0, 4.0])]
