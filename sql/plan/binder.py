@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sql import syntax as ast
-from sql.errors import Problems, did_you_mean
+from sql.errors import Problems, Span, did_you_mean
 from sql.plan import kuiper
 from sql.plan.bound import AggregateCall, Bound, Const, Read, Slot
 from sql.plan.catalog import Catalog, Stream
@@ -277,7 +277,7 @@ class SelectBinder:
             if spreads.handles(item):
                 out += spreads.bind(item)
                 continue
-            bound = self.binder.bind(item.expr, replace(SELECT, outside=item.alias))
+            bound = self.binder.item(item.expr, item.alias, SELECT)
             if isinstance(bound, Read) and bound.column is None and item.alias is None:
                 out.append(ItemPlan(None, bound))
                 continue
@@ -317,12 +317,12 @@ class SelectBinder:
         named = star.table is None and len(chosen) > 1 and self.binder.epl
         out = [
             ItemPlan(self.scope.sources[i].alias if named else None, self.scope.read_all(i, star.span), False, excluded)
-            for i in chosen
+            for i in (chosen if self.binder.epl else reversed(chosen))
         ]
+        if not self.binder.epl:
+            out += kuiper.shared_columns(self.scope, chosen, excluded, star.span)
         for item in star.replaced:
-            out.append(
-                ItemPlan(item.alias or item.text, self.binder.bind(item.expr, replace(SELECT, outside=item.alias)))
-            )
+            out.append(ItemPlan(item.alias or item.text, self.binder.item(item.expr, item.alias, SELECT)))
         return out
 
     # --- the rest -----------------------------------------------------------------------------------------------------
@@ -381,7 +381,7 @@ class SelectBinder:
         for name in flowing:
             if name not in found:
                 self.problems.error("B403", f"event time needs a timestamp column, and stream '{name}' has none",
-                                    self.select.span, 'declare it: WITH (…, TIMESTAMP="ts")')  # fmt: skip
+                                    self.select.span, 'declare it: WITH (…, TIMESTAMP="ts"), or set isEventTime: false')  # fmt: skip
         for stream, reads in zip(self.sources, self.scope.reads, strict=True):
             if stream.name in found and reads is not None:
                 reads.add(found[stream.name][0])
@@ -425,6 +425,9 @@ class SelectBinder:
         result = Type.BOOLEAN if node.exists else plan.items[0].value.type
         return Slot("subquery", len(self.subqueries) - 1, type=result, span=node.span)
 
+    def _at(self, node: ast.Node | None) -> Span:
+        return self.select.span if node is None else node.span
+
     def _check_plan(self, plan: Plan) -> None:
         error, span = self.problems.error, self.select.span
         if plan.mode == "lots" and plan.selector == "rstream" and plan.aggregates:
@@ -436,9 +439,15 @@ class SelectBinder:
             and plan.sources[0].lot.retain_all
         ):
             error("B530", "'retain all' has no remove stream", span)
-        if plan.having is not None and plan.mode == "sample" and not plan.aggregates and not plan.group_by \
-                and not any(call.name.startswith("last_agg") for call in plan.hits):
-            error("B605", "HAVING without aggregates or GROUP BY has no effect", span, "use WHERE")
+        if (
+            plan.having is not None
+            and plan.mode == "sample"
+            and not plan.aggregates
+            and not plan.group_by
+            and not any(call.name.startswith("last_agg") for call in plan.hits)
+        ):
+            error("B605", "HAVING without aggregates or GROUP BY has no effect", self._at(self.select.having),
+                  "use WHERE")  # fmt: skip
         if plan.analytics and plan.joins:
             error("B325", "analytic functions read one stream and cannot stand in a join", plan.analytics[0].span,
                   "compute them in a rule of their own, and join its stream")  # fmt: skip
@@ -449,15 +458,14 @@ class SelectBinder:
             error("B324", "prev() needs a data window", plan.prevs[0].span, "for example E#length(2)")
         snapshot = plan.output is not None and plan.output.mode == "snapshot"
         if snapshot and not plan.aggregates and plan.mode == "delta" and not any(s.windows for s in plan.sources):
-            error("B606", "output snapshot of plain rows needs a window in FROM", span)
+            error("B606", "output snapshot of plain rows needs a window in FROM", self._at(self.select.output))
         if (
             plan.mode == "delta"
             and plan.joins
             and not all(source.windows or source.unidirectional for source in plan.sources)
         ):
-            error(
-                "B527", "each joined stream needs a window, or is unidirectional", span, "for example E#length(5) as e"
-            )
+            hint = "for example E#length(5) as e" if self.binder.epl else "for example GROUP BY TUMBLINGWINDOW(ss, 10)"
+            error("B527", "each joined stream needs a window, or is unidirectional", span, hint)
 
 
 def key_names(groupwin: Any) -> list[str]:

@@ -60,8 +60,8 @@ class Slot(Bound):
     hit, row_number                       key: index into the plan's list of that kind
     builtin                               key: current_count … of expression windows
     event_time, meta, istream             the event's time; a metadata path; TRUE on insert rows
-   
-"""
+
+    """
 
     kind: str
     key: Any = None
@@ -143,8 +143,8 @@ class HitCall:
     """`last_hit_count`, `last_hit_time` and their `agg` twins: how often, or when last, the clause was met before.
 
     `clause` is WHERE, HAVING or WHEN, of which only TRUE results count, or SELECT, of which every row does.
-   
-"""
+
+    """
 
     name: str
     clause: str

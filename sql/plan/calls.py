@@ -222,7 +222,9 @@ def _analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     inner = replace(place, aggregates=False, windows=False, prevs=False, name=f"the arguments of {node.name}()")
     over = node.over or ast.Over()
     for order in over.order_by:
-        binder.problems.error("B316", f"ORDER BY has no effect on {node.name}(): events come in their order", order.span)
+        binder.problems.error(
+            "B316", f"ORDER BY has no effect on {node.name}(): events come in their order", order.span
+        )
     args = tuple(_analytic_arguments(binder, node, inner))
     call = AnalyticCall(
         node.name,
@@ -254,12 +256,13 @@ def _aggregate(binder: ExpressionBinder, node: ast.Call, definition: aggregates.
         return _unknown()
     inner = replace(place, aggregates=False, windows=False, name=f"the arguments of {node.name}()")
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
-    if star and not (definition.whole_row or node.name == "count"):
+    counts_rows = all(parameter.optional for parameter in definition.parameters)
+    if star and not (definition.whole_row or counts_rows):
         binder.problems.error("B331", f"{node.name}(*) has no meaning; name a column", node.span)
         return _unknown()
     least = sum(not parameter.optional and not parameter.variadic for parameter in definition.parameters)
     most = None if any(parameter.variadic for parameter in definition.parameters) else len(definition.parameters)
-    if not star and not _arity(binder, node, 0 if node.name == "count" else least, most):
+    if not star and not _arity(binder, node, 0 if counts_rows else least, most):
         return _unknown()
     values, constants = _split_arguments(binder, node, definition, inner)
     _check_aggregate_types(binder, node, definition, values)

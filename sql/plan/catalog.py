@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from sql.errors import Problem, Span, SqlError
 from sql.syntax import ColumnDefinition, CreateStream, CreateVariable, Option
-from sql.types import Type, declared_type, type_named
+from sql.types import Type, declared_type, type_named, type_of
 
 STREAM_OPTIONS = (
     "DATASOURCE", "TYPE", "FORMAT", "SCHEMAID", "DELIMITER", "CONF_KEY", "EXTRA", "STRICT_VALIDATION", "TIMESTAMP",
@@ -136,6 +136,8 @@ def _check(statement: CreateStream) -> list[Problem]:
                                  did_you_mean(column.type.name, type_names())))  # fmt: skip
         if column.name in seen:
             found.append(Problem("B102", f"column '{column.name}' is declared twice", column.span))
+        elif not (type_named(column.type.name) or Type.ANY).accepts(type_of(column.default)):
+            found.append(Problem("B106", f"the default of '{column.name}' is no {column.type.name}", column.span))
         seen[column.name] = column.span
     if statement.kind == "schema":
         return found
@@ -159,7 +161,9 @@ def _check_values(options: tuple[Option, ...]) -> list[Problem]:
         if key == "KIND" and text.lower() not in ("scan", "lookup"):
             found.append(Problem("B105", f"KIND is scan or lookup, not '{text}'", option.span))
         if key == "RETAIN_SIZE" and not (text.isdecimal() and int(text) > 0):
-            found.append(Problem("B105", f"RETAIN_SIZE is a whole number of rows of at least 1, not '{text}'", option.span))
+            found.append(
+                Problem("B105", f"RETAIN_SIZE is a whole number of rows of at least 1, not '{text}'", option.span)
+            )
         if key == "STRICT_VALIDATION" and text.lower() not in ("true", "false"):
             found.append(Problem("B105", f"STRICT_VALIDATION is true or false, not '{text}'", option.span))
     return found

@@ -66,6 +66,7 @@ class ExpressionBinder:
         self.epl = False
         self.uses_meta = False
         self._resolving: list[str] = []
+        self._circles: set[frozenset[str]] = set()
         self.text = ""
         self._parameters: list[str] = []
 
@@ -123,20 +124,34 @@ class ExpressionBinder:
             if reads is not None:
                 reads.add(column)
 
+    def item(self, node: ast.Expr, alias: str | None, place: Place) -> Bound:
+        """The expression of a SELECT item: inside its own definition its alias means the column."""
+        if alias is None:
+            return self.bind(node, place)
+        self._resolving.append(alias)
+        bound = self.bind(node, replace(place, outside=alias))
+        self._resolving.pop()
+        return bound
+
     def _is_alias(self, node: ast.Column, place: Place) -> bool:
         if node.table is not None or not place.aliases or node.name not in self.scope.aliases:
             return False
-        if node.name == place.outside or node.name in self._resolving:
+        if node.name == place.outside or (self.scope.columns_first and self.scope.holders(node.name)):
             return False
-        return not (self.scope.columns_first and self.scope.holders(node.name))
+        if node.name not in self._resolving:
+            return True
+        circle = self._resolving[self._resolving.index(node.name) :]
+        if frozenset(circle) not in self._circles:
+            self._circles.add(frozenset(circle))
+            names = " and ".join(f"'{name}'" for name in circle)
+            self.problems.error("B210", f"the aliases {names} define each other", node.span,
+                                "give one another name; qualify the column, s.x, where the column is meant")  # fmt: skip
+        return False
 
     def _alias(self, node: ast.Column, place: Place) -> Bound:
-        """An alias stands for its definition; aliases may use other aliases, cycles end at the column."""
+        """An alias stands for its definition, which may use other aliases."""
         item = self.scope.aliases[node.name]
-        self._resolving.append(node.name)
-        bound = self.bind(item.expr, replace(place, outside=node.name))
-        self._resolving.pop()
-        return replace(bound, span=node.span)
+        return replace(self.item(item.expr, node.name, place), span=node.span)
 
     def _star(self, node: ast.Star, place: Place) -> Bound:
         self.problems.error("B202", "'*' stands only in SELECT and in functions that take whole rows", node.span)

@@ -24,8 +24,8 @@ class RuleOptions:
     max_groups         groups a rule may keep; a further one is an error event
     max_window_events  events a rule may retain; a further one is an error event
     max_empty_windows  empty windows emitted in a row by one step; the rest is counted
-   
-"""
+
+    """
 
     event_time: bool | None = None
     late_tolerance_ms: int = 0

@@ -150,8 +150,8 @@ class SpreadPlan:
 
     items    names under which the values stand in the row (they are taken out), with the column name of each;
              None for `*`, a whole row
-   
-"""
+
+    """
 
     kind: Literal["rows", "columns", "changes"]
     items: tuple[tuple[str, str | None], ...]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sql import syntax as ast
-from sql.errors import NOWHERE, did_you_mean
+from sql.errors import Span, did_you_mean
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.expressions import ExpressionBinder, Place
 from sql.plan.plan import Criterion, GroupWindowPlan, LotPlan, PeriodArgument, PredicatePlan, WindowPlan
@@ -62,7 +62,7 @@ def _arguments(binder: ExpressionBinder, spec: WindowSpec, call: ast.WindowCall)
     for index, parameter in enumerate(spec.parameters):
         after = spec.parameters[index + 1 :]
         taken = _take(remaining, parameter, after)
-        out[parameter.name] = _BINDERS[parameter.kind](binder, spec, taken)
+        out[parameter.name] = _BINDERS[parameter.kind](binder, spec, taken, call.span)
     if remaining:
         binder.problems.error("B503", f"{spec.signature}: unexpected parameter", remaining[0].span)
     return out
@@ -85,9 +85,9 @@ def _take(remaining: list[ast.Expr], parameter: WindowParameter, after: tuple[Wi
     return [remaining.pop(0)]
 
 
-def _size(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> Bound:
+def _size(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound:
     if not args:
-        binder.problems.error("B503", f"{spec.signature} needs a size", NOWHERE, f"for example {spec.example}")
+        binder.problems.error("B503", f"{spec.signature} needs a size", at, f"for example {spec.example}")
         return Const(1)
     bound = binder.bind(args[0], PARAMETER)
     no_reads(binder, bound, args[0], "a size")
@@ -108,7 +108,7 @@ def no_reads(binder: ExpressionBinder, bound: Bound, node: ast.Expr, what: str) 
                               node.span)  # fmt: skip
 
 
-def _period_of(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> PeriodArgument:
+def _period_of(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> PeriodArgument:
     return bind_period(binder, args[0], f"the period of {spec.name}")
 
 
@@ -131,7 +131,7 @@ def bind_period(binder: ExpressionBinder, node: ast.Expr, what: str) -> PeriodAr
     return PeriodArgument(parts, node.span)
 
 
-def _value(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> Bound:
+def _value(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound:
     if not args:
         return Const(None)
     bound = binder.bind(args[0], PARAMETER)
@@ -139,10 +139,10 @@ def _value(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> 
     return bound
 
 
-def _keys(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> tuple[Bound, ...]:
+def _keys(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> tuple[Bound, ...]:
     bounds = tuple(binder.bind(arg, PARAMETER) for arg in args)
     if not bounds:
-        binder.problems.error("B503", f"{spec.signature} needs at least one key", NOWHERE, spec.example)
+        binder.problems.error("B503", f"{spec.signature} needs at least one key", at, spec.example)
     for bound, arg in zip(bounds, args, strict=True):
         _not_constant(binder, spec, bound, arg)
     return bounds
@@ -153,7 +153,7 @@ def _not_constant(binder: ExpressionBinder, spec: WindowSpec, bound: Bound, arg:
         binder.problems.error("B507", f"{spec.name} by a constant keeps nothing apart", arg.span, spec.example)
 
 
-def _criteria(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> tuple[Criterion, ...]:
+def _criteria(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> tuple[Criterion, ...]:
     out = []
     for arg in args:
         order = arg if isinstance(arg, ast.Ordering) else ast.Ordering(arg, span=arg.span)
@@ -161,11 +161,11 @@ def _criteria(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) 
         _not_constant(binder, spec, bound, arg)
         out.append(Criterion(bound, order.descending, order.nulls_first))
     if not out:
-        binder.problems.error("B503", f"{spec.signature} needs sort criteria", NOWHERE, spec.example)
+        binder.problems.error("B503", f"{spec.signature} needs sort criteria", at, spec.example)
     return tuple(out)
 
 
-def _predicate(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> PredicatePlan:
+def _predicate(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> PredicatePlan:
     outer, binder.aggregates = binder.aggregates, []
     place = Place(f"the predicate of {spec.name}", aggregates=True, analytics=False, aliases=False, builtins=BUILTINS)
     test = binder.condition(args[0], place)
@@ -173,7 +173,7 @@ def _predicate(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr])
     return PredicatePlan(test or Const(None), tuple(found))
 
 
-def _include(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> Bound | None:
+def _include(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound | None:
     if not args:
         return None
     bound = binder.bind(args[0], PARAMETER)
@@ -181,7 +181,7 @@ def _include(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -
     return bound
 
 
-def _reference(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> Bound | None:
+def _reference(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound | None:
     if not args:
         return None
     bound = binder.bind(args[0], PARAMETER)
@@ -189,7 +189,7 @@ def _reference(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr])
     return bound
 
 
-def _flags(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> frozenset[str]:
+def _flags(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> frozenset[str]:
     if not args:
         return frozenset()
     text = args[0].value if isinstance(args[0], ast.Constant) else None
@@ -201,7 +201,9 @@ def _flags(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> 
     return frozenset(words)
 
 
-def _extras(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) -> tuple[tuple[str | None, Bound], ...]:
+def _extras(
+    binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span
+) -> tuple[tuple[str | None, Bound], ...]:
     text = binder.text
     out: list[tuple[str | None, Bound]] = []
     for arg in args:
@@ -212,7 +214,7 @@ def _extras(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr]) ->
     return tuple(out)
 
 
-_BINDERS: dict[str, Callable[[ExpressionBinder, WindowSpec, list[ast.Expr]], Any]] = {
+_BINDERS: dict[str, Callable[[ExpressionBinder, WindowSpec, list[ast.Expr], Span], Any]] = {
     "size": _size, "period": _period_of, "value": _value, "keys": _keys, "criteria": _criteria,
     "predicate": _predicate, "include": _include, "reference": _reference, "flags": _flags, "extras": _extras,
 }  # fmt: skip

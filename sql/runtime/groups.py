@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
+from sql.aggregates.wrap import Distinct
 from sql.codegen.functions import EventFunction, FunctionSet
 from sql.plan.bound import AggregateCall
 from sql.windows.event import Event
@@ -35,22 +36,17 @@ def _maker(call: AggregateCall, functions: FunctionSet, removal: Removal) -> Cal
     definition, constants = call.definition, call.constants
     removal = Removal.NEVER if definition.ever else removal
 
-    def plain() -> Accumulator:
-        return definition.make(removal, *constants)
-
-    make: Callable[[], Accumulator] = plain
-    if definition.needs_event:
-        make = lambda: AsRows(plain())  # noqa: E731
-    if call.distinct:
-        from sql.aggregates.wrap import Distinct
-
-        def make() -> Accumulator:
-            return Distinct(definition.make(Removal.NEVER if definition.ever else Removal.ANY, *constants))
+    def make() -> Accumulator:
+        inner = definition.make(Removal.ANY if call.distinct and not definition.ever else removal, *constants)
+        inner = Distinct(inner) if call.distinct else inner
+        inner = AsRows(inner) if definition.needs_event else inner
+        return Ever(inner) if definition.ever else inner
 
     if call.group_by is None:
         return make
-    key = functions.key(call.group_by)
-    return lambda: LocalGroups(key, make)
+    # One for the whole query: its dimensions are its own, whatever the statement groups by.
+    shared = LocalGroups(functions.key(call.group_by), make)
+    return lambda: shared
 
 
 def _argument(call: AggregateCall, functions: FunctionSet) -> EventFunction:
@@ -61,8 +57,8 @@ def _argument(call: AggregateCall, functions: FunctionSet) -> EventFunction:
     return lambda event: argument(event) if passes(event) else SKIP
 
 
-class AsRows(Accumulator):
-    """Shows the rows of the events that minby, maxby, sorted and their like result in."""
+class Around(Accumulator):
+    """Base of accumulators that change one thing about another."""
 
     __slots__ = ("inner",)
 
@@ -79,10 +75,7 @@ class AsRows(Accumulator):
         self.inner.remove(value, event)
 
     def result(self) -> Any:
-        found = self.inner.result()
-        if isinstance(found, list):
-            return [event.row for event in found]
-        return None if found is None else found.row
+        return self.inner.result()
 
     def held(self) -> Iterable[Any]:
         return self.inner.held()
@@ -92,6 +85,23 @@ class AsRows(Accumulator):
 
     def restore(self, state: Any, events: Callable[[int], Any]) -> None:
         self.inner.restore(state, events)
+
+
+class AsRows(Around):
+    """Shows the rows of the events that minby, maxby, sorted and their like result in."""
+
+    def result(self) -> Any:
+        found = self.inner.result()
+        if isinstance(found, list):
+            return [event.row for event in found]
+        return None if found is None else found.row
+
+
+class Ever(Around):
+    """countever, firstever and their like: what leaves the window still counts."""
+
+    def remove(self, value: Any, event: Any) -> None:
+        return None
 
 
 class LocalGroups(Accumulator):
@@ -137,6 +147,7 @@ class LocalGroups(Accumulator):
         return [[entry[0], entry[1].snapshot(), entry[2]] for entry in self.by_key.values()]
 
     def restore(self, state: Any, events: Callable[[int], Any]) -> None:
+        self.by_key = {}
         for count, part, seq in state:
             accumulator = self.make()
             accumulator.restore(part, events)

@@ -1,0 +1,141 @@
+"""What only eKuiper's rules have: hit counters, row numbers, and joins of what a window shows, also with tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sql import syntax as ast
+from sql.errors import Problems, Span
+from sql.plan.bound import Bound, Const, HitCall, Op, Read, Slot
+from sql.plan.catalog import Stream
+from sql.plan.plan import Criterion, GroupWindowPlan, ItemPlan, Numbering
+from sql.plan.scope import Scope
+from sql.types import Type
+
+if TYPE_CHECKING:
+    from sql.plan.expressions import ExpressionBinder, Place
+
+HITS = {
+    "last_hit_count": ("SELECT", "WHERE", "HAVING", "WHEN"), "last_hit_time": ("SELECT", "WHERE", "HAVING", "WHEN"),
+    "last_agg_hit_count": ("SELECT", "HAVING"), "last_agg_hit_time": ("SELECT", "HAVING"),
+}  # fmt: skip
+"""Hit counters and the clauses they count in."""
+
+EACH_EVENT = GroupWindowPlan("count", size=1, interval=1)
+"""A stream joined with tables without a window: each of its events is a window of its own."""
+
+
+def bind_hit(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    """`last_hit_count()` and its like: 0 before the first hit."""
+    if node.args:
+        binder.problems.error("B310", f"{node.name}() takes no arguments", node.span)
+    if binder.epl or place.name not in HITS[node.name]:
+        where = "an EPL statement" if binder.epl else place.name
+        binder.problems.error("B333", f"{node.name}() cannot count in {where}", node.span,
+                              f"it counts in {', '.join(HITS[node.name])} of eKuiper's rules")  # fmt: skip
+        return Const(0)
+    call = HitCall(node.name, place.name, span=node.span)
+    if call not in binder.hits:
+        binder.hits.append(call)
+    return Slot("hit", binder.hits.index(call), type=Type.INTEGER, span=node.span)
+
+
+def bind_row_number(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    """`row_number() OVER ([PARTITION BY …] [ORDER BY …])` in SELECT; ORDER BY may use its alias."""
+    error, over = binder.problems.error, node.over or ast.Over()
+    if node.args:
+        error("B310", "row_number() takes no arguments", node.span)
+    if place.name not in ("SELECT", "ORDER BY") or binder.epl:
+        error("B334", f"row_number() cannot stand in {'an EPL statement' if binder.epl else place.name}", node.span,
+              "it numbers the rows of one output, in SELECT of eKuiper's rules")  # fmt: skip
+        return Const(1)
+    if over.when is not None:
+        error("B316", "OVER(WHEN …) has no effect on row_number()", over.when.span, "use WHERE or HAVING")
+    inner = replace(place, name="OVER of row_number()", aggregates=True, windows=True, prevs=False)
+    order_by = tuple(
+        Criterion(binder.bind(order.operand, inner), order.descending, order.nulls_first) for order in over.order_by
+    )
+    numbering = Numbering(tuple(binder.bind(part, inner) for part in over.partition_by), order_by)
+    if not binder.sampled:
+        binder.problems.warn("B703", "without a window each output is one row: row_number() is always 1", node.span,
+                             "add a window in GROUP BY")  # fmt: skip
+        return Const(1, type=Type.INTEGER, span=node.span)
+    if numbering not in binder.numberings:
+        binder.numberings.append(numbering)
+    return Slot("row_number", binder.numberings.index(numbering), type=Type.INTEGER, span=node.span)
+
+
+# --- joins ------------------------------------------------------------------------------------------------------------
+
+
+def check_sources(
+    problems: Problems, select: ast.Select, sources: Sequence[ast.Source], streams: Sequence[Stream]
+) -> None:
+    """Tables and joins: what can be joined, and what needs a window for it."""
+    for source, stream in zip(sources, streams, strict=True):
+        if stream.kind == "lookup":
+            kind = str(stream.options.get("TYPE", "memory")).lower()
+            problems.error("B532", f"'{stream.name}' is a lookup table (TYPE=\"{kind}\"): outside stores are not asked",
+                           source.span, 'use KIND="scan" with RETAIN_SIZE on a topic that carries its rows')  # fmt: skip
+        elif stream.kind == "scan" and isinstance(source, ast.LotSource):
+            problems.error("B533", f"table '{stream.name}' cannot be the source of a stream query", source.span)
+        elif stream.kind == "scan" and isinstance(source, ast.StreamSource) and (source.windows or source.filter):
+            problems.error("B533", f"table '{stream.name}' takes no windows and no filter in FROM", source.span,
+                           "RETAIN_SIZE says how many rows it keeps; put conditions into ON or WHERE")  # fmt: skip
+    flowing = [stream for stream in streams if stream.kind == "stream"]
+    if streams and not flowing and all(stream.kind == "scan" for stream in streams):
+        problems.error("B533", f"a rule reads at least one stream, and '{streams[0].name}' is a table", sources[0].span,
+                       "tables are joined to streams")  # fmt: skip
+    tables = len(streams) > len(flowing)
+    if tables and len(flowing) > 1 and not select.windows:
+        problems.error("B527", "streams joined with each other need a window", sources[1].span,
+                       "for example GROUP BY TUMBLINGWINDOW(ss, 10)")  # fmt: skip
+
+
+def check_join_window(problems: Problems, window: GroupWindowPlan) -> None:
+    """What a window cannot do on a join: keys of one stream, and FILTER conditions that compare two."""
+    if window.partition_by:
+        problems.error("B525", "OVER(PARTITION BY …) cannot stand on a join: its key reads one stream only",
+                       window.partition_by[0].span, "GROUP BY groups the joined rows inside the window")  # fmt: skip
+    for part in conjuncts(window.filter):
+        if len(sources_read(part)) > 1:
+            problems.error("B525", "FILTER chooses among the events of one stream, and this compares two", part.span,
+                           "put it into ON or WHERE")  # fmt: skip
+
+
+def shared_columns(scope: Scope, chosen: Sequence[int], excluded: Sequence[str], span: Span) -> list[ItemPlan]:
+    """Columns that several of the joined sources declare: `*` shows that of the first source that has a row."""
+    holders: dict[str, list[int]] = {}
+    for index in chosen:
+        for name in scope.sources[index].columns or {}:
+            holders.setdefault(name, []).append(index)
+    return [
+        ItemPlan(name, _first_present(scope, indexes, name, span))
+        for name, indexes in holders.items()
+        if len(indexes) > 1 and name not in excluded
+    ]
+
+
+def _first_present(scope: Scope, indexes: Sequence[int], name: str, span: Span) -> Bound:
+    *earlier, last = indexes
+    parts: list[Bound] = []
+    for index in earlier:
+        absent = Op("isnull", (Read(index, None, span=span),), type=Type.BOOLEAN, span=span)
+        parts += [Op("not", (absent,), type=Type.BOOLEAN, span=span), scope.read(index, name, span)]
+    return Op("case", (*parts, scope.read(last, name, span)), type=parts[1].type, span=span)
+
+
+def conjuncts(condition: Bound | None) -> Iterator[Bound]:
+    """The parts of a condition that must all hold."""
+    if isinstance(condition, Op) and condition.name == "and":
+        for part in condition.args:
+            yield from conjuncts(part)
+    elif condition is not None:
+        yield condition
+
+
+def sources_read(expression: Bound) -> set[int]:
+    """The sources whose columns an expression reads."""
+    return {part.source for part in expression.walk() if isinstance(part, Read)}
