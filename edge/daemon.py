@@ -12,14 +12,11 @@ from __future__ import annotations
 import logging
 import os
 import random
-import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-from edge import memory
+from edge import memory, signals
 from edge.actions import ActionBuilder, register_sinks
 from edge.checkpoint import OUTBOX_KEY, REDELIVERY_KEY, RULE_PREFIX, VERSION_KEY, Checkpoints
 from edge.clock import Clock, SystemClock
@@ -91,8 +88,7 @@ class Daemon:
 
     def start(self) -> None:
         """Restore the last checkpoint, deploy the rules, connect, and serve. Does not wait for the broker."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
+        signals.listen(self.request_stop)
         seen = fingerprint(self.rule_files.directory)
         self._restore()
         for name, source in ((MQTT_SOURCE, self.mqtt),):
@@ -148,13 +144,9 @@ class Daemon:
         return stored
 
     def request_stop(self) -> None:
-        """Ask the loop to end; may be called from any thread, and from a signal handler.
-
-        A handler runs in the thread of the loop, between any two of its steps. If it woke the loop itself, between the
-        last look and the sleep, nobody would be asleep yet to be woken; another thread has to wait for the lock.
-        """
+        """Ask the loop to end; may be called from any thread, but not from a signal handler."""
         self._stopping = True
-        threading.Thread(target=self.intake.wake, name="stop", daemon=True).start()
+        self.intake.wake()
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
@@ -238,11 +230,6 @@ class Daemon:
             self.intake.call(lambda: self.manager.apply(wanted), timeout_s=60)
         except TimeoutError:
             log.error("rules.reload_timeout")
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self._stopping:
-            os._exit(128 + number)
-        self.request_stop()
 
     def _is_stopping(self) -> Iterator[bool]:
         while True:

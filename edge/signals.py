@@ -1,0 +1,45 @@
+"""SIGTERM and SIGINT, heard by a thread of their own.
+
+Python runs a signal handler in the main thread, between two of its steps; a signal that comes just before the main
+thread falls asleep on a lock is noticed when the lock is released, which may be never. So the interpreter writes the
+number of the signal into a socket, and a thread that reads it does what is to be done.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+
+STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+def listen(on_first: Callable[[], None]) -> None:
+    """From now on call `on_first` at the first signal, in another thread, and exit at once at the second.
+
+    Must be called from the main thread. Exiting at once does what a power cut does: nothing acknowledged is lost.
+    """
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    for number in STOPPING:
+        # Without a handler the default would end the process; this one only makes the interpreter write.
+        signal.signal(number, lambda *_: None)
+
+    threading.Thread(target=_hear, args=(reader, writer, on_first), name="signals", daemon=True).start()
+
+
+def _hear(reader: socket.socket, writer: socket.socket, on_first: Callable[[], None]) -> None:
+    with writer:  # closed sockets are not written to
+        _next(reader)
+        on_first()
+        os._exit(128 + _next(reader))
+
+
+def _next(reader: socket.socket) -> int:
+    """The number of the next stopping signal; other signals are none of our business."""
+    while (number := reader.recv(1)[0]) not in STOPPING:
+        pass
+    return number
