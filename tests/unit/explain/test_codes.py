@@ -1,4 +1,4 @@
-"""The register of codes and the code agree: nothing is raised that is not explained, nothing explained that is not raised."""
+"""The register of codes and the code agree: nothing is raised unexplained, nothing explained that is never raised."""
 
 from __future__ import annotations
 
