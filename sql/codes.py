@@ -44,6 +44,8 @@ CODES: dict[str, Code] = {
     "B102": Code("a column is declared twice", "keep one declaration"),
     "B103": Code("unknown stream option", "options of a stream are DATASOURCE, FORMAT, TIMESTAMP and their like"),
     "B104": Code("the timestamp column is not a column of the stream", "declare it, or name another"),
+    "B105": Code("an option of a stream or table with a value it cannot have", "the message says what it takes"),
+    "B106": Code("a default of another type than its column", "write a value of the column's type"),
     "B201": Code("unknown column", "the message lists the columns the stream has"),
     "B202": Code("unknown stream, or a star where none may stand", "declare it with CREATE STREAM or under streams:"),
     "B203": Code("a column that several streams have", "qualify it with its stream: m.temp"),
@@ -55,6 +57,7 @@ CODES: dict[str, Code] = {
         "a constant is assigned, or a subquery selects several columns", "assign a variable; select one column"
     ),
     "B209": Code("a subquery where none may stand, or without window", "give it a window, for example E#lastevent"),
+    "B210": Code("aliases that define each other", "rename one; qualify the column where the column is meant"),
     "B301": Code("a value of the wrong type", "convert it with cast(x, 'bigint') where that is meant"),
     "B302": Code(
         "a comparison of different types, which is never true", "compare numbers with numbers and strings with strings"
@@ -69,7 +72,11 @@ CODES: dict[str, Code] = {
     "B311": Code("DISTINCT or FILTER on a function that is no aggregate", "remove it"),
     "B312": Code("a function parameter that must be a constant", "write the value itself"),
     "B313": Code("a function that is refused on purpose", "the message says why and what to use"),
-    "B314": Code("a function that is not supported yet", "see the list of functions for what there is"),
+    "B314": Code("a function this engine does not have", "the message says why and what to use"),
+    "B315": Code(
+        "a function that makes rows or columns, where none may stand", "let it stand by itself in SELECT, one per rule"
+    ),
+    "B316": Code("OVER, or a part of it, where it has no effect", "remove it"),
     "B320": Code("a window function without window, or in a clause before the window", "add a window in GROUP BY"),
     "B321": Code("meta() without the name of a field", "write meta(topic)"),
     "B322": Code("prev or prior where no window of FROM is read", "use it in SELECT of a query with E#window"),
@@ -82,6 +89,8 @@ CODES: dict[str, Code] = {
     "B330": Code("an aggregate where none may stand", "move the condition to HAVING"),
     "B331": Code("a star in an aggregate that needs a column", "name the column"),
     "B332": Code("an aggregate parameter that must be a constant", "write the value itself"),
+    "B333": Code("a hit counter in a clause where nothing is counted", "use it in SELECT, WHERE, HAVING or WHEN"),
+    "B334": Code("row_number() outside of SELECT", "number in SELECT; a second rule can filter by it"),
     "B403": Code("event time without timestamp column", 'declare it: WITH (…, TIMESTAMP="ts")'),
     "B501": Code("unknown window", "the hint names the nearest one"),
     "B502": Code("a window in the wrong namespace", "after # the namespace may be left out"),
@@ -109,13 +118,15 @@ CODES: dict[str, Code] = {
     "B523": Code("two windows in GROUP BY", "keep one; write a rule for each"),
     "B524": Code("a window in GROUP BY and one in FROM", "keep one of them"),
     "B525": Code(
-        "a join under a window in GROUP BY", "join windows of FROM: A#time(10 sec) as a inner join B#time(10 sec) as b"
+        "OVER(PARTITION BY …) or a FILTER over several streams on the window of a join", "use GROUP BY, ON or WHERE"
     ),
     "B526": Code("a reclaim hint that is no number", "@Hint('reclaim_group_aged=10,reclaim_group_freq=30')"),
     "B527": Code("a joined stream without window", "give each a window, or mark the driving one unidirectional"),
     "B528": Code("a crontab that cannot be read", "five to nine fields: minute, hour, day, month, day of week"),
     "B530": Code("'retain all' together with what needs a bound", "remove one of the two"),
     "B531": Code("the remove stream of an aggregate stream query", "select without rstream"),
+    "B532": Code("a lookup table: outside stores are not asked", "use a scan table on a topic that carries its rows"),
+    "B533": Code("a table where a stream is needed", "read a stream, and join the table to it"),
     "B601": Code("retain-union or retain-intersection of fewer than two windows", "remove it"),
     "B602": Code("OVER(WHEN …) on a window that is no sliding window", "use FILTER(WHERE …) to choose what enters"),
     "B603": Code("an output limit on a window that fires by itself", "remove it, or use a window of FROM"),
@@ -126,4 +137,5 @@ CODES: dict[str, Code] = {
     "B702": Code(
         "warning: a session timeout above the maximum never closes a session", "the maximum stands before the timeout"
     ),
+    "B703": Code("warning: row_number() without a window is always 1", "add a window in GROUP BY"),
 }

@@ -23,6 +23,7 @@ from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.catalog import Catalog
 from sql.plan.plan import Criterion, ItemPlan
 from sql.rows import Shape, as_dict, attribute_name
+from sql.runtime.hits import HitCounters
 from sql.types import Descending, Type, key_of, order_key
 
 DATA_ERRORS = (DataError, TypeError, ValueError, ArithmeticError, AttributeError, KeyError, IndexError)
@@ -34,12 +35,14 @@ EventFunction = Callable[..., Any]
 class EngineReader:
     """How the engine's functions read: through the event `e`, the values `a` and the window `w`."""
 
-    def __init__(self, names: Names, catalog: Catalog, *, shape: Shape, joined: bool, offsets: dict[str, int]) -> None:
+    def __init__(self, names: Names, catalog: Catalog, *, shape: Shape, joined: bool, offsets: dict[str, int],
+                 hits: HitCounters) -> None:  # fmt: skip
         self.names = names
         self.catalog = catalog
         self.shape = shape
         self.joined = joined
         self.offsets = offsets
+        self.hits = hits
 
     def read(self, source: int, column: str | None) -> Code:
         row = f"e.row[{source}]" if self.joined else "e.row"
@@ -56,7 +59,10 @@ class EngineReader:
         return f"{row}.{attribute_name(column)}"
 
     def slot(self, slot: Slot) -> Code:
-        if slot.kind in ("aggregate", "prev", "subquery"):
+        if slot.kind == "hit":
+            hits, attribute = self.hits.of(slot.key)
+            return Code(f"{self.names.bind(hits, 'hits')}.{attribute}", False, False, NUMBER)
+        if slot.kind in ("aggregate", "prev", "subquery", "row_number"):
             return Code(f"a[{self.offsets[slot.kind] + slot.key}]")
         if slot.kind == "analytic":
             return Code(f"e.extra[{slot.key}]")
@@ -85,11 +91,13 @@ class FunctionSet:
     """Makes the functions of one query at one place; finds the SQL position of what fails in them."""
 
     def __init__(self, catalog: Catalog, context: Context, warnings: Warnings, *, shape: Shape = "dict",
-                 joined: bool = False, offsets: dict[str, int] | None = None, text: str = "") -> None:  # fmt: skip
+                 joined: bool = False, offsets: dict[str, int] | None = None, text: str = "",
+                 hits: HitCounters | None = None) -> None:  # fmt: skip
         self.names = Names()
         self.text = text
         reader = EngineReader(self.names, catalog, shape=shape, joined=joined,
-                              offsets=offsets or {"aggregate": 0, "prev": 0, "subquery": 0})  # fmt: skip
+                              offsets=offsets or {"aggregate": 0, "prev": 0, "subquery": 0},
+                              hits=hits or HitCounters(()))  # fmt: skip
         self.reader = reader
         self.writer = ExpressionWriter(reader, self.names, warnings, context)
         self.spans: dict[str, Span] = {}

@@ -215,8 +215,9 @@ class SelectBinder:
         condition = binder.condition(source.filter, FILTER)
         plans = bind_windows(binder, source)
         columns = self._derive(index, plans)
+        retained_rows = self.sources[index].retained_rows
         return SourcePlan(source.name, source.alias, condition, plans, source.retain == "union", None,
-                          source.unidirectional, self._reclaim(), columns, self.sources[index].retained_rows)  # fmt: skip
+                          source.unidirectional, self._reclaim(), columns, retained_rows)  # fmt: skip
 
     def _alone(self, index: int) -> ExpressionBinder:
         """A binder that sees one source only, as source 0: what stands inside FROM."""
@@ -380,8 +381,9 @@ class SelectBinder:
             return {}
         for name in flowing:
             if name not in found:
+                hint = 'declare it: WITH (…, TIMESTAMP="ts"), or set isEventTime: false'
                 self.problems.error("B403", f"event time needs a timestamp column, and stream '{name}' has none",
-                                    self.select.span, 'declare it: WITH (…, TIMESTAMP="ts"), or set isEventTime: false')  # fmt: skip
+                                    self.select.span, hint)  # fmt: skip
         for stream, reads in zip(self.sources, self.scope.reads, strict=True):
             if stream.name in found and reads is not None:
                 reads.add(found[stream.name][0])
@@ -444,7 +446,7 @@ class SelectBinder:
             and plan.mode == "sample"
             and not plan.aggregates
             and not plan.group_by
-            and not any(call.name.startswith("last_agg") for call in plan.hits)
+            and not any(call.name in kuiper.AGGREGATE_HITS for call in plan.hits)
         ):
             error("B605", "HAVING without aggregates or GROUP BY has no effect", self._at(self.select.having),
                   "use WHERE")  # fmt: skip

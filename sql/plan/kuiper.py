@@ -23,6 +23,9 @@ HITS = {
 }  # fmt: skip
 """Hit counters and the clauses they count in."""
 
+AGGREGATE_HITS = ("last_agg_hit_count", "last_agg_hit_time")
+"""Those that make their SELECT an aggregate's, one row per group."""
+
 EACH_EVENT = GroupWindowPlan("count", size=1, interval=1)
 """A stream joined with tables without a window: each of its events is a window of its own."""
 
@@ -77,7 +80,7 @@ def check_sources(
     for source, stream in zip(sources, streams, strict=True):
         if stream.kind == "lookup":
             kind = str(stream.options.get("TYPE", "memory")).lower()
-            problems.error("B532", f"'{stream.name}' is a lookup table (TYPE=\"{kind}\"): outside stores are not asked",
+            problems.error("B532", f"'{stream.name}' is a lookup table of type {kind}: outside stores are not asked",
                            source.span, 'use KIND="scan" with RETAIN_SIZE on a topic that carries its rows')  # fmt: skip
         elif stream.kind == "scan" and isinstance(source, ast.LotSource):
             problems.error("B533", f"table '{stream.name}' cannot be the source of a stream query", source.span)

@@ -106,6 +106,7 @@ class Changes:
         self.groups: dict[Any, Group] = {}
         self.whole = Group((), self.aggregates.fresh(), Event(None, 0, -1))
         self.representatives: dict[Any, Event] = {}
+        self.hits = functions.reader.hits.by_clause
         self.refused: set[Event] = set()
         """Events in the window that no aggregate could take in."""
 
@@ -133,9 +134,15 @@ class Changes:
             try:
                 if self.where(event, self._beside(event, True), True):
                     out.append(event)
+                    self._hit("WHERE", event)
             except DATA_ERRORS as error:
                 self.on_error(event, error)
         return out
+
+    def _hit(self, clause: str, event: Event) -> None:
+        """The clause was met, in case somebody counts."""
+        if clause in self.hits:
+            self.hits[clause].note(event.time_ms)
 
     def _beside(self, event: Event, is_new: bool) -> list[Any] | None:
         """Values of prev calls and subqueries, where the aggregates' would stand."""
@@ -165,11 +172,15 @@ class Changes:
         if beside is not None:
             values = [*values, *beside[len(self.plan.aggregates) :]]
         try:
-            if self.having is not None and not self.having(event, values, is_new):
-                return None
+            if self.having is not None:
+                if not self.having(event, values, is_new):
+                    return None
+                self._hit("HAVING", event)
             order = None if self.order is None else self.order(event, values, is_new)
             key = None if group is None or not self.plan.group_by else group.key
-            return Out(self.project(event, values, is_new), key, order)
+            out = Out(self.project(event, values, is_new), key, order)
+            self._hit("SELECT", event)
+            return out
         except DATA_ERRORS as error:
             self.on_error(event, error)
             return None

@@ -168,8 +168,10 @@ class DeltaQuery(WindowedQuery):
             old = []
         if not new and not old and not ticked:
             return []
-        inserted = in_order(new, self.plan, self.row_limit)
-        removed = in_order(old, self.plan, self.row_limit)
+        inserted = in_order(new, self.plan, self.row_limit, self.spreads)
+        removed = in_order(old, self.plan, self.row_limit, self.spreads)
+        if self.spreads is not None and not inserted and not removed:
+            return []
         self.counts["rows_out"] += len(inserted)
         return [Emission(self.name, now_ms, "rows", inserted, removed)]
 

@@ -71,7 +71,9 @@ class LotQuery(WindowedQuery):
         rows = update.old if self.plan.selector == "rstream" else update.new
         if not rows:
             return []
-        inserted = in_order(rows, self.plan, self.row_limit)
+        inserted = in_order(rows, self.plan, self.row_limit, self.spreads)
+        if self.spreads is not None and not inserted:
+            return []
         self.counts["rows_out"] += len(inserted)
         return [Emission(self.name, at_ms, "rows", inserted)]
 

@@ -19,6 +19,8 @@ from sql.plan.plan import Plan
 from sql.rows import Shape, as_dict
 from sql.runtime.analytic import AnalyticStage
 from sql.runtime.emission import Emission, Out
+from sql.runtime.hits import HitCounters
+from sql.runtime.spreads import Spreads
 from sql.runtime.state import EventStore
 from sql.windows.event import Event
 
@@ -76,6 +78,8 @@ class Query(ABC):
         self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
         self.seq = 0
         self.budget = Budget(plan.options.max_window_events)
+        self.hits = HitCounters(plan.hits)
+        self.spreads = Spreads(plan.spreads) if plan.spreads else None
         self.functions = FunctionSet(
             catalog,
             self.context,
@@ -84,6 +88,7 @@ class Query(ABC):
             joined=bool(plan.joins),
             offsets=_offsets(plan),
             text=plan.text,
+            hits=self.hits,
         )
         self.analytic = AnalyticStage(plan.analytics, self.functions) if plan.analytics else None
 
@@ -141,6 +146,12 @@ class Query(ABC):
         failure = self.functions.failure(error)
         self.errors.append(Emission(self.name, self.now_ms, "error", [_plain(event.row)], [], str(failure)))
 
+    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
+        """An event was refused before it came here: counted, and an emission of its own."""
+        self.counts["events_in"] += 1
+        self.counts["errors"] += 1
+        return [Emission(self.name, now_ms, "error", [_plain(row)], [], why)]
+
     def take_errors(self) -> list[Emission]:
         """The error emissions since the last call."""
         out, self.errors = self.errors, []
@@ -178,6 +189,8 @@ class Query(ABC):
             "start": self.context.start_ms,
             "counts": dict(self.counts),
             "analytic": None if self.analytic is None else self.analytic.snapshot(),
+            "hits": self.hits.snapshot(),
+            "spreads": None if self.spreads is None else self.spreads.snapshot(),
             "state": self._state(),
             "events": store.pack(),
         }
@@ -196,26 +209,36 @@ class Query(ABC):
         self.counts |= snapshot["counts"]
         if self.analytic is not None:
             self.analytic.restore(snapshot["analytic"])
+        self.hits.restore(snapshot["hits"])
+        if self.spreads is not None:
+            self.spreads.restore(snapshot["spreads"])
         self._put_back(snapshot["state"], store)
 
 
 def _offsets(plan: Plan) -> dict[str, int]:
-    """Where aggregates, prev calls and subqueries stand in the list of values."""
+    """Where aggregates, prev calls, subqueries and row numbers stand in the list of values."""
     aggregates, prevs = len(plan.aggregates), len(plan.prevs)
-    return {"aggregate": 0, "prev": aggregates, "subquery": aggregates + prevs}
+    subquery = aggregates + prevs
+    return {"aggregate": 0, "prev": aggregates, "subquery": subquery, "row_number": subquery + len(plan.subqueries)}
 
 
 def _plain(row: Any) -> dict[str, Any]:
     if isinstance(row, tuple):
+        present = [side for side in row if side is not None]
+        if len(present) == 1:
+            return _plain(present[0])
         return {str(i): _plain(side) for i, side in enumerate(row) if side is not None}
     return {} if row is None else dict(as_dict(row))
 
 
-def in_order(rows: list[Out], plan: Plan, limit: tuple[int | None, int]) -> list[dict[str, Any]]:
-    """ORDER BY, DISTINCT and LIMIT of one output batch."""
+def in_order(rows: list[Out], plan: Plan, limit: tuple[int | None, int], spreads: Spreads | None = None
+             ) -> list[dict[str, Any]]:  # fmt: skip
+    """ORDER BY, the functions that make rows and columns, DISTINCT and LIMIT of one output batch."""
     if plan.order_by:
         rows = sorted(rows, key=lambda row: row.order)
     out = [row.row for row in rows]
+    if spreads is not None:
+        out = spreads.apply(out)
     if plan.distinct:
         out = _distinct(out)
     count, offset = limit

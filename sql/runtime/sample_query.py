@@ -8,17 +8,21 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.calendar.grid import Grid
-from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.functions import DATA_ERRORS, EventFunction
 from sql.errors import DataError
+from sql.plan.bound import Op
+from sql.plan.kuiper import AGGREGATE_HITS, conjuncts, sources_read
 from sql.plan.plan import GroupWindowPlan
 from sql.runtime.emission import Emission, Out
 from sql.runtime.groups import AggregateSet, Group
+from sql.runtime.look_join import LookJoin
+from sql.runtime.looks import Candidate, Fresh, RowMaker
 from sql.runtime.query import Query, in_order, row_limit
 from sql.runtime.state import EventStore
+from sql.types import Type
 from sql.windows import sample
 from sql.windows.event import Event
-
-EMPTY_ROW: dict[str, Any] = {}
+from sql.windows.sample import View
 
 
 class Rows:
@@ -93,27 +97,17 @@ class Rows:
     def sample(self, start_ms: int, end_ms: int, trigger_ms: int) -> None:
         bounds = (start_ms, end_ms, trigger_ms)
         self.query.context.now_ms = trigger_ms
+        candidates: Iterable[Candidate]
         if not self.query.grouped:
-            rows = [self._row(event, [], bounds) for event in self.events]
+            candidates = [(event, []) for event in self.events]
         else:
             groups = list(self.groups.values())
             if self.keeps_order:
                 groups.sort(key=lambda group: group.first.seq)
             if not groups and self.query.emit_empty and not self.query.plan.group_by:
-                groups = [Group((), self.query.aggregates.fresh(), Event(EMPTY_ROW, trigger_ms, 0))]
-            rows = [self._row(group.first, group.results(group.first), bounds) for group in groups]
-        self.query.emit([row for row in rows if row is not None], trigger_ms)
-
-    def _row(self, event: Event, values: list[Any], bounds: tuple[int, int, int]) -> Out | None:
-        query = self.query
-        try:
-            if query.having is not None and not query.having(event, values, bounds):
-                return None
-            order = None if query.order is None else query.order(event, values, bounds)
-            return Out(query.project(event, values, bounds), None, order)
-        except DATA_ERRORS as error:
-            query.on_error(event, error)
-            return None
+                groups = [Group((), self.query.aggregates.fresh(), self.query.empty_event())]
+            candidates = [(group.first, group.results(group.first)) for group in groups]
+        self.query.emit(self.query.maker.rows(candidates, bounds), trigger_ms)
 
 
 class SampleQuery(Query):
@@ -126,13 +120,14 @@ class SampleQuery(Query):
         plan, functions = self.plan, self.functions
         assert plan.window is not None
         window = plan.window
-        self.filter = None if window.filter is None else functions.true(window.filter)
+        self.filters = self._filters(window)
         self.where = None if plan.where is None else functions.true(plan.where)
-        self.having = None if plan.having is None else functions.true(plan.having)
         self.key = functions.key(plan.group_by)
-        self.project = functions.row(plan.items, [source.columns for source in plan.sources])
-        self.order = functions.criteria(plan.order_by, nulls_lowest=False) if plan.order_by else None
-        self.grouped = bool(plan.aggregates or plan.group_by)
+        self.maker = RowMaker(self)
+        self.join = LookJoin(plan, functions, self.on_error) if plan.joins else None
+        self.grouped = bool(plan.aggregates or plan.group_by or any(hit.name in AGGREGATE_HITS for hit in plan.hits))
+        self.is_fresh = self.join is not None or "WHERE" in self.hits.by_clause
+        """Whether each look is evaluated from the beginning."""
         self.emit_empty = plan.options.emit_empty
         self.row_limit = row_limit(plan, functions)
         self.pending: list[Emission] = []
@@ -147,14 +142,15 @@ class SampleQuery(Query):
         return sample.KeyedWindow(self.functions.key(window.partition_by), lambda: self._instance(window, None))
 
     def _instance(self, window: GroupWindowPlan, empty_from_ms: int | None) -> sample.SampleWindow:
-        rows, zone, functions = Rows(self, self.removal), self.context.zone, self.functions
+        zone, functions = self.context.zone, self.functions
+        rows: View = Fresh(self, self.join or iter) if self.is_fresh else Rows(self, self.removal)
         empty_max = self.plan.options.max_empty_windows
         if window.kind == "tumbling":
             return sample.Tumbling(rows, Grid(window.length_ms, zone), empty_from_ms, empty_max)
         if window.kind == "hopping":
             return sample.Hopping(rows, window.length_ms, Grid(window.hop_ms, zone), empty_from_ms, empty_max)
         if window.kind == "sliding":
-            triggers = self._condition(functions.true(window.when)) if window.when is not None else lambda event: True
+            triggers = self._trigger(functions.true(window.when)) if window.when is not None else lambda event: True
             return sample.Sliding(rows, window.length_ms, window.delay_ms, triggers)
         if window.kind == "session":
             return sample.Session(rows, window.length_ms, Grid(window.length_ms, zone), window.timeout_ms)
@@ -176,22 +172,61 @@ class SampleQuery(Query):
 
         return holds
 
+    def _trigger(self, test: Any) -> Any:
+        """OVER(WHEN …): what holds is a hit."""
+        holds, met = self._condition(test), self.hits.by_clause.get("WHEN")
+        if met is None:
+            return holds
+
+        def triggers(event: Event) -> bool:
+            found = bool(holds(event))
+            if found:
+                met.note(event.time_ms)
+            return found
+
+        return triggers
+
+    def _filters(self, window: GroupWindowPlan) -> list[EventFunction | None]:
+        """What keeps events of each source out of the window: of a join those parts of FILTER that read it alone."""
+        if not self.plan.joins:
+            return [None if window.filter is None else self.functions.true(window.filter)]
+        out: list[EventFunction | None] = []
+        for index in range(len(self.plan.sources)):
+            parts = tuple(part for part in conjuncts(window.filter) if sources_read(part) <= {index})
+            whole = Op("and", parts, type=Type.BOOLEAN, span=parts[0].span) if parts else None
+            out.append(None if whole is None else self.functions.true(whole))
+        return out
+
+    def empty_event(self) -> Event:
+        """What the columns of an empty window's row are read from."""
+        return Event({} if self.join is None else (None,) * self.join.width, self.context.now_ms, 0)
+
     # --- driving ------------------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         self.now_ms = now_ms
+        places = [index for index, source in enumerate(self.plan.sources) if source.stream == stream]
         for row in rows:
-            self.counts["events_in"] += 1
-            event = self.arrive(row, now_ms)
-            if event is None:
-                continue
-            try:
-                if self.filter is None or self.filter(event):
-                    self.budget.admit(self)
-                    self.window.push(event, now_ms)
-            except DATA_ERRORS as error:
-                self.on_error(event, error)
+            for index in places:
+                self._enter(index, row, now_ms)
         return self._take()
+
+    def _enter(self, index: int, row: Any, now_ms: int) -> None:
+        """An event of one source enters the window, a row of a table its table."""
+        self.counts["events_in"] += 1
+        event = self.arrive(row if self.join is None else self.join.one_sided(row, index), now_ms)
+        if event is None:
+            return
+        if self.join is not None and index in self.join.tables:
+            self.join.tables[index].append(event)
+            return
+        try:
+            passes = self.filters[index]
+            if passes is None or passes(event):
+                self.budget.admit(self)
+                self.window.push(event, now_ms)
+        except DATA_ERRORS as error:
+            self.on_error(event, error)
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.now_ms = max(self.now_ms, now_ms)
@@ -211,7 +246,7 @@ class SampleQuery(Query):
 
     def emit(self, rows: list[Out], at_ms: int) -> None:
         """Called by the windows at each look."""
-        inserted = in_order(rows, self.plan, self.row_limit)
+        inserted = in_order(rows, self.plan, self.row_limit, self.spreads)
         if inserted:
             self.counts["rows_out"] += len(inserted)
             self.pending.append(Emission(self.name, at_ms, "rows", inserted))
@@ -223,9 +258,20 @@ class SampleQuery(Query):
 
     def held(self) -> Iterable[Event]:
         yield from self.window.content()
+        if self.join is not None:
+            for table in self.join.tables.values():
+                yield from table
 
     def _state(self) -> Any:
-        return self.window.snapshot()
+        if self.join is None:
+            return self.window.snapshot()
+        tables = {str(index): [event.seq for event in table] for index, table in self.join.tables.items()}
+        return {"window": self.window.snapshot(), "tables": tables}
 
     def _put_back(self, state: Any, store: EventStore) -> None:
-        self.window.restore(state, store.find)
+        if self.join is None:
+            self.window.restore(state, store.find)
+            return
+        for index, seqs in state["tables"].items():
+            self.join.tables[int(index)].extend(store.find(seq) for seq in seqs)
+        self.window.restore(state["window"], store.find)

@@ -45,7 +45,7 @@ class WindowedQuery(Query):
         return self.windows[0].content() if self.joined is None else self.joined.content()
 
     def read(self) -> list[dict[str, Any]]:
-        return in_order(self.changes.present(self.content()), self.plan, (None, 0))
+        return in_order(self.changes.present(self.content()), self.plan, (None, 0), self.spreads)
 
     def held(self) -> Iterable[Event]:
         for window in self.windows:
