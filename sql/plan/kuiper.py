@@ -81,7 +81,7 @@ def check_sources(
         if stream.kind == "lookup":
             kind = str(stream.options.get("TYPE", "memory")).lower()
             problems.error("B532", f"'{stream.name}' is a lookup table of type {kind}: outside stores are not asked",
-                           source.span, 'use KIND="scan" with RETAIN_SIZE on a topic that carries its rows')  # fmt: skip
+                           source.span, 'use KIND="scan" on a topic that carries its rows')  # fmt: skip
         elif stream.kind == "scan" and isinstance(source, ast.LotSource):
             problems.error("B533", f"table '{stream.name}' cannot be the source of a stream query", source.span)
         elif stream.kind == "scan" and isinstance(source, ast.StreamSource) and (source.windows or source.filter):

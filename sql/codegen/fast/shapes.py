@@ -50,6 +50,8 @@ def _shape_of(plan: Plan) -> type[FastQuery]:
         raise Refused("it joins several sources")
     if plan.subqueries:
         raise Refused("it has a subquery")
+    if plan.spreads:
+        raise Refused("it makes rows or columns of values (unnest, extract, changed_cols)")
     if plan.prevs:
         raise Refused("it reads earlier events (prev, prior)", plan.prevs[0].span)
     _check_clock(plan)
