@@ -56,6 +56,8 @@ def functions() -> str:
     from sql.functions.refused import REFUSED
     from sql.functions.registry import all_functions
     from sql.plan.calls import ANALYTICS, PREVS, WINDOW_FUNCTIONS
+    from sql.plan.kuiper import HITS
+    from sql.plan.spreads import SPREADS
 
     found = all_functions()
     parts = [
@@ -67,13 +69,16 @@ def functions() -> str:
         parts.append(f"\n## {category}\n")
         parts += [_function(item) for item in found if item.category == category]
     parts.append("\n## Functions about windows and earlier events\n")
-    rows = [(code(f"{name}()"), f"the window's {what}") for name, what in WINDOW_FUNCTIONS.items()]
+    rows = [(f"{name}()", f"the window's {what}") for name, what in WINDOW_FUNCTIONS.items()]
+    rows += [(f"{name}(…)", "analytic: keeps values between events; OVER(PARTITION BY … WHEN …)") for name in ANALYTICS]
+    rows += [(f"{name}(…)", "earlier events of a window of FROM, or of the stream") for name in PREVS]
     rows += [
-        (code(f"{name}(…)"), "analytic: keeps values between events, with OVER(PARTITION BY … WHEN …)")
-        for name in ANALYTICS
+        (f"{name}()", f"how often, or when last, the clause was met: {', '.join(where)}")
+        for name, where in HITS.items()
     ]
-    rows += [(code(f"{name}(…)"), "reads earlier events of a window of FROM, or of the stream") for name in PREVS]
-    parts.append(table(("function", "meaning"), rows))
+    rows += [(f"{name}(…)", "makes rows or columns of a value; one per SELECT") for name in SPREADS]
+    rows.append(("row_number()", "numbers the rows of one output; OVER(PARTITION BY … ORDER BY …)"))
+    parts.append(table(("function", "meaning"), [(code(name), meaning) for name, meaning in rows]))
     parts.append("\n## Refused\n")
     parts.append(table(("function", "why"), [(code(name), reason) for name, reason in REFUSED.items()]))
     return "\n".join(parts)

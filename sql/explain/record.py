@@ -15,6 +15,7 @@ from sql.explain import words
 from sql.explain.compose import of_group_window, of_source
 from sql.plan.bound import Read
 from sql.plan.catalog import Catalog
+from sql.plan.kuiper import EACH_EVENT
 from sql.plan.plan import Plan
 from sql.plan.scope import META
 from sql.runtime.delta_query import DeltaQuery
@@ -151,7 +152,9 @@ class _Recorder:
     def _tap(self) -> None:
         query = self.query
         if isinstance(query, SampleQuery):
-            _tap_sampled(query, self)
+            self.timeline.has_window = self.plan.window is not EACH_EVENT
+            if self.timeline.has_window:
+                _tap_sampled(query, self)
             return
         assert isinstance(query, DeltaQuery | LotQuery)
         self.timeline.has_window = any(not isinstance(window, Pass) for window in query.windows)
@@ -168,7 +171,8 @@ class _Recorder:
 
     def came(self, index: int, event: Event) -> None:
         """An event has passed the filter of source `index`."""
-        line = self.by_row.get((index, id(event.row)))
+        row = event.row[index] if isinstance(event.row, tuple) else event.row
+        line = self.by_row.get((index, id(row)))
         if line is not None:
             line.reached = line.waiting = True
             self.by_event[id(event)] = line
@@ -206,6 +210,8 @@ class _Recorder:
         arrival_ms = self._instant(row)
         shown = {name: value for name, value in row.items() if value != arrival_ms} or row
         line = Line(alias + label_of(shown, self._shown(index)), arrival_ms)
+        if self.plan.sources[index].retained_rows is not None:
+            line.remark = "kept in the table"
         self.by_row[index, id(row)] = line
         self.timeline.lines.append(line)
         return line
@@ -346,7 +352,10 @@ class _SampledTap:
 
     def push(self, event: Event, now: int) -> None:
         self.recorder.instant_ms = now
-        self.recorder.came(0, event)
+        # Under a join an event is a tuple as wide as FROM, with one row in it.
+        sides = event.row if isinstance(event.row, tuple) else (event.row,)
+        index = next((place for place, row in enumerate(sides) if row is not None), 0)
+        self.recorder.came(index, event)
         self.inner.push(event, now)
 
     def advance(self, now: int) -> None:
@@ -438,7 +447,7 @@ def label_of(row: Any, columns: list[str] | None) -> str:
 
 def _window_text(plan: Plan) -> str:
     """The composition of the windows, on one line."""
-    if plan.window is not None:
+    if plan.window is not None and plan.window is not EACH_EVENT:
         return "; ".join(of_group_window(plan.window, plan).stages)
     parts = [of_source(source, plan) for source in plan.sources if source.windows or source.lot is not None]
     return " × ".join("; ".join(part.stages) for part in parts) or "no window"

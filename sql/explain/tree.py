@@ -10,7 +10,8 @@ from sql.explain import words
 from sql.explain.compose import Composition, of_group_window, of_source
 from sql.plan.bound import AggregateCall, Slot
 from sql.plan.catalog import Catalog, Variable
-from sql.plan.plan import OutputPlan, Plan, SourcePlan
+from sql.plan.kuiper import EACH_EVENT
+from sql.plan.plan import GroupWindowPlan, OutputPlan, Plan, SourcePlan
 from sql.types import Type
 from sql.windows import catalog as windows
 
@@ -99,27 +100,35 @@ def _above_stream(node: Node, stage: Node) -> Node:
 
 
 def _from(plan: Plan) -> Node:
-    sources = [_source(source, plan) for source in plan.sources]
     if plan.window is not None:
-        node = sources[0] if len(sources) == 1 else _product(plan, sources)
-        if plan.window.filter is not None:
-            node = Node(f"filter {words.written(plan.window.filter, plan.text)}", "before the window", [node])
-        return _stack(of_group_window(plan.window, plan), words.slice_of(plan.text, plan.window.span), node)
-    node = sources[0] if len(sources) == 1 else _product(plan, sources)
+        return _looked_at(plan, plan.window)
+    sources = [_source(source, plan) for source in plan.sources]
+    node = sources[0] if len(sources) == 1 else _product(plan, sources, "difference per change")
     for sub in plan.subqueries:
         node.inputs.append(Node("subquery", "read at each row", [_tree(sub.plan)]))
     return node
 
 
-def _product(plan: Plan, sources: list[Node]) -> Node:
+def _looked_at(plan: Plan, window: GroupWindowPlan) -> Node:
+    """A window in GROUP BY: one for all streams of FROM; their rows meet each other and tables at each look."""
+    streams = [_source(source, plan) for source in plan.sources if source.retained_rows is None]
+    tables = [_source(source, plan) for source in plan.sources if source.retained_rows is not None]
+    first, *others = streams
+    if window.filter is not None:
+        first, others = Node(f"filter {words.written(window.filter, plan.text)}", "before the window", streams), []
+    node = first
+    if window is not EACH_EVENT:
+        node = _stack(of_group_window(window, plan), words.slice_of(plan.text, window.span), first, *others)
+    return _product(plan, [node, *tables], "at each look") if plan.joins else node
+
+
+def _product(plan: Plan, inputs: list[Node], remark: str) -> Node:
     parts = []
     for source, join in zip(plan.sources[1:], plan.joins, strict=False):
         on = "" if join.on is None else f" on {words.written(join.on, plan.text)}"
         parts.append(f"{join.kind} {source.alias}{on}")
     driver = next((source.alias for source in plan.sources if source.unidirectional), None)
-    return Node(
-        f"Product({'; '.join(parts)})", f"driven by {driver} alone" if driver else "difference per change", sources
-    )
+    return Node(f"Product({'; '.join(parts)})", f"driven by {driver} alone" if driver else remark, inputs)
 
 
 def _source(source: SourcePlan, plan: Plan) -> Node:
@@ -127,6 +136,8 @@ def _source(source: SourcePlan, plan: Plan) -> Node:
     derived = {name for window in source.windows for name in windows.DERIVED_COLUMNS.get(window.name, ())}
     reads = "the whole message" if columns is None else ", ".join(sorted(columns - derived)) or "no columns"
     alias = "" if source.alias == source.stream else f" as {source.alias}"
+    if source.retained_rows is not None:
+        return Node(f"table {source.stream}{alias}", f"keeps {source.retained_rows:,} rows, reads {reads}")
     node = Node(f"stream {source.stream}{alias}", f"reads {reads}")
     if source.filter is not None:
         node = Node(f"filter {words.written(source.filter, plan.text)}", "before the window", [node])
@@ -136,11 +147,12 @@ def _source(source: SourcePlan, plan: Plan) -> Node:
     return _stack(of_source(source, plan), spelt, node)
 
 
-def _stack(composition: Composition, spelt: str, node: Node) -> Node:
+def _stack(composition: Composition, spelt: str, *inputs: Node) -> Node:
     """The stages of a window, the first one lowest; how it is written stands beside the last."""
+    below = list(inputs)
     for index, stage in enumerate(composition.stages):
-        node = Node(stage, spelt if index == len(composition.stages) - 1 else "", [node])
-    return node
+        below = [Node(stage, spelt if index == len(composition.stages) - 1 else "", below)]
+    return below[0]
 
 
 def _select(plan: Plan) -> str:
@@ -148,7 +160,8 @@ def _select(plan: Plan) -> str:
     items = []
     for item in plan.items:
         shown = "*" if item.name is None else words.written(item.value, text)
-        name = f" as {item.name}" if item.name is not None and item.name != shown else ""
+        named = item.name is not None and not item.name.startswith("$") and item.name != shown
+        name = f" as {item.name}" if named else ""
         but = f" except {', '.join(item.excluded)}" if item.excluded else ""
         items.append(f"{shown}{but}{name}" + (" invisible" if item.invisible else ""))
     selector = "" if plan.selector == "istream" else f"{plan.selector} "
@@ -250,11 +263,13 @@ def _clock(plan: Plan) -> str:
 
 def _compositions(plan: Plan) -> list[Composition]:
     found = [of_source(source, plan) for source in plan.sources if source.windows or source.lot is not None]
-    return [*found, of_group_window(plan.window, plan)] if plan.window is not None else found
+    has_window = plan.window is not None and plan.window is not EACH_EVENT
+    return [*found, of_group_window(plan.window, plan)] if has_window and plan.window is not None else found
 
 
 def _state(plan: Plan) -> list[str]:
     held = [part for composition in _compositions(plan) for part in composition.state]
+    held += [f"{s.retained_rows:,} rows of {s.stream}" for s in plan.sources if s.retained_rows is not None]
     lines = [f"at most {', '.join(held)}"] if held else []
     if plan.group_by:
         lines.append(f"one row of aggregates per {words.several(plan.group_by, plan.text)}, "
@@ -283,7 +298,7 @@ def _cost(plan: Plan) -> str:
         leaving = removal(plan)
         parts += [cost_of(call, leaving) for call in plan.aggregates]
     if plan.joins:
-        parts.append("a scan of the joined windows")
+        parts.append("matches of the join")
     return "per event " + " + ".join(dict.fromkeys(parts or ["O(1)"]))
 
 

@@ -12,7 +12,7 @@ import pytest
 from edge.cli import main
 from edge.docs.__main__ import main as write_reference
 from sql import Catalog, Engine, parse, plan_rule
-from sql.explain import draw_text
+from sql.explain import draw_svg, draw_text
 from sql.syntax import CreateStream
 from sql.windows.catalog import all_windows
 from sql.windows.forms import LOTS, SAMPLED
@@ -69,7 +69,11 @@ def test_pictures_are_what_explain_draws(path: Path) -> None:
             rows = [json.loads(line) for line in events.splitlines()]
             inputs = [(row.pop("at"), plan.streams[0], row) for row in rows]
             start = re.search(r"start=(\d+)", info)
-            assert draw_text(plan, catalog, inputs, start_ms=int(start[1]) if start else None) == text
+            start_ms = int(start[1]) if start else None
+            assert draw_text(plan, catalog, inputs, start_ms=start_ms) == text
+            if (image := re.search(r"svg=(\S+)", info)) is not None:
+                drawn = draw_svg(plan, catalog, inputs, start_ms=start_ms)
+                assert drawn == (path.parent / image[1]).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", PAGES)

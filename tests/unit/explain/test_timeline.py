@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
+from edge.cli import main
 from sql import Catalog, Plan, parse, plan_rule
 from sql.explain import Timeline, draw_svg, draw_text, record
 from sql.explain.axis import Axis
@@ -14,6 +16,7 @@ from sql.syntax import CreateStream
 STREAMS = """
 CREATE STREAM demo (dev STRING, v FLOAT) WITH (DATASOURCE="d");
 CREATE STREAM timed (v FLOAT, ts BIGINT) WITH (DATASOURCE="t", TIMESTAMP="ts");
+CREATE TABLE names (dev STRING, name STRING) WITH (DATASOURCE="n");
 CREATE STREAM values (v FLOAT) WITH (DATASOURCE="v")
 """
 Stays = list[tuple[int, int | None]]
@@ -123,6 +126,22 @@ def test_sessions_per_key_are_labelled() -> None:
     assert [(look.key, look.start_ms, look.end_ms) for look in found.looks] == [("b", 1500, 3500), ("a", 1000, 4000)]
 
 
+def test_joined_streams_share_a_window() -> None:
+    plan, catalog = made(
+        "SELECT count(*) AS n FROM demo LEFT JOIN values ON demo.v = values.v GROUP BY TUMBLINGWINDOW(ss, 10)"
+    )
+    found = record(plan, catalog, [(1000, "demo", {"v": 1.0}), (2000, "values", {"v": 1.0})])
+    assert stays(found) == [[(1000, 10_000)], [(2000, 10_000)]]
+    assert [look.rows for look in found.looks] == [[{"n": 1}]]
+
+
+def test_rows_of_tables_are_kept() -> None:
+    plan, catalog = made("SELECT demo.v, name FROM demo INNER JOIN names ON demo.dev = names.dev")
+    found = record(plan, catalog, [(0, "names", {"dev": "a", "name": "A"}), (9, "demo", {"dev": "a", "v": 2.0})])
+    assert [line.remark for line in found.lines] == ["kept in the table", ""]
+    assert [post.inserted for post in found.posts] == [[{"v": 2.0, "name": "A"}]]
+
+
 def test_event_time_stands_at_its_own_instant() -> None:
     plan, catalog = made("SELECT count(*) AS n FROM timed GROUP BY TUMBLINGWINDOW(ss, 2)")
     rows = [(at, "timed", {"v": 1.0, "ts": ts}) for at, ts in ((9000, 500), (9100, 2500), (9200, 1900))]
@@ -202,3 +221,36 @@ def test_axis_of_wall_clock_times_says_where_it_begins() -> None:
     axis = Axis.over(1_767_225_600_250, 1_767_225_604_000, 9)
     assert axis.note == "0 = 2026-01-01 00:00:00.000 UTC"
     assert axis.label(1_767_225_601_500) == "1.5"
+
+
+RULE = """
+streams: ['CREATE STREAM demo (dev STRING, v FLOAT) WITH (DATASOURCE="d")']
+rules:
+  - {id: r, sql: 'select v from demo#length(2)', actions: [{log: {}}]}
+"""
+
+
+def test_the_command_draws_text_and_svg(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.yaml").write_text(RULE, encoding="utf-8")
+    Path("d.jsonl").write_text('{"at": 1000, "v": 1}\n{"at": 2000, "v": 2}\n', encoding="utf-8")
+    assert main(["explain", "r.yaml", "--timeline", "d.jsonl", "--start", "0", "--events", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "Retain(count 2)" in shown and "1 further events are not drawn" in shown
+    assert main(["explain", "r.yaml", "--timeline", "d.jsonl", "--svg", "p.svg"]) == 0
+    assert capsys.readouterr().out == "p.svg: 2 events\n"
+    assert ET.parse("p.svg").getroot().tag.endswith("svg")
+
+
+def test_the_command_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.yaml").write_text(RULE, encoding="utf-8")
+    Path("d.jsonl").write_text("", encoding="utf-8")
+    assert main(["explain", "r.yaml", "--svg", "p.svg"]) == 2
+    assert "--timeline" in capsys.readouterr().err
+    assert main(["explain", "r.yaml", "--timeline", "d.jsonl"]) == 2
+    assert "d.jsonl: there are no events to draw" in capsys.readouterr().err

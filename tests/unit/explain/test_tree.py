@@ -147,6 +147,12 @@ def test_joins_branch() -> None:
     assert "   ├─ Retain(count 1)" in shown and "   └─ Retain(count 2)" in shown
 
 
+def test_a_window_in_group_by_stands_below_the_join() -> None:
+    shown = tree("SELECT count(*) AS n FROM demo LEFT JOIN E ON demo.dev = E.k GROUP BY TUMBLINGWINDOW(ss, 10)")
+    order = ["Product(left E on demo.dev = E.k)", "Sample(", "Gate(every 10 s", "├─ stream demo", "└─ stream E"]
+    assert [shown.index(part) for part in order] == sorted(shown.index(part) for part in order)
+
+
 def test_bounds_of_state() -> None:
     assert facts("select k from E#length(5)", "state") == ["at most 5 events"]
     assert facts("select k from E#length_batch(5)", "state") == ["at most 10 events"]
