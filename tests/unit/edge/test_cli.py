@@ -171,3 +171,21 @@ def test_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "sqlite" in out
     assert "MB free" in out
+
+
+def test_explain(rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"at": 1000, "dev": "a"}\n{"at": 12000, "dev": "b"}\n')
+    rule = [str(rules), "--rule", "tens"]
+    assert main(["explain", *rule]) == 0
+    assert "TUMBLINGWINDOW(ss, 10)" in capsys.readouterr().out
+    assert main(["explain", *rule, "--code"]) == 0
+    assert "def " in capsys.readouterr().out
+    assert main(["explain", *rule, "--timeline", str(data)]) == 0
+    assert "TUMBLINGWINDOW(ss, 10)" in capsys.readouterr().out
+    assert main(["explain", *rule, "--timeline", str(data), "--svg", str(tmp_path / "out.svg")]) == 0
+    assert (tmp_path / "out.svg").read_text("utf-8").startswith("<svg")
+    data.write_text("")
+    assert main(["explain", *rule, "--timeline", str(data)]) == 2
+    assert main(["explain", *rule, "--svg", "x.svg"]) == 2
+    assert "there are no events to draw" in capsys.readouterr().err
