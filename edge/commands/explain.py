@@ -19,7 +19,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--code", action="store_true", help="show the generated code, or why there is none")
     parser.add_argument("--timeline", metavar="DATA.jsonl", help="draw what enters and leaves the windows over time")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="with --timeline: draw it into an SVG file")
+    parser.add_argument(
+        "--start", metavar="TIME", help="with --timeline: when the rule starts; default: the first event"
+    )
+    parser.add_argument(
+        "--events", type=_count, default=60, metavar="N", help="with --timeline: events drawn (default 60)"
+    )
     recorded.add_options(parser)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,8 +58,13 @@ def timeline(rule: CompiledRule, catalog: Catalog, arguments: argparse.Namespace
 
     stream = recorded.chosen_stream(rule.plan.streams, arguments.stream)
     events = recorded.read_events(arguments.timeline, arguments.time_column, rule.plan.timestamp)
+    start_ms = None
+    if arguments.start is not None:
+        text = arguments.start
+        start_ms = recorded.instant_ms(int(text) if text.lstrip("-").isdecimal() else text, "--start")
+    arrivals = ((at_ms, stream, row) for at_ms, row in events)
     try:
-        drawn = record(rule.plan, catalog, ((at_ms, stream, row) for at_ms, row in events))
+        drawn = record(rule.plan, catalog, arrivals, start_ms=start_ms, events_max=arguments.events)
     except ValueError as error:
         raise UsageError(f"{arguments.timeline}: {error}") from None
     if arguments.svg:

@@ -7,12 +7,12 @@ its looks. The result is a `Timeline`, plain data that `text` and `svg` draw.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from sql.explain import words
 from sql.explain.compose import of_group_window, of_source
+from sql.explain.timeline import Line, Look, Post, Row, Stay, Timeline, label_of
 from sql.plan.bound import Read
 from sql.plan.catalog import Catalog
 from sql.plan.kuiper import EACH_EVENT
@@ -36,80 +36,8 @@ TAIL_STEPS_MAX = 500
 QUIET_STEPS_MAX = 2
 """Timers in a row that change no window before the picture ends."""
 
-Row = dict[str, Any]
 Input = tuple[int, str, Row]
 """An arrival: instant in ms, stream, row."""
-
-
-@dataclass(slots=True)
-class Stay:
-    """A time inside the window, [entry, leave); `leave_ms` None: still inside."""
-
-    entry_ms: int
-    leave_ms: int | None = None
-
-
-@dataclass(slots=True)
-class Line:
-    """One event (of one source of FROM): when it came, when it was inside, what else became of it."""
-
-    label: str
-    arrival_ms: int
-    stays: list[Stay] = field(default_factory=list)
-    remark: str = ""
-    reached: bool = False
-    waiting: bool = False
-
-
-@dataclass(slots=True)
-class Look:
-    """One look of a sampled window at [start, end); its key, and the rows it gave."""
-
-    start_ms: int
-    end_ms: int
-    at_ms: int
-    key: str
-    rows: list[Row]
-
-
-@dataclass(slots=True)
-class Post:
-    """Rows given out at one instant."""
-
-    at_ms: int
-    inserted: list[Row]
-    removed: list[Row]
-
-
-@dataclass(slots=True)
-class Timeline:
-    """What a picture shows.
-
-    window     the composition of the windows, in words
-    removes    the rows given out are those of the remove stream (select rstream)
-    brackets   how the bounds of a look are written: does it hold events exactly at its start, at its end
-    points_ms  instants at which the windows changed or could have
-    left_out   events beyond the limit
-    """
-
-    sql: str
-    window: str
-    brackets: tuple[str, str]
-    start_ms: int
-    end_ms: int = 0
-    lines: list[Line] = field(default_factory=list)
-    looks: list[Look] = field(default_factory=list)
-    posts: list[Post] = field(default_factory=list)
-    points_ms: list[int] = field(default_factory=list)
-    left_out: int = 0
-    has_window: bool = True
-    removes: bool = False
-
-    def bounds(self, look: Look, label: Callable[[int], str]) -> str:
-        """What a look covers, as an interval after its key: `dev=a [2, 6)`."""
-        opens, closes = self.brackets
-        interval = f"{opens}{label(look.start_ms)}, {label(look.end_ms)}{closes}"
-        return f"{look.key} {interval}" if look.key else interval
 
 
 def record(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: int | None = None,
@@ -414,35 +342,6 @@ class _ViewTap:
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
-
-
-def value_text(value: Any) -> str:
-    """A value as a picture shows it.
-
-    >>> value_text(2.0), value_text(0.1 + 0.2), value_text("a"), value_text(None)
-    ('2', '0.3', 'a', 'NULL')
-    """
-    if value is None:
-        return "NULL"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, dict):
-        return "{" + label_of(value, None) + "}"
-    return str(value)
-
-
-def label_of(row: Any, columns: list[str] | None) -> str:
-    """A row in few words: its only value, or name=value pairs of the chosen columns.
-
-    >>> label_of({"dev": "a", "n": 3, "ts": 1}, ["n", "dev"])
-    'dev=a n=3'
-    """
-    chosen = {name: value for name, value in row.items() if name != META and (columns is None or name in columns)}
-    if not chosen:
-        chosen = {name: value for name, value in row.items() if name != META}
-    if len(chosen) == 1:
-        return value_text(next(iter(chosen.values())))
-    return " ".join(f"{name}={value_text(value)}" for name, value in chosen.items())
 
 
 def _window_text(plan: Plan) -> str:

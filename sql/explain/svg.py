@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
 from sql.explain.axis import Axis
-from sql.explain.record import EVENTS_MAX, Input, Line, Look, Row, Timeline, label_of, record
+from sql.explain.record import EVENTS_MAX, Input, record
 from sql.explain.text import rows_text
+from sql.explain.timeline import Line, Look, Row, Timeline, label_of
 from sql.plan.catalog import Catalog
 from sql.plan.plan import Plan
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from sql.explain.axis import Axis
-from sql.explain.record import EVENTS_MAX, Input, Line, Look, Post, Timeline, label_of, record
+from sql.explain.record import EVENTS_MAX, Input, record
+from sql.explain.timeline import Line, Look, Post, Timeline, label_of
 from sql.plan.catalog import Catalog
 from sql.plan.plan import Plan
 

@@ -240,7 +240,7 @@ def test_the_command_draws_text_and_svg(
     shown = capsys.readouterr().out
     assert "Retain(count 2)" in shown and "1 further events are not drawn" in shown
     assert main(["explain", "r.yaml", "--timeline", "d.jsonl", "--svg", "p.svg"]) == 0
-    assert capsys.readouterr().out == "p.svg: 2 events\n"
+    assert capsys.readouterr().out == "drawn into p.svg\n"
     assert ET.parse("p.svg").getroot().tag.endswith("svg")
 
 
