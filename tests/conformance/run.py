@@ -5,24 +5,31 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from sql import Catalog, Emission, Plan, RuleOptions, plan_rule
+from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
 from sql.errors import SqlError
 from tests.conformance import epl
 from tests.conformance.catalog import define
 from tests.conformance.compare import Row, decoded, lines_of, same_rows, text_of
 from tests.conformance.restart import Restartable
-from tests.conformance.scenario import DRIVES, Difference, Drive, Mode, Scenario, Skip
+from tests.conformance.scenario import DRIVES, Difference, Drive, Mode, Scenario, Skip, for_generated_loop
 from tests.conformance.steps import batches
 
 NOT_SUPPORTED = ("P090", "B090")
 """Codes of problems that say: a construct of the language this engine does not have."""
 
 
-def run(scenario: Scenario, mode: Mode = "single") -> None:
-    """Run a scenario; Difference if the engine does anything else, Skip if it cannot be judged."""
+def run(scenario: Scenario, mode: Mode = "single") -> bool:
+    """Run a scenario; Difference if the engine does anything else, Skip if it cannot be judged.
+
+    TRUE if a generated loop did the work.
+    """
+    generated = False
+    if mode == "fast":
+        scenario = for_generated_loop(scenario)
     try:
         for drive in DRIVES[mode]:
-            run_epl(scenario, drive) if scenario.is_epl else run_kuiper(scenario, drive)
+            engine = run_epl(scenario, drive) if scenario.is_epl else run_kuiper(scenario, drive)
+            generated = engine is not None and any(path == "fast" for path, _ in engine.paths.values())
     except SqlError as error:
         reasons = [problem.message for problem in error.problems if problem.code in NOT_SUPPORTED]
         if reasons:
@@ -33,13 +40,14 @@ def run(scenario: Scenario, mode: Mode = "single") -> None:
     except Exception as error:  # noqa: BLE001
         # A crash is the worst difference; the scenarios after it still run.
         raise Difference("    crashed: " + "".join(traceback.format_exception(error))) from None
+    return generated
 
 
 # --- eKuiper rules: one list of emissions -----------------------------------------------------------------------------
 
 
-def run_kuiper(scenario: Scenario, drive: Drive) -> None:
-    """A rule over a stream: the emissions in order, and how many events were late."""
+def run_kuiper(scenario: Scenario, drive: Drive) -> Engine:
+    """A rule over a stream: the emissions in order, and how many events were late. The engine it ran on."""
     data = scenario.data
 
     def prepare() -> tuple[Catalog, Plan]:
@@ -62,6 +70,7 @@ def run_kuiper(scenario: Scenario, drive: Drive) -> None:
         else:
             emissions += machine.engine.push(step["send"], [decoded(event) for event in step["events"]], now)
     _compare_kuiper(scenario, emissions)
+    return machine.engine
 
 
 def _compare_kuiper(scenario: Scenario, emissions: list[Emission]) -> None:
@@ -89,14 +98,14 @@ def _compare_kuiper(scenario: Scenario, emissions: list[Emission]) -> None:
 # --- EPL: expectations at every step ----------------------------------------------------------------------------------
 
 
-def run_epl(scenario: Scenario, drive: Drive) -> None:
-    """Statements, then steps that each say what they cause."""
+def run_epl(scenario: Scenario, drive: Drive) -> Engine | None:
+    """Statements, then steps that each say what they cause. The engine they ran on; None if they were refused."""
     data = scenario.data
     try:
         machine = epl.Session(data["epl"], drive)
     except SqlError as error:
         if data.get("error") and not any(problem.code in NOT_SUPPORTED for problem in error.problems):
-            return
+            return None
         raise
     if data.get("error"):
         raise Difference("    accepted a statement that must be refused")
@@ -114,6 +123,7 @@ def run_epl(scenario: Scenario, drive: Drive) -> None:
             _compare_step(number, step, emissions, grouped)
     if not judged:
         raise Skip(f"no decision recorded: {data['differs']}")
+    return machine.engine
 
 
 def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], grouped: dict[str, bool]) -> None:

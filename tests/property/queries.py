@@ -94,6 +94,8 @@ GROUP_SELECTS = (
     "SELECT id, n FROM E WHERE n > 1 GROUP BY {} ORDER BY n DESC, id LIMIT 2",
     "SELECT count(*) AS c, sum(v) AS s, avg(v) AS a, collect(id) AS ids, window_start() AS ws, window_end() AS we "
     "FROM E GROUP BY {}",
+    "SELECT count(*) AS c, sum(v) AS s, avg(n) AS a, max(v) AS hi, window_end() AS we FROM E WHERE n < 4 GROUP BY {}",
+    "SELECT k, sum(n) AS s, sum(v) AS t, window_start() AS ws FROM E GROUP BY k, {}",
     "SELECT k, count(v) AS c, min(n) AS lo, max(n) AS hi FROM E WHERE f OR n > 1 GROUP BY k, {} HAVING count(*) > 1",
 )
 

@@ -90,7 +90,7 @@ FADING = [
     ),
     "select irstream k, sum(v) as s from E#time(2 sec) group by k",
     *(
-        GROUP_SELECTS[3].format(window)
+        GROUP_SELECTS[-1].format(window)
         for window in (
             "TUMBLINGWINDOW(ss, 2)",
             "HOPPINGWINDOW(ss, 3, 1)",
