@@ -36,7 +36,7 @@ class Type(enum.Enum):
 
     def accepts(self, other: Type) -> bool:
         """Whether a value of type `other` may stand where `self` is expected, without conversion."""
-        if self is other or Type.ANY in (self, other) or other is Type.NULL:
+        if self is other or Type.ANY in (self, other) or Type.NULL in (self, other):
             return True
         if self.is_numeric and other.is_numeric:
             return self is not Type.INTEGER or other is not Type.FLOAT

@@ -62,6 +62,8 @@ class SelectBinder:
         self.text = text
         self.problems = problems
         self.subqueries: list[SubqueryPlan] = []
+        self.read_below: dict[int, set[str] | None] = {}
+        """What the windows of a source read from its stream, where a derived-value window has replaced the columns."""
         self.sources = [self._stream_of(source) for source in self._all_sources()]
         tables = any(stream.kind == "scan" for stream in self.sources)
         self.mode: Mode = "lots" if select.lots else "sample" if select.windows or tables else "delta"
@@ -244,6 +246,7 @@ class SelectBinder:
             columns |= {name: bound.type} if name else (original or {})
         # The derived row is what the rest of the statement reads; the stream's own columns were read by the windows.
         self.scope.sources[index] = replace(scope, columns=columns)
+        self.read_below[index], self.scope.reads[index] = self.scope.reads[index], set()
         return columns
 
     def _reclaim(self) -> tuple[int, int] | None:
@@ -391,7 +394,8 @@ class SelectBinder:
 
     def _reads(self) -> dict[str, frozenset[str] | None]:
         out: dict[str, frozenset[str] | None] = {}
-        for source, reads in zip(self.sources, self.scope.reads, strict=True):
+        for index, (source, reads) in enumerate(zip(self.sources, self.scope.reads, strict=True)):
+            reads = self.read_below.get(index, reads)  # noqa: PLW2901 - behind a derived window other columns are read
             known = out.get(source.name, frozenset())
             # What is checked must be decoded.
             checked = frozenset(source.columns or ()) if source.is_strict else frozenset()
