@@ -387,15 +387,18 @@ class SelectBinder:
                 hint = 'declare it: WITH (…, TIMESTAMP="ts"), or set isEventTime: false'
                 self.problems.error("B403", f"event time needs a timestamp column, and stream '{name}' has none",
                                     self.select.span, hint)  # fmt: skip
-        for stream, reads in zip(self.sources, self.scope.reads, strict=True):
+        for stream, reads in zip(self.sources, self._stream_reads(), strict=True):
             if stream.name in found and reads is not None:
                 reads.add(found[stream.name][0])
         return found
 
+    def _stream_reads(self) -> list[set[str] | None]:
+        """What is read of each source's stream: behind a derived-value window the rest reads other columns."""
+        return [self.read_below.get(index, reads) for index, reads in enumerate(self.scope.reads)]
+
     def _reads(self) -> dict[str, frozenset[str] | None]:
         out: dict[str, frozenset[str] | None] = {}
-        for index, (source, reads) in enumerate(zip(self.sources, self.scope.reads, strict=True)):
-            reads = self.read_below.get(index, reads)  # noqa: PLW2901 - behind a derived window other columns are read
+        for source, reads in zip(self.sources, self._stream_reads(), strict=True):
             known = out.get(source.name, frozenset())
             # What is checked must be decoded.
             checked = frozenset(source.columns or ()) if source.is_strict else frozenset()
