@@ -31,3 +31,16 @@ def as_dict(row: Any) -> dict[str, Any]:
     if columns is None:
         return {name: getattr(row, name) for name in row.__slots__}
     return {column: getattr(row, attribute) for column, attribute in columns.items()}
+
+
+class WholeRow(dict[str, Any]):
+    """All columns of an event as one argument, to tell `f(*)` from a struct column."""
+
+
+def whole_row(row: Any) -> WholeRow:
+    """The columns of an event without its metadata.
+
+    >>> whole_row({"a": 1, "$meta": {"topic": "t"}})
+    {'a': 1}
+    """
+    return WholeRow((name, value) for name, value in as_dict(row).items() if not name.startswith("$"))

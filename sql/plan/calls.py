@@ -11,6 +11,7 @@ from sql.errors import Span, did_you_mean
 from sql.functions import registry as functions
 from sql.plan import kuiper
 from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Op, PrevCall, Read, Slot
+from sql.rows import whole_row
 from sql.types import Type
 
 if TYPE_CHECKING:
@@ -241,12 +242,39 @@ def _analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
 
 def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) -> list[Bound]:
     out: list[Bound] = []
-    for arg in node.args:
-        if isinstance(arg, ast.Star):
-            out.append(binder.scope.read_all(0, arg.span))
+    for index, arg in enumerate(node.args):
+        if not isinstance(arg, ast.Star):
+            bound = binder.bind(arg, place)
+            wanted = _analytic_type(node.name, index)
+            binder.expect(bound, wanted, f"argument {index + 1} of {node.name}() is a {wanted.value}", arg.span)
+            out.append(bound)
+        elif node.name == "had_changed" and index:
+            out += _every_column(binder, arg)
         else:
-            out.append(binder.bind(arg, place))
+            binder.problems.error("B331", f"{node.name}(*) has no meaning; name a column", arg.span)
+            out.append(_unknown())
     return out
+
+
+def _analytic_type(name: str, index: int) -> Type:
+    """What an argument of an analytic function must be."""
+    if name in ("changed_col", "had_changed"):
+        return Type.ANY if index else Type.BOOLEAN
+    if name == "lag":
+        return (Type.ANY, Type.INTEGER, Type.ANY, Type.BOOLEAN)[index]
+    return Type.BOOLEAN if name.startswith("acc") and index else Type.ANY
+
+
+def _every_column(binder: ExpressionBinder, star: ast.Star) -> list[Bound]:
+    """`*` as arguments: the declared columns, or the whole row of a stream without any."""
+    source = binder.scope.sources[0]
+    if source.columns is not None:
+        return [binder.scope.read(0, name, star.span) for name in source.columns if not name.startswith("$")]
+    return [Apply(WHOLE_ROW, (binder.scope.read_all(0, star.span),), span=star.span)]
+
+
+WHOLE_ROW = functions.Function("whole_row", whole_row, "internal", "All columns of an event.",
+                               (functions.Parameter("row"),), nulls="pass")  # fmt: skip
 
 
 def _aggregate(binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, place: Place) -> Bound:

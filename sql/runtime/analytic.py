@@ -14,6 +14,7 @@ from typing import Any
 from sql.codegen.functions import FunctionSet
 from sql.errors import DataError
 from sql.plan.bound import AnalyticCall
+from sql.rows import WholeRow
 from sql.types import describe, key_of, less
 from sql.windows.event import Event
 
@@ -92,12 +93,26 @@ class ChangedColumn(Analytic):
             self.known = [_UNSEEN] * len(values)
         out = []
         for place, value in enumerate(values):
+            if value.__class__ is WholeRow:
+                out.append(self._row_changed(place, value, ignore_null))
+                continue
             skip = value is None and ignore_null
             differs = not skip and (self.known[place] is _UNSEEN or key_of(self.known[place]) != key_of(value))
             out.append(differs)
             if differs:
                 self.known[place] = value
         return out
+
+    def _row_changed(self, place: int, row: WholeRow, ignore_null: Any) -> bool:
+        """`*` of a stream without declared columns: each column is compared, one that is missing as NULL."""
+        known = {} if self.known[place] is _UNSEEN else self.known[place]
+        changed = {
+            name: value
+            for name, value in {**dict.fromkeys(known), **row}.items()
+            if not (value is None and ignore_null) and (name not in known or key_of(known[name]) != key_of(value))
+        }
+        self.known[place] = {**known, **changed}
+        return bool(changed)
 
     def step(self, args: Sequence[Any], when: bool) -> Any:
         return args[1] if self._changed(args[0], args[1:], when)[0] else None
@@ -126,7 +141,7 @@ class Running(Analytic):
         self.kind = kind
         self._clear()
         self.open = False
-        self.value: Any = None
+        self.value: Any = self._value()
 
     def _clear(self) -> None:
         self.count = 0
@@ -212,15 +227,17 @@ class AnalyticStage:
         return _KINDS[name]() if name in _KINDS else Running(name)
 
     def snapshot(self) -> Any:
+        from sql.aggregates.state import encode
         from sql.runtime.state import pack_key
 
-        return [[[pack_key(key), item.state()] for key, item in part.items()] for part in self.partitions]
+        return [[[pack_key(key), encode(item.state())] for key, item in part.items()] for part in self.partitions]
 
     def restore(self, state: Any) -> None:
+        from sql.aggregates.state import decode
         from sql.runtime.state import unpack_key
 
         for part, call, saved in zip(self.partitions, self.calls, state, strict=True):
             for key, item in saved:
                 machine = self.fresh(call.name)
-                machine.put_back(item)
+                machine.put_back(decode(item))
                 part[unpack_key(key)] = machine

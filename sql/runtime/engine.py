@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, Literal, Protocol
 
-from sql.plan.catalog import Catalog
+from sql.errors import DataError
+from sql.plan.catalog import Catalog, Stream
 from sql.plan.options import CatchUp
 from sql.plan.plan import Plan
 from sql.rows import Shape
 from sql.runtime.emission import Emission
+from sql.runtime.validation import Validator
 
 
 class Running(Protocol):
@@ -27,6 +29,7 @@ class Running(Protocol):
     def advance(self, now_ms: int) -> list[Emission]: ...
     def next_deadline(self) -> int | None: ...
     def flush(self, now_ms: int) -> list[Emission]: ...
+    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]: ...
     def variable_changed(self, name: str) -> None: ...
     def read(self) -> list[dict[str, Any]]: ...
     def counters(self) -> dict[str, int]: ...
@@ -38,8 +41,10 @@ Path = tuple[Literal["fast", "engine"], str]
 """How a query runs: by generated code or on the operators, and why on those."""
 
 
-def start(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
-          make_row: Callable[[dict[str, Any]], Any] | None = None, fast: bool = True) -> tuple[Running, Path]:  # fmt: skip
+def start(
+    name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
+    make_row: Callable[[dict[str, Any]], Any] | None = None, fast: bool = True,
+) -> tuple[Running, Path]:  # fmt: skip
     """A running query for a plan, on generated code where that covers it, and which of the two it is."""
     from sql.runtime.event_time import EventTime
 
@@ -60,8 +65,8 @@ def _on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> A
     from sql.runtime.lot_query import LotQuery
     from sql.runtime.sample_query import SampleQuery
 
-    kind = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}[plan.mode]
-    return kind(name, plan, catalog, **keywords)
+    kinds: dict[str, Callable[..., Any]] = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}
+    return kinds[plan.mode](name, plan, catalog, **keywords)
 
 
 MOVED_MAX = 100_000
@@ -90,6 +95,8 @@ class Engine:
         surface."""
         self.now_ms: int | None = None
         self.moved: deque[tuple[str, list[dict[str, Any]]]] = deque()
+        self.validators: dict[str, Validator] = {}
+        """Of the streams with STRICT_VALIDATION, made at their first event."""
         self.before: dict[str, list[Callable[[dict[str, Any]], dict[str, Any]]]] = {}
         """`update istream`: what changes the events of a stream before anybody sees them."""
 
@@ -137,6 +144,9 @@ class Engine:
         if stream in self.before:
             rows = [self._changed(stream, row) for row in rows]
         names = self.readers.get(stream, ())
+        declared = self.catalog.streams.get(stream)
+        if declared is not None and declared.is_strict:
+            rows = self._checked(declared, rows, names, now_ms, out)
         if len(rows) > 1 and not self._order_matters(names):
             for name in names:
                 out += self._give(name, stream, rows, now_ms)
@@ -146,6 +156,21 @@ class Engine:
                 out += self._give(name, stream, [row], now_ms)
             out += self._follow(now_ms)
         return out
+
+    def _checked(self, stream: Stream, rows: Sequence[Any], names: Iterable[str], now_ms: int, out: list[Emission]
+                 ) -> list[Any]:  # fmt: skip
+        """The rows that fit the stream's declaration; each rule that reads it reports the others."""
+        validator = self.validators.get(stream.name)
+        if validator is None or validator.stream is not stream:
+            validator = self.validators[stream.name] = Validator(stream)
+        good = []
+        for row in rows:
+            try:
+                good.append(validator.check(row))
+            except DataError as error:
+                for name in names:
+                    out += self.queries[name].reject(row, str(error), now_ms)
+        return good
 
     def _give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *,
               as_lot: bool = False) -> list[Emission]:  # fmt: skip

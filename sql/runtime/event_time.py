@@ -21,7 +21,6 @@ from sql.rows import as_dict, attribute_name
 from sql.runtime.emission import Emission
 from sql.runtime.query import Query
 
-
 Lane = Callable[[Sequence[Any], Sequence[int]], list[Emission]]
 """Takes events with their time stamps, in order, and does what is due before each by itself."""
 
@@ -38,10 +37,13 @@ class EventTime:
         self.name = query.name
         self.options = query.plan.options
         self.column = query.plan.timestamp or ""
+        self.stamps = query.plan.timestamps
+        self.tables = {source.stream for source in query.plan.sources if source.retained_rows is not None}
         self.heap: list[tuple[int, int, str, Any]] = []
         self.arrivals = 0
-        self.highest: dict[str, int | None] = dict.fromkeys(query.plan.streams)
-        self.heard_ms = dict.fromkeys(query.plan.streams, now_ms)
+        streams = [stream for stream in query.plan.streams if stream not in self.tables]
+        self.highest: dict[str, int | None] = dict.fromkeys(streams)
+        self.heard_ms = dict.fromkeys(streams, now_ms)
         self.watermark: int | None = None
         self.waits = not is_stateless(query.plan)
         self.lane: Lane | None = getattr(query, "push_timed", None)
@@ -55,10 +57,13 @@ class EventTime:
             times = self._whole_stamps(rows, now_ms)
             if times is not None:
                 return self._take_all(stream, rows, times, now_ms)
+        if stream in self.tables:
+            # A table is what it holds when an event of a stream is handed over; its rows have no time.
+            return self.query.push(stream, rows, self.query.now_ms)
         out: list[Emission] = []
         for row in rows:
             try:
-                at_ms = self._timestamp(row)
+                at_ms = self._timestamp(stream, row)
             except DATA_ERRORS as error:
                 out += self._refuse(row, now_ms, str(error))
                 continue
@@ -121,13 +126,13 @@ class EventTime:
         first = self.arrivals + 1
         self.arrivals += len(rows)
         highest = self.highest[stream]
-        self.highest[stream] = newest = max(times) if highest is None else max(highest, max(times))
+        self.highest[stream] = newest = max(times) if highest is None else max(highest, *times)
         mark = newest - self.options.late_tolerance_ms
         if self.watermark is None or mark > self.watermark:
             self.watermark = mark
         if self.heap or times[-1] > self.watermark or self.options.late_tolerance_ms:
-            waiting = sorted([*self.heap, *zip(times, range(first, self.arrivals + 1), repeat(stream), rows, strict=False)],
-                             key=itemgetter(0, 1))  # fmt: skip
+            arrived = zip(times, range(first, self.arrivals + 1), repeat(stream), rows, strict=False)
+            waiting = sorted([*self.heap, *arrived], key=itemgetter(0, 1))
             released = bisect_right(waiting, self.watermark, key=itemgetter(0))
             self.heap = waiting[released:]
             times = [entry[0] for entry in waiting[:released]]
@@ -135,22 +140,27 @@ class EventTime:
         out = self.lane(rows, times) if rows else []
         return out + step_to(self.query, self.watermark)
 
-    def _timestamp(self, row: Any) -> int:
-        value = row.get(self.column) if row.__class__ is dict else getattr(row, attribute_name(self.column), None)
+    def _timestamp(self, stream: str, row: Any) -> int:
+        column, pattern = self.stamps.get(stream, (self.column, None))
+        value = row.get(column) if row.__class__ is dict else getattr(row, attribute_name(column), None)
         if value.__class__ is int:
             return value
         if value.__class__ is float:
             return int(value)
         if value.__class__ is str:
-            return self._parse(value)
-        raise DataError(f"the timestamp column '{self.column}' holds {value!r}, which is no instant")
+            return self._parse(value, pattern)
+        raise DataError(f"the timestamp column '{column}' holds {value!r}, which is no instant")
 
-    def _parse(self, text: str) -> int:
+    def _parse(self, text: str, pattern: str | None) -> int:
         from sql.functions.instants import epoch_ms, instant_ms
         from sql.functions.time_pattern import parse_moment
 
-        zone, pattern = self.query.context.zone, self.plan.timestamp_format
+        zone = self.query.context.zone
         return instant_ms(text, zone) if pattern is None else epoch_ms(parse_moment(text, pattern, zone))
+
+    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
+        """An event was refused before it came here."""
+        return self.query.reject(row, why, now_ms)
 
     def _refuse(self, row: Any, now_ms: int, why: str) -> list[Emission]:
         self.query.counts["errors"] += 1

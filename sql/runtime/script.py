@@ -160,6 +160,9 @@ class OnSet:
     def flush(self, now_ms: int) -> list[Emission]:
         return []
 
+    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
+        return [Emission(self.name, now_ms, "error", [dict(row)], [], why)]
+
     def variable_changed(self, name: str) -> None:
         return None
 

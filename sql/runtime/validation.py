@@ -1,0 +1,151 @@
+"""STRICT_VALIDATION: each message of a stream is checked against its declared columns, once for all rules.
+
+A column that is absent or NULL takes its DEFAULT, and is NULL without one. A value of another type refuses the whole
+event, with the column's name. Numbers stay numbers: a whole float stands for a `bigint`, an integer for a `float`.
+Columns that are not declared are left alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+from sql.errors import DataError
+from sql.plan.catalog import Stream
+from sql.rows import attribute_name
+from sql.syntax import ColumnType
+from sql.types import Type, declared_type, describe
+
+Check = Callable[[Any], Any]
+"""The value as its column takes it; DataError where it cannot."""
+
+
+class Validator:
+    """Checks the events of one stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.checks = [(column.name, _check(column.type, stream), column.default) for column in stream.declared]
+
+    def check(self, row: Any) -> Any:
+        """The event with defaults filled in; DataError naming the column that holds a wrong value."""
+        is_dict = isinstance(row, dict)
+        changed: dict[str, Any] = {}
+        for name, check, default in self.checks:
+            value = row.get(name) if is_dict else getattr(row, _attribute(row, name), None)
+            if value is None:
+                if default is not None:
+                    changed[name] = default
+                continue
+            try:
+                taken = check(value)
+            except DataError as error:
+                raise DataError(f"column '{name}' of stream '{self.stream.name}' {error}") from None
+            if taken is not value:
+                changed[name] = taken
+        if not changed:
+            return row
+        return {**row, **changed} if is_dict else _with(row, changed)
+
+
+def _attribute(row: Any, column: str) -> str:
+    """Where a struct keeps a column; one that no rule reads it does not keep."""
+    columns = getattr(row, "__columns__", None)
+    return attribute_name(column) if columns is None else columns.get(column, attribute_name(column))
+
+
+def _with(row: Any, changed: dict[str, Any]) -> Any:
+    """A copy of a struct with other values in the columns it keeps."""
+    out = copy(row)
+    for name, value in changed.items():
+        attribute = _attribute(row, name)
+        if hasattr(row, attribute):
+            setattr(out, attribute, value)
+    return out
+
+
+def _check(column: ColumnType, stream: Stream) -> Check:
+    """The check of a declared type."""
+    kind = declared_type(column)
+    if kind is Type.ARRAY:
+        return _array(_check(column.element, stream) if column.element is not None else _any)
+    if kind is Type.OBJECT:
+        return _struct([(field.name, _check(field.type, stream)) for field in column.fields])
+    if kind is Type.DATETIME:
+        return _datetime(stream.timestamp_format)
+    return _SCALARS.get(kind, _any)
+
+
+def _any(value: Any) -> Any:
+    return value
+
+
+def _integer(value: Any) -> Any:
+    if value.__class__ is float and value.is_integer():
+        return int(value)
+    return _expected(value, "a bigint", int)
+
+
+def _bytes(value: Any) -> Any:
+    try:
+        base64.b64decode(_expected(value, "base64 text", str), validate=True)
+    except binascii.Error:
+        raise DataError(f"must be base64 text, not {describe(value)}") from None
+    return value
+
+
+def _expected(value: Any, what: str, *kinds: type) -> Any:
+    if value.__class__ in kinds:
+        return value
+    raise DataError(f"must be {what}, not {describe(value)}")
+
+
+_SCALARS: dict[Type, Check] = {
+    Type.INTEGER: _integer,
+    Type.FLOAT: lambda value: _expected(value, "a float", int, float),
+    Type.NUMBER: lambda value: _expected(value, "a number", int, float),
+    Type.STRING: lambda value: _expected(value, "a string", str),
+    Type.BOOLEAN: lambda value: _expected(value, "a boolean", bool),
+    Type.BYTES: _bytes,
+}
+
+
+def _array(element: Check) -> Check:
+    def check(value: Any) -> Any:
+        items = [None if item is None else element(item) for item in _expected(value, "an array", list, tuple)]
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+
+    return check
+
+
+def _struct(fields: list[tuple[str, Check]]) -> Check:
+    def check(value: Any) -> Any:
+        _expected(value, "a struct", dict)
+        taken = {name: check(value[name]) for name, check in fields if value.get(name) is not None}
+        return value if all(taken[name] is value[name] for name in taken) else {**value, **taken}
+
+    return check
+
+
+def _datetime(pattern: str | None) -> Check:
+    """Epoch milliseconds, or text: by TIMESTAMP_FORMAT, else ISO 8601."""
+
+    def check(value: Any) -> Any:
+        from zoneinfo import ZoneInfo
+
+        from sql.functions.instants import instant_ms
+        from sql.functions.time_pattern import parse_moment
+
+        _expected(value, "epoch milliseconds or text with a time", int, float, str)
+        zone = ZoneInfo("UTC")
+        if isinstance(value, str):
+            try:
+                instant_ms(value, zone) if pattern is None else parse_moment(value, pattern, zone)
+            except (DataError, ValueError) as error:
+                raise DataError(f"is no time: {error}") from None
+        return value
+
+    return check

@@ -1,0 +1,89 @@
+"""Runs one eKuiper rule through steps in every way the engine knows: the results must not depend on the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from sql import Catalog, Emission, Engine, RuleOptions, SqlError, plan_rule
+from tests.conformance.catalog import define
+
+S = 'CREATE STREAM s () WITH (DATASOURCE="s");'
+"""A stream without declared columns."""
+
+Step = tuple[Any, ...]
+"""(stream, now_ms, event, …) sends events; (now_ms,) moves the clock; ("flush",) ends the sources."""
+
+
+def emissions(sql: str, *steps: Step, ddl: str = S, **options: Any) -> list[Emission]:
+    """What the rule gives out; the same on generated code, on operators, event by event and with restarts."""
+    wanted = _run(ddl, sql, steps, options, fast=True)
+    assert _run(ddl, sql, steps, options, fast=False) == wanted, "operators differ from generated code"
+    assert _run(ddl, sql, _singly(steps), options, fast=False) == wanted, "batches differ from single events"
+    assert _run(ddl, sql, _singly(steps), options, fast=False, restarts=True) == wanted, "a restart is seen"
+    assert _run(ddl, sql, _singly(steps), options, fast=True, restarts=True) == wanted, "a restart is seen"
+    return wanted
+
+
+def rows(sql: str, *steps: Step, ddl: str = S, **options: Any) -> list[list[dict[str, Any]]]:
+    """The rows of each output, of a rule that meets no error."""
+    found = emissions(sql, *steps, ddl=ddl, **options)
+    assert all(item.kind == "rows" for item in found), found
+    return [item.inserted for item in found]
+
+
+def each(sql: str, *events: dict[str, Any], ddl: str = S) -> list[dict[str, Any]]:
+    """The rows of a rule without window, for events of `s` at 1000, 2000, …"""
+    steps = [("s", 1000 * number, event) for number, event in enumerate(events, start=1)]
+    return [row for output in rows(sql, *steps, ddl=ddl) for row in output]
+
+
+def errors(sql: str, *steps: Step, ddl: str = S, **options: Any) -> list[str]:
+    """The reasons of the error events."""
+    return [item.error or "" for item in emissions(sql, *steps, ddl=ddl, **options) if item.kind == "error"]
+
+
+def refusal(sql: str, *, ddl: str = S, **options: Any) -> tuple[str, str, str]:
+    """Code, place and message of the one problem of a rule that is refused."""
+    with pytest.raises(SqlError) as caught:
+        plan_rule(sql, define(Catalog(), ddl), RuleOptions(**options))
+    (problem,) = [item for item in caught.value.problems if item.severity == "error"]
+    return problem.code, sql[problem.span.start : problem.span.end], problem.message
+
+
+def _singly(steps: Sequence[Step]) -> list[Step]:
+    out: list[Step] = []
+    for step in steps:
+        out += [(*step[:2], event) for event in step[2:]] if len(step) > 2 else [step]
+    return out
+
+
+def _run(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any], *, fast: bool, restarts: bool = False
+         ) -> list[Emission]:  # fmt: skip
+    engine = _engine(ddl, sql, options, fast, None, 0)
+    out, now = [], 0
+    for step in steps:
+        if restarts:
+            state = json.loads(json.dumps(engine.snapshot("r")))
+            engine = _engine(ddl, sql, options, fast, state, now)
+        if step == ("flush",):
+            out += engine.flush(now)
+        elif len(step) == 1:
+            now = step[0]
+            out += engine.advance(now)
+        else:
+            stream, now, *events = step
+            out += engine.push(stream, [dict(event) for event in events], now)
+    # Errors of a batch come behind its rows, so kinds are compared apart.
+    return [item for item in out if item.kind != "error"] + [item for item in out if item.kind == "error"]
+
+
+def _engine(ddl: str, sql: str, options: dict[str, Any], fast: bool, state: Any, now_ms: int) -> Engine:
+    catalog = define(Catalog(), ddl)
+    engine = Engine(catalog, fast=fast)
+    engine.deploy("r", plan_rule(sql, catalog, RuleOptions(**options)), now_ms, state)
+    assert state is None or engine.counters("r")["events_in"] == state["counts"]["events_in"]
+    return engine
