@@ -7,43 +7,41 @@ numbers too large for a float), the accumulator does the work.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import fsum, isfinite
 from typing import Any
-
-from sql.aggregates.base import Accumulator
-from sql.aggregates.exact import to_float
 
 Numbers = list[Any]
 
 EXACT_MAX = 2**53
 """Whole numbers up to here are floats without rounding."""
 
+HALVED_MIN = 1e-300
+"""Half of a float above this loses no digit."""
 
-def expansion(values: Numbers) -> list[float] | None:
-    """A few floats whose exact sum is that of `values`; None where floats cannot say it.
+
+def expansion(values: Numbers) -> tuple[float, ...] | None:
+    """Floats whose exact sum is that of `values`, each what rounding the sum of those before left over.
 
     `fsum` rounds the exact sum once. What it rounded away is the exact sum of the values less that result, and so on
-    until nothing is left, usually after one or two steps.
+    until nothing is left, usually after one or two steps. None where floats cannot say it, or only by
+    very many of them.
 
     >>> expansion([0.1, 0.2, 0.3])
-    [0.6, -2.7755575615628914e-17]
-   
-"""
-    parts: list[float] = []
-    try:
-        if not min(values) > -EXACT_MAX or not max(values) < EXACT_MAX:
-            return None
-        while part := fsum(values):
-            if not isfinite(part):
-                return None
-            parts.append(part)
-            values.append(-part)
-    except (OverflowError, ValueError):
+    (0.6, -2.7755575615628914e-17)
+    """
+    if not (max(values) < EXACT_MAX and min(values) > -EXACT_MAX):
         return None
-    finally:
-        del values[len(values) - len(parts) :]
-    return parts
+    first = fsum(values)
+    if first != first:
+        return None
+    values.append(-first)
+    second = fsum(values)
+    values.append(-second)
+    rest = fsum(values) if second else 0.0
+    del values[-2:]
+    if rest:
+        return None
+    return (first, second) if second else (first,)
 
 
 def total(values: Numbers) -> int | float | None:
@@ -60,26 +58,25 @@ def total(values: Numbers) -> int | float | None:
 
 
 def mean(values: Numbers) -> float | None:
-    """The exact sum divided by the count, rounded once; None for a case that needs the accumulator."""
+    """The exact sum divided by the count, rounded once; None if that needs the accumulator, or for no values."""
+    count = len(values)
+    if count < 2:
+        # A group of one event: so many groups are that it pays to look.
+        value = values[0] if values else None
+        return value + 0.0 if value.__class__ is float else None
+    if count == 2 and values[0].__class__ is float and values[1].__class__ is float:
+        # The sum is rounded once, and halving rounds only what is too small for it to matter here.
+        half = (values[0] + values[1]) / 2
+        return half if abs(half) > HALVED_MIN else None
     parts = expansion(values)
-    if parts is None or not values:
+    if parts is None:
         return None
-    if len(parts) < 2:
-        return parts[0] / len(values) if parts else 0.0
-    numerator, denominator = exact_ratio(parts)
-    return to_float(numerator, denominator * len(values))
-
-
-def exact_ratio(parts: list[float]) -> tuple[int, int]:
-    """The exact sum of floats as numerator and denominator, a power of two."""
-    numerator, denominator = 0, 1
-    for part in parts:
-        more, finer = part.as_integer_ratio()
-        if finer > denominator:
-            numerator *= finer // denominator
-            denominator = finer
-        numerator += more * (denominator // finer)
-    return numerator, denominator
+    if len(parts) == 1:
+        return parts[0] / count
+    # Both are whole numbers over powers of two, the second of them the finer.
+    numerator, denominator = parts[0].as_integer_ratio()
+    more, finer = parts[1].as_integer_ratio()
+    return (numerator * (finer // denominator) + more) / (finer * count)
 
 
 def has_nan(values: Numbers) -> bool:
@@ -99,13 +96,3 @@ def least(values: Numbers) -> Any:
 def greatest(values: Numbers) -> Any:
     """The first of the largest; None for a case that needs the accumulator."""
     return None if not values or has_nan(values) else max(values)
-
-
-def result_of(make: Callable[[], Accumulator], shortcut: Callable[[Numbers], Any], values: Numbers) -> Any:
-    """The aggregate of plain numbers: by the shortcut, or by an accumulator where that passes."""
-    found = shortcut(values)
-    if found is None:
-        accumulator = make()
-        accumulator.add_many(values)
-        return accumulator.result()
-    return found

@@ -21,7 +21,7 @@ class GenerationQuery(GroupedQuery):
         table, self.table = self.table, self.new_table()
         self.since_settled = 0
         if table.groups:
-            self.emit(table.groups.values(), table.results, start_ms, end_ms)
+            self.emit(table.looks(), start_ms, end_ms)
 
 
 class TumblingQuery(GenerationQuery):
@@ -69,7 +69,7 @@ class TumblingQuery(GenerationQuery):
 
 
 class SessionQuery(GenerationQuery):
-    """SESSIONWINDOW: closes at last + timeout, or at the first tick T of the maximum's grid with T - first >= maximum."""
+    """SESSIONWINDOW: closes at last + timeout, or at the maximum's first tick T with T - first >= maximum."""
 
     reads_times = True
 
@@ -91,9 +91,7 @@ class SessionQuery(GenerationQuery):
         with writer.block("if at >= due:"):
             writer.line("q.due_ms = due")
             writer.line("q.step_to(at)")
-            writer.line("table = q.table")
-            writer.line("get = table.groups.get")
-            writer.line("admit = table.admit")
+            GenerationQuery.write_start(self, writer)
             writer.line("tick = due = q.due_ms")
 
     def write_after(self, writer: SourceWriter) -> None:

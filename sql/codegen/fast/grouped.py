@@ -1,7 +1,7 @@
 """Windows whose events are gathered into groups and looked at when the window closes: the two generated functions.
 
 gather(rows)            the loop: filter, key, arguments; a plain number is appended to its group's list
-look(groups, w, bad)    the rows of the groups: HAVING, ORDER BY keys and SELECT over the aggregates' values
+look(looks, …)          the rows of the groups: HAVING, ORDER BY keys and SELECT over the aggregates' values
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from sql.aggregates.state import decode
 from sql.codegen.expressions import Code, Names
-from sql.codegen.fast.groups import PENDING_MAX, Group, GroupTable
+from sql.codegen.fast.groups import PENDING_MAX, PENDING_PER_GROUP, GroupTable
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import WINDOW_SLOTS, LoopWriter
 from sql.codegen.fast.rows import criteria_text, row_text
@@ -80,7 +80,8 @@ class GroupedQuery(FastQuery):
     def write_start(self, writer: SourceWriter) -> None:
         """Before the loop."""
         writer.line("table = q.table")
-        writer.line("get = table.groups.get")
+        writer.line("groups = table.groups")
+        writer.line("get = groups.get")
         writer.line("admit = table.admit")
 
     def write_before(self, writer: SourceWriter) -> None:
@@ -126,31 +127,32 @@ class GroupedQuery(FastQuery):
         append = f"group.append({many})" if len(values) == 1 else f"group.extend(({many}))"
         tuple_text = f"({many},)"
         if not tests:
-            self._write_found(loop, append, tuple_text)
+            self._write_found(loop, append, values)
             return
         with loop.source.block(f"if {' and '.join(tests)}:"):
-            self._write_found(loop, append, tuple_text)
+            self._write_found(loop, append, values)
         with loop.source.block("else:"):
             loop.line(f"admit(key, e, {tuple_text})")
 
-    def _write_found(self, loop: LoopWriter, append: str, values: str) -> None:
+    def _write_found(self, loop: LoopWriter, append: str, values: list[str]) -> None:
+        many = ", ".join(values)
         loop.line("group = get(key)")
         with loop.source.block("if group is not None:"):
             loop.line(append)
+        with loop.source.block("elif len(groups) < table.spare:"):
+            loop.line(f"groups[key] = [e, {many}]")
         with loop.source.block("else:"):
-            loop.line(f"admit(key, e, {values})")
+            loop.line(f"table.open(key, e, ({many},))")
 
     def _write_look(self, writer: SourceWriter, names: Names) -> None:
         plan = self.plan
         slots: dict[Any, Code] = dict(WINDOW_SLOTS)
         slots |= {("aggregate", i): Code(f"v_{i}", True, True) for i in range(len(plan.aggregates))}
         loop = self.loop_writer(writer, slots)
-        with writer.block("def look(groups, results, w_start, w_end, w_trigger, bad):"):
+        with writer.block("def look(looks, w_start, w_end, w_trigger, bad):"):
             writer.line("rows = []")
-            with writer.block("for group in groups:"):
-                writer.line("e = group.first")
-                if plan.aggregates:
-                    writer.line(f"{', '.join(f'v_{i}' for i in range(len(plan.aggregates)))}, = results(group)")
+            values = "".join(f"v_{i}, " for i in range(len(plan.aggregates)))
+            with writer.block(f"for e, {f'({values})' if values else '_'} in looks:"):
                 with writer.block("try:"):
                     loop.skip_unless(plan.having)
                     order = criteria_text(loop, plan.order_by, names)
@@ -187,17 +189,17 @@ class GroupedQuery(FastQuery):
         else:
             self.code["gather"](rows, times)
         self.since_settled += len(rows)
-        if self.since_settled > PENDING_MAX + 2 * len(self.table.groups):
+        if self.since_settled > PENDING_MAX + PENDING_PER_GROUP * len(self.table.groups):
             self.since_settled = 0
             self.table.settle_all()
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
-    def emit(self, groups: Iterable[Group], results: Any, start_ms: int, end_ms: int) -> None:
-        """The rows of a window [start, end)."""
+    def emit(self, looks: Iterable[tuple[Any, list[Any]]], start_ms: int, end_ms: int) -> None:
+        """The rows of a window [start, end): `looks` are each group's first row and aggregates."""
         self.context.now_ms = end_ms
         bad: list[tuple[Any, BaseException]] = []
-        rows = self.code["look"](groups, results, start_ms, end_ms, end_ms, bad)
+        rows = self.code["look"](looks, start_ms, end_ms, end_ms, bad)
         if not self.is_plain_output:
             if not self.plan.order_by:
                 rows = [Out(row) for row in rows]
@@ -213,7 +215,7 @@ class GroupedQuery(FastQuery):
 
     def retained(self) -> int:
         """Groups and values that wait; the events themselves are not kept."""
-        return sum(1 + len(group) for group in self.table.groups.values())
+        return sum(map(len, self.table.groups.values()))
 
     def row_of(self, packed: Any) -> Any:
         """A row of the query's shape from a snapshot."""

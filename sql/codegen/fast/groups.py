@@ -1,38 +1,38 @@
 """Groups of windows that are folded late: per event only a list grows, and C built-ins fold it when somebody looks.
 
-    group   [71.5, 80.2, 69.0, ...]      values that wait, for every distinct aggregate argument in turn
-            accumulators                 what has been folded, and what was no plain number; made only when needed
+    group   [row, 71.5, 80.2, 69.0, ...]    the first row, then the values that wait: of each aggregate argument in turn
 
-The accumulators are the engine's: a value that is no plain number (NULL, text, a wrong type) goes to them at once, by the
+Most groups are such plain lists to their end. One that has been folded, or has met a value that is no plain number
+(NULL, text, a wrong type), becomes a `Group`: a list with the engine's accumulators, to which such values go at once, by the
 engine's own checks. Nothing about an aggregate is defined here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from sql.aggregates.base import NO_EVENT, Accumulator, Removal
-from sql.aggregates.bulk import result_of
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 from sql.runtime.state import pack_key, pack_row, unpack_key
 
-PENDING_MAX = 65_536
-"""Values that wait to be folded, beside two for each group: so much more than the groups' own state a rule may hold."""
+PENDING_MAX, PENDING_PER_GROUP = 65_536, 16
+"""How many values may wait in a window before all are folded: a fixed number, and for each group about as many as take
+the room of its accumulators, so that a million small groups need none."""
 
 
 class Group(list[Any]):
-    """One group: the values that wait, its first row, its accumulators."""
+    """A group with accumulators beside the values that wait."""
 
-    __slots__ = ("accumulators", "first", "key", "number", "table")
+    __slots__ = ("accumulators", "key", "table")
 
-    def __init__(self, key: Hashable, first: Any, number: int, table: GroupTable) -> None:
+    def __init__(self, row: Any, key: Hashable, table: GroupTable) -> None:
+        super().__init__((row,))
         self.key = key
-        self.first = first
-        self.number = number
         self.table = table
-        self.accumulators: list[Accumulator] | None = None
+        self.accumulators = table.fresh()
 
 
 class MixedGroup(Group):
@@ -52,52 +52,58 @@ class GroupTable:
 
     def __init__(self, calls: Sequence[AggregateCall], max_groups: int) -> None:
         self.max_groups = max_groups
-        self.groups: dict[Hashable, Group] = {}
-        self.number = 0
+        self.spare = max_groups
+        """So many groups the loop may open by itself; it asks `open` for further ones."""
+        self.groups: dict[Hashable, list[Any]] = {}
         self.arguments: list[Bound] = list(dict.fromkeys(call.args[0] for call in calls if call.args))
         """The distinct arguments; none: an event counts as one value, 1."""
         self.width = max(1, len(self.arguments))
-        self.positions = [self.arguments.index(call.args[0]) if call.args else None for call in calls]
+        self.places = [self.arguments.index(call.args[0]) if call.args else None for call in calls]
         self.definitions = [call.definition for call in calls]
+        self.shortcuts = [
+            (definition.of_numbers or _none, definition, 1 + (place or 0))
+            for definition, place in zip(self.definitions, self.places, strict=True)
+        ]
         self.takes_any = [
             all(call.definition.of_numbers is len for call in calls if call.args and call.args[0] == argument)
             for argument in self.arguments
         ]
+        """Whether an argument is only counted, so that any value but NULL may wait."""
 
     # --- events -------------------------------------------------------------------------------------------------------
 
+    def open(self, key: Hashable, row: Any, values: tuple[Any, ...]) -> None:
+        """The first event of a group, with plain numbers."""
+        self.make_room(key)
+        self.groups[key] = [row, *values]
+
     def admit(self, key: Hashable, row: Any, values: tuple[Any, ...]) -> None:
-        """An event of a new group, or with a value that is no plain number. DataError leaves everything as it was."""
+        """An event with a value that is no plain number. DataError leaves everything as it was."""
         group = self.groups.get(key)
         if group is None:
-            if self.is_full():
-                raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
+            self.make_room(key)
             group = self.make(key, row)
-            self._add(group, values)
+            self.take(group, values)
             self.groups[key] = group
         else:
-            self._add(group, values)
+            self.take(self.upgraded(key, group), values)
 
-    def is_full(self) -> bool:
-        """Whether there may be no further group."""
-        return len(self.groups) >= self.max_groups
+    def make_room(self, key: Hashable) -> None:
+        """Raise DataError where there may be no further group."""
+        if len(self.groups) >= self.max_groups:
+            raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
 
     def make(self, key: Hashable, row: Any) -> Group:
-        """A group that begins with this row."""
-        self.number += 1
-        return Group(key, row, self.number, self)
+        """A group with accumulators that begins with this row."""
+        return Group(row, key, self)
 
-    def _add(self, group: Group, values: tuple[Any, ...]) -> None:
-        if group.__class__ is Group and self._is_plain(values):
-            group.extend(values)
-        else:
-            self.take(group, values)
-
-    def _is_plain(self, values: tuple[Any, ...]) -> bool:
-        return not self.arguments or all(
-            value.__class__ is float or value.__class__ is int or (anything and value is not None)
-            for value, anything in zip(values, self.takes_any, strict=True)
-        )
+    def upgraded(self, key: Hashable, group: list[Any]) -> Group:
+        """The group with accumulators, in the place of a plain list."""
+        if not isinstance(group, Group):
+            values = group
+            group = self.groups[key] = self.make(key, values[0])
+            list.extend(group, values[1:])
+        return group
 
     def take(self, group: Group, values: tuple[Any, ...]) -> None:
         """Add an event to the accumulators, all or none of them."""
@@ -106,18 +112,17 @@ class GroupTable:
             for value, anything in zip(values, self.takes_any, strict=False)
         )
         if is_text:
-            self.settle(group)
-        by_call = [True if place is None else values[place] for place in self.positions]
+            self.settle(group.key, group)
+        by_call = [True if place is None else values[place] for place in self.places]
         self.check(group, by_call)
-        accumulators = self._accumulators(group)
-        for accumulator, value in zip(accumulators, by_call, strict=True):
+        for accumulator, value in zip(group.accumulators, by_call, strict=True):
             accumulator.add(value, NO_EVENT)
         if is_text:
             group.__class__ = MixedGroup  # the same slots: only how values come in changes
 
     def check(self, group: Group, by_call: list[Any]) -> None:
         """Raise the DataError of the first aggregate that cannot take its value."""
-        for accumulator, value in zip(self._accumulators(group), by_call, strict=True):
+        for accumulator, value in zip(group.accumulators, by_call, strict=True):
             accumulator.check(value)
 
     # --- folding ------------------------------------------------------------------------------------------------------
@@ -126,56 +131,65 @@ class GroupTable:
         """New accumulators, one per aggregate."""
         return [definition.make(Removal.NEVER) for definition in self.definitions]
 
-    def _accumulators(self, group: Group) -> list[Accumulator]:
-        if group.accumulators is None:
-            group.accumulators = self.fresh()
-        return group.accumulators
-
-    def settle(self, group: Group) -> list[Accumulator]:
+    def settle(self, key: Hashable, group: list[Any]) -> list[Accumulator]:
         """Fold the values that wait into the accumulators."""
-        accumulators = self._accumulators(group)
-        if group:
-            for accumulator, values in zip(accumulators, self._columns(group), strict=True):
-                accumulator.add_many(values)
-            group.clear()
-        return accumulators
-
-    def _columns(self, group: Group) -> list[list[Any]]:
-        width = self.width
-        return [group[(place or 0) :: width] if width > 1 else group for place in self.positions]
+        folded = self.upgraded(key, group)
+        if len(folded) > 1:
+            for accumulator, (_, _, first) in zip(folded.accumulators, self.shortcuts, strict=True):
+                accumulator.add_many(folded[first :: self.width])
+            del folded[1:]
+        return folded.accumulators
 
     def settle_all(self) -> None:
         """Fold everything that waits."""
-        for group in self.groups.values():
-            self.settle(group)
+        for key, group in list(self.groups.items()):
+            self.settle(key, group)
 
-    def results(self, group: Group) -> list[Any]:
+    def results(self, group: list[Any]) -> list[Any]:
         """The aggregates' values."""
-        if group.accumulators is not None:
-            return [accumulator.result() for accumulator in self.settle(group)]
-        return [
-            result_of(lambda: definition.make(Removal.NEVER), definition.of_numbers, values)  # noqa: B023 - called at once
-            for definition, values in zip(self.definitions, self._columns(group), strict=True)
-        ]
+        if isinstance(group, Group):
+            return [accumulator.result() for accumulator in self.settle(group.key, group)]
+        out = []
+        width = self.width
+        for shortcut, definition, first in self.shortcuts:
+            values = group[first::width]
+            result = shortcut(values)
+            if result is None:
+                accumulator = definition.make(Removal.NEVER)
+                accumulator.add_many(values)
+                result = accumulator.result()
+            out.append(result)
+        return out
+
+    def looks(self) -> Iterator[tuple[Any, list[Any]]]:
+        """The first row and the aggregates' values of each group."""
+        groups = self.groups.values()
+        return zip(map(itemgetter(0), groups), map(self.results, groups), strict=True)
 
     # --- state --------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Any:
         """The groups as plain data; what waits is folded first."""
+        self.settle_all()
         return [
-            [pack_key(key), pack_row(group.first), group.number, group.__class__ is MixedGroup,
-             [accumulator.snapshot() for accumulator in self.settle(group)]]
+            [pack_key(key), pack_row(group[0]), isinstance(group, MixedGroup), [part.snapshot() for part in parts]]
             for key, group in self.groups.items()
-        ]  # fmt: skip
+            for parts in (self.settle(key, group),)
+        ]
 
     def restore(self, state: Any, make_row: Any) -> None:
         """Put a snapshot back."""
-        for key, row, number, mixed, parts in state:
-            group = (MixedGroup if mixed else Group)(unpack_key(key), make_row(row), number, self)
-            self.number = max(self.number, number)
-            for accumulator, part in zip(self._accumulators(group), parts, strict=True):
+        for packed, row, mixed, parts in state:
+            key = unpack_key(packed)
+            group = self.groups[key] = self.make(key, make_row(row))
+            for accumulator, part in zip(group.accumulators, parts, strict=True):
                 accumulator.restore(part, _no_events)
-            self.groups[group.key] = group
+            if mixed:
+                group.__class__ = MixedGroup
+
+
+def _none(values: list[Any]) -> Any:
+    return None
 
 
 def _no_events(seq: int) -> Any:

@@ -20,6 +20,7 @@ from sql.codegen.fast.grouped import GroupedQuery
 from sql.codegen.fast.groups import Group, GroupTable, MixedGroup
 from sql.codegen.fast.query import runs
 from sql.codegen.fast.source import SourceWriter
+from sql.errors import DataError
 
 
 class Stacks:
@@ -96,42 +97,36 @@ class Running:
 class Total:
     """One key's groups in all cut panes, oldest first, and the aggregates over them."""
 
-    __slots__ = ("aggregates", "groups", "mixed")
+    __slots__ = ("aggregates", "groups", "mixed", "numbers")
 
     def __init__(self, definitions: Sequence[Aggregate]) -> None:
         self.groups: deque[Group] = deque()
+        self.numbers: deque[int] = deque()
+        """The places of the groups' first rows in order of arrival."""
         self.mixed = 0
         """In how many panes the key has text."""
         self.aggregates = [
             (Running if definition.invertible else Stacks)(maker(definition)) for definition in definitions
         ]
 
-    @property
-    def first(self) -> Any:
-        """The oldest row."""
-        return self.groups[0].first
-
-    @property
-    def number(self) -> int:
-        """The place of the oldest row in order of arrival."""
-        return self.groups[0].number
-
-    def push(self, group: Group, parts: list[Accumulator]) -> None:
-        """The key's group of the newest pane."""
+    def push(self, group: Group, number: int) -> None:
+        """The key's group of the newest pane, folded."""
         self.groups.append(group)
-        self.mixed += group.__class__ is MixedGroup
-        for aggregate, part in zip(self.aggregates, parts, strict=True):
+        self.numbers.append(number)
+        self.mixed += isinstance(group, MixedGroup)
+        for aggregate, part in zip(self.aggregates, group.accumulators, strict=True):
             aggregate.push(part)
 
     def pop(self) -> None:
         """The oldest pane leaves the window."""
-        self.mixed -= self.groups.popleft().__class__ is MixedGroup
+        self.mixed -= isinstance(self.groups.popleft(), MixedGroup)
+        self.numbers.popleft()
         for aggregate in self.aggregates:
             aggregate.pop()
 
-    def results(self) -> list[Any]:
-        """The aggregates' values."""
-        return [aggregate.result() for aggregate in self.aggregates]
+    def look(self) -> tuple[Any, list[Any]]:
+        """The oldest row and the aggregates' values."""
+        return self.groups[0][0], [aggregate.result() for aggregate in self.aggregates]
 
 
 def maker(definition: Aggregate) -> Callable[[], Accumulator]:
@@ -142,15 +137,23 @@ def maker(definition: Aggregate) -> Callable[[], Accumulator]:
 class PaneTable(GroupTable):
     """The groups of the open pane; what a key may take also depends on its groups in the panes before."""
 
-    def __init__(self, query: PaneQuery, number: int) -> None:
+    def __init__(self, query: PaneQuery) -> None:
         super().__init__(query.plan.aggregates, query.plan.options.max_groups)
         self.totals = query.totals
-        self.number = number
+        # Text in an earlier pane makes a group mixed from its first event; and the bound is that of the whole window.
+        mixed = any(total.mixed for total in self.totals.values())
+        self.spare = 0 if mixed else self.max_groups - len(self.totals)
 
-    def is_full(self) -> bool:
-        return len(self.groups) + len(self.totals) >= self.max_groups and (
-            len(self.groups.keys() | self.totals.keys()) >= self.max_groups
-        )
+    def open(self, key: Hashable, row: Any, values: tuple[Any, ...]) -> None:
+        total = self.totals.get(key)
+        if total is not None and total.mixed:
+            self.admit(key, row, values)
+        else:
+            super().open(key, row, values)
+
+    def make_room(self, key: Hashable) -> None:
+        if key not in self.totals and len(self.groups.keys() | self.totals.keys()) >= self.max_groups:
+            raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
 
     def make(self, key: Hashable, row: Any) -> Group:
         group = super().make(key, row)
@@ -171,7 +174,7 @@ class Pane:
 
     __slots__ = ("end", "first_ms", "groups", "size")
 
-    def __init__(self, end: int, first_ms: int, size: int, groups: dict[Hashable, Group]) -> None:
+    def __init__(self, end: int, first_ms: int, size: int, groups: dict[Hashable, list[Any]]) -> None:
         self.end = end
         self.first_ms = first_ms
         self.size = size
@@ -184,25 +187,30 @@ class PaneQuery(GroupedQuery):
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.totals: dict[Hashable, Total] = {}
         self.panes: deque[Pane] = deque()
+        self.joined = 0
+        """How many groups have joined totals so far."""
         super().__init__(*args, **keywords)
 
     def new_table(self) -> GroupTable:
-        table = getattr(self, "table", None)
-        return PaneTable(self, table.number if table is not None else 0)
+        return PaneTable(self)
 
     def cut(self, end: int, first_ms: int = 0, size: int = 0) -> None:
         """Close the open pane; its groups join their totals."""
-        table, self.table = self.table, self.new_table()
         self.since_settled = 0
-        self.panes.append(Pane(end, first_ms, size, table.groups))
-        for key, group in table.groups.items():
-            self._join(key, group, table.settle(group))
+        self._join(Pane(end, first_ms, size, self.table.groups))
+        self.table = self.new_table()
 
-    def _join(self, key: Hashable, group: Group, parts: list[Accumulator]) -> None:
-        total = self.totals.get(key)
-        if total is None:
-            total = self.totals[key] = Total(self.table.definitions)
-        total.push(group, parts)
+    def _join(self, pane: Pane) -> None:
+        """A pane whose groups are those of the table."""
+        table = self.table
+        table.settle_all()
+        self.panes.append(pane)
+        for key, group in table.groups.items():
+            total = self.totals.get(key)
+            if total is None:
+                total = self.totals[key] = Total(table.definitions)
+            self.joined += 1
+            total.push(table.upgraded(key, group), self.joined)
 
     def drop(self) -> Pane:
         """The oldest pane leaves."""
@@ -218,20 +226,17 @@ class PaneQuery(GroupedQuery):
     def show(self, start_ms: int, end_ms: int) -> None:
         """Give out the rows of the window, groups in order of their first row in it."""
         if self.totals:
-            totals = sorted(self.totals.values(), key=lambda total: total.number)
-            self.emit(totals, Total.results, start_ms, end_ms)
+            totals = sorted(self.totals.values(), key=lambda total: total.numbers[0])
+            self.emit(map(Total.look, totals), start_ms, end_ms)
 
     def retained(self) -> int:
         return super().retained() + sum(len(total.groups) for total in self.totals.values())
 
     def _state(self) -> Any:
-        panes = [
-            [pane.end, pane.first_ms, pane.size, self._packed(pane.groups)]
-            for pane in self.panes
-        ]  # fmt: skip
-        return {"panes": panes, "open": self.table.snapshot(), "number": self.table.number, **self.marks()}
+        panes = [[pane.end, pane.first_ms, pane.size, self._packed(pane.groups)] for pane in self.panes]
+        return {"panes": panes, "open": self.table.snapshot(), **self.marks()}
 
-    def _packed(self, groups: dict[Hashable, Group]) -> Any:
+    def _packed(self, groups: dict[Hashable, list[Any]]) -> Any:
         table = self.new_table()
         table.groups = groups
         return table.snapshot()
@@ -242,14 +247,11 @@ class PaneQuery(GroupedQuery):
 
     def _put_back(self, state: Any, store: Any) -> None:
         for end, first_ms, size, packed in state["panes"]:
-            table = self.new_table()
-            table.restore(packed, self.row_of)
-            self.panes.append(Pane(end, first_ms, size, table.groups))
-            for key, group in table.groups.items():
-                self._join(key, group, table.settle(group))
+            self.table = self.new_table()
+            self.table.restore(packed, self.row_of)
+            self._join(Pane(end, first_ms, size, self.table.groups))
         self.table = self.new_table()
         self.table.restore(state["open"], self.row_of)
-        self.table.number = state["number"]
 
 
 class HoppingQuery(PaneQuery):
@@ -326,8 +328,7 @@ class CountQuery(PaneQuery):
     """COUNTWINDOW(n, k): after each k-th event, once n are there, the last n.
 
     Panes are cut where a window ends or begins: after k events, and `n % k` before that.
-   
-"""
+    """
 
     reads_times = True
 

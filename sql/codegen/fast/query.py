@@ -24,8 +24,9 @@ PATH = "fast"
 class FastQuery(Query):
     """A query whose events go through one generated loop.
 
-    `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event time results
-    and errors come out in the order in which they happen; else the errors of a push follow its results, as in the engine.
+    `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event time
+    results and errors come out in the order in which they happen; else the errors of a push follow its results, as in
+    the engine.
     """
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
@@ -45,7 +46,8 @@ class FastQuery(Query):
     def _generate(self) -> Generated:
         writer, names = SourceWriter(), self.functions.names
         names.bound |= {
-            "DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "rule": self.name, "fail": self.fail, "q": self, "INFINITY": inf,
+            "DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "rule": self.name, "fail": self.fail, "q": self,
+            "INFINITY": inf,
         }  # fmt: skip
         self._write(writer, names)
         return Generated(writer, names.bound)

@@ -64,8 +64,8 @@ class LocalReader:
 
 
 _SLOTS = {
-    "event_time": "the event's time", "window": "the window's bounds", "prev": "earlier events", "subquery": "a subquery",
-    "analytic": "an analytic function",
+    "event_time": "the event's time", "window": "the window's bounds", "prev": "earlier events",
+    "subquery": "a subquery", "analytic": "an analytic function",
 }  # fmt: skip
 
 WINDOW_SLOTS = {

@@ -31,10 +31,8 @@ def _spread(loop: LoopWriter, item: ItemPlan, plan: Plan, names: Names) -> str:
     if isinstance(item.value, Read):
         declared = plan.sources[item.value.source].columns
         if declared is not None:
-            reads = []
-            for name in declared:
-                if name not in excluded:
-                    reads.append(f"{name!r}: {loop.reader.read(item.value.source, name).text}")
+            source = item.value.source
+            reads = [f"{name!r}: {loop.reader.read(source, name).text}" for name in declared if name not in excluded]
             loop.reader.load(loop.source)
             return ", ".join(reads)
     return f"**{names.bind(spread, 'spread')}({loop.value(item.value)}, {names.bind(excluded, 'excluded')})"

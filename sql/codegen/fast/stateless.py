@@ -63,7 +63,6 @@ class StatelessQuery(FastQuery):
 
     def _write_analytic(self, loop: LoopWriter, i: int, call: AnalyticCall) -> None:
         assert self.analytic is not None
-        names = self.functions.names
         args = [loop.atom(arg, f"x_{i}_{place}") for place, arg in enumerate(call.args)]
         when = "True"
         if call.when is not None:

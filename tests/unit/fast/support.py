@@ -52,7 +52,7 @@ class Run:
 
 def compare(sql: str, steps: Sequence[Step], *, event_time: bool = False, structs: bool = False, restarts: bool = False,
             flush: bool = True, **options: Any) -> list[Emission]:  # fmt: skip
-    """The emissions of the fast path, after making sure that the operators give exactly the same, and count the same."""
+    """The emissions of the fast path, after making sure that the operators give exactly the same and count the same."""
     fast, slow = (Run(sql, fast=choice, event_time=event_time, structs=structs, **options) for choice in (True, False))
     assert fast.engine.path("r") == ("fast", ""), fast.engine.path("r")
     assert slow.engine.path("r")[0] == "engine"

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from tests.unit.fast.support import Step, compare
 
-SELECT = "SELECT {keys}count(*) AS c, count(v) AS cv, sum(v) AS s, avg(v) AS a, min(v) AS lo, max(v) AS hi, sum(n * 2) AS n2, " \
-         "window_start() AS ws, window_end() AS we FROM m"  # fmt: skip
+SELECT = (
+    "SELECT {keys}count(*) AS c, count(v) AS cv, sum(v) AS s, avg(v) AS a, min(v) AS lo, max(v) AS hi, "
+    "sum(n * 2) AS n2, window_start() AS ws, window_end() AS we FROM m"
+)
 
 WINDOWS = [
     "TUMBLINGWINDOW(ss, 2)", "SESSIONWINDOW(ss, 5, 2)", "HOPPINGWINDOW(ss, 5, 2)", "HOPPINGWINDOW(ms, 3000, 1000)",
@@ -42,7 +44,7 @@ def streams(draw: st.DrawFn, plain: bool = False) -> list[Step]:
                 "dev": draw(st.sampled_from(["a", "b"]) if plain else keys),
                 "v": draw(st.floats(0, 100) if plain else values),
                 "n": draw(st.integers(-3, 3) if plain else st.one_of(st.integers(-3, 3), st.none(), st.just("z"))),
-                "ts": max(0, now_ms - back) if not draw(st.integers(0, 20)) == 20 else "bad",
+                "ts": max(0, now_ms - back) if draw(st.integers(0, 20)) != 20 else "bad",
             })  # fmt: skip
         steps.append((now_ms, events))
     return steps
@@ -68,8 +70,10 @@ def test_windows(window: str, key: bool, event_time: bool, steps: list[Step], re
 @given(steps=streams())
 @settings(deadline=None)
 def test_clauses_around_windows(window: str, event_time: bool, steps: list[Step]) -> None:
-    sql = f"SELECT dev, n, avg(v) AS a, count(*) AS c FROM m WHERE v > 0 OR n = 1 GROUP BY dev, n, {window} " \
-          "FILTER(WHERE n < 3) HAVING count(*) > 1 AND avg(v) < 50 ORDER BY c DESC, a LIMIT 2"  # fmt: skip
+    sql = (
+        f"SELECT dev, n, avg(v) AS a, count(*) AS c FROM m WHERE v > 0 OR n = 1 GROUP BY dev, n, {window} "
+        "FILTER(WHERE n < 3) HAVING count(*) > 1 AND avg(v) < 50 ORDER BY c DESC, a LIMIT 2"
+    )
     compare(sql, steps, event_time=event_time)
 
 
@@ -91,3 +95,10 @@ def test_rules_without_a_window(sql: str, event_time: bool, steps: list[Step], r
 def test_rows_of_structs(steps: list[Step]) -> None:
     compare(grouped(WINDOWS[0], True, " {group}"), steps, structs=True)
     compare("SELECT dev, v + n AS w FROM m WHERE v > 10", steps, structs=True)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@given(steps=streams())
+@settings(deadline=None)
+def test_the_bound_of_groups(window: str, steps: list[Step]) -> None:
+    compare(grouped(window, True, " {group}"), steps, max_groups=2)
