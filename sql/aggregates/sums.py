@@ -289,7 +289,8 @@ NUMBER = Parameter("x", Type.NUMBER)
 
 register(Aggregate(
     "count", Count, "How many rows, `count(*)`, or how many values that are not NULL, `count(x)`.",
-    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True, of_numbers=len, invertible=True, examples=(("count(x) over [4, null, 5]", 2),),
+    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True, of_numbers=len, invertible=True,
+    examples=(("count(x) over [4, null, 5]", 2),),
 ))  # fmt: skip
 register(Aggregate(
     "countunique", lambda removal: Distinct(Count()), "How many distinct values that are not NULL.",

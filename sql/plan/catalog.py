@@ -141,10 +141,11 @@ def _check(statement: CreateStream) -> list[Problem]:
         seen[column.name] = column.span
     if statement.kind == "schema":
         return found
-    for option in statement.options:
-        if option.key.upper() not in STREAM_OPTIONS:
-            found.append(Problem("B103", f"unknown stream option '{option.key}'", option.span,
-                                 did_you_mean(option.key, STREAM_OPTIONS)))  # fmt: skip
+    found += [
+        Problem("B103", f"unknown stream option '{option.key}'", option.span, did_you_mean(option.key, STREAM_OPTIONS))
+        for option in statement.options
+        if option.key.upper() not in STREAM_OPTIONS
+    ]
     found += _check_values(statement.options)
     timestamp = next((option for option in statement.options if option.key.upper() == "TIMESTAMP"), None)
     if timestamp and statement.columns and timestamp.value not in seen:

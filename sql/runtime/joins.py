@@ -8,6 +8,7 @@ its matches; without an equality the other relation is scanned. Outer joins are 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from sql.codegen.functions import FunctionSet
@@ -126,10 +127,7 @@ class Joined:
             return None
         inserted = []
         for event in delta.inserted:
-            if self.is_outer:
-                found = self._product({index: [event]})
-            else:
-                found = self.partners(index, event)
+            found = self._product({index: [event]}) if self.is_outer else self.partners(index, event)
             inserted += [self._event(sides) for sides in found]
         return Delta(inserted, ()) if inserted else None
 
@@ -183,6 +181,10 @@ class Joined:
                     self.rows_of.setdefault(side, {})[sides] = None
 
 
+def _key_alone(key: Callable[[Event], Hashable], place: int, width: int, event: Event) -> Hashable:
+    return key(_alone(event, place, width))
+
+
 class _Links:
     """Which equalities tie a source to others, and so which index finds its partners."""
 
@@ -196,9 +198,7 @@ class _Links:
             for (place, own), (other, partner) in (sides, sides[::-1]):
                 if place is None or other is None or place == other:
                     continue
-                key = functions.key((own,))
-                width = len(relations)
-                relations[place].index(number, lambda event, key=key, place=place: key(_alone(event, place, width)))
+                relations[place].index(number, partial(_key_alone, functions.key((own,)), place, len(relations)))
                 self.by_place.setdefault(place, []).append((other, functions.key((partner,)), number))
                 number += 1
 

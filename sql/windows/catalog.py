@@ -80,8 +80,10 @@ def all_windows() -> tuple[WindowSpec, ...]:
     return tuple(_windows.values())
 
 
-def register_window(name: str, namespace: str, role: Any, parameters: str, make: Callable[..., Any] | None, *, composition: str,
-            cost: str, state: str, clock: str, example: str, summary: str) -> None:  # fmt: skip
+def register_window(
+    name: str, namespace: str, role: Any, parameters: str, make: Callable[..., Any] | None,
+    *, composition: str, cost: str, state: str, clock: str, example: str, summary: str,
+) -> None:  # fmt: skip
     """Add an entry to the catalog. `parameters`: `name:kind` words, `?` after the kind of an optional one."""
     words = (word.split(":") for word in parameters.split())
     parsed = tuple(WindowParameter(word, kind.rstrip("?"), kind.endswith("?")) for word, kind in words)  # type: ignore[arg-type]
@@ -146,8 +148,9 @@ register_window("timetolive", "ext", "retain", "timestamp:value",
         composition="Retain(deadline ts, ordered)", cost="O(log n)", state="the living events", clock="processing",
         example="E#timetolive(ts)", summary="events until their own time")  # fmt: skip
 register_window("expr", "win", "retain", "predicate:predicate", lambda start, predicate: WhileTrue(predicate),
-        composition="Retain(while predicate of the oldest)", cost="O(1) amortised + predicate", state="what the predicate keeps",
-        clock="none", example="E#expr(sum(price) < 1000)", summary="the newest for which the predicate holds")  # fmt: skip
+        composition="Retain(while predicate of the oldest)", cost="O(1) amortised + predicate",
+        state="what the predicate keeps", clock="none", example="E#expr(sum(price) < 1000)",
+        summary="the newest for which the predicate holds")  # fmt: skip
 
 # --- windows that hold events back and release them together ----------------------------------------------------------
 

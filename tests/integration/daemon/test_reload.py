@@ -86,7 +86,7 @@ def test_state_is_carried_over_when_the_plan_computes_the_same(broker: Mosquitto
 
 def test_a_stream_that_changes_under_a_running_rule(broker: Mosquitto, tmp_path: Path) -> None:
     """The rule's own file is untouched, but it reads a column that the stream no longer declares."""
-    typed = 'streams:\n  - \'CREATE STREAM m (n BIGINT{more}) WITH (DATASOURCE="plant/#")\'\n'
+    typed = "streams:\n  - 'CREATE STREAM m (n BIGINT{more}) WITH (DATASOURCE=\"plant/#\")'\n"
     files = {"s.yaml": typed.replace("{more}", ", k BIGINT"), "a.yaml": rule("a", "SELECT k FROM m")}
     with daemon(tmp_path, broker.url, files) as gateway, publisher(broker.port) as plant:
         gateway.wait_ready()

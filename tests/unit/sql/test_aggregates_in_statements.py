@@ -9,7 +9,9 @@ import pytest
 from sql import Catalog, Engine, SqlError, run_script
 
 TYPES = "create schema E(id string, k string, v double, ts long, n int)"
-EVENTS = [{"id": f"e{i}", "k": "ab"[i % 2], "v": float(i), "n": i, "ts": i * 1000} for i in range(4)]
+EVENTS: list[dict[str, Any]] = [
+    {"id": f"e{i}", "k": "ab"[i % 2], "v": float(i), "n": i, "ts": i * 1000} for i in range(4)
+]
 
 
 def rows(epl: str) -> list[dict[str, Any]]:
