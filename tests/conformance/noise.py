@@ -1,7 +1,7 @@
 """Numeric noise of the reference: its standard deviation of equal values is now and then 6e-08 or NaN instead of 0.
 
-The deviations of the scenarios' small numbers are either 0 or far from it. So where the reference says NaN or nearly nothing
-an exact 0 is as good an answer (semantics: variance and deviation by a stable method).
+The deviations of the scenarios' small numbers are either 0 or far from it. So where the reference says NaN or nearly
+nothing an exact 0 is as good an answer (semantics: variance and deviation by a stable method).
 """
 
 from __future__ import annotations
