@@ -77,4 +77,6 @@ def same(a: Any, b: Any, relative: float = 1e-12) -> bool:
         return (a != a and b != b) or a == b or math.isclose(a, b, rel_tol=relative)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[name], b[name]) for name in a)
     return bool(a == b)
