@@ -101,6 +101,7 @@ class FunctionSet:
         self.reader = reader
         self.writer = ExpressionWriter(reader, self.names, warnings, context)
         self.spans: dict[str, Span] = {}
+        self.lines: dict[tuple[str, int], Span] = {}
 
     def define(self, text: str, span: Span) -> EventFunction:
         """The function that returns the Python expression `text`."""
@@ -155,12 +156,14 @@ class FunctionSet:
 
     def row(self, items: tuple[ItemPlan, ...], columns: list[dict[str, Type] | None]) -> EventFunction:
         """The output row: a dict of the visible items, in order."""
-        parts = []
+        parts: list[str] = []
+        spans: list[Span] = []
         for item in items:
             if item.invisible:
                 continue
+            spans.append(item.value.span)
             if item.name is None:
-                parts.append(self._spread(item, columns))
+                parts.append(self._spread(item, columns) or "**{}")
             elif isinstance(item.value, Read) and item.value.column is None:
                 whole = self.names.bind(as_dict, "as_dict")
                 code = self.writer.text(item.value)
@@ -168,7 +171,11 @@ class FunctionSet:
             else:
                 parts.append(f"{item.name!r}: {self.writer.text(item.value)}")
         span = items[0].value.span if items else Span(0, 0)
-        return self.define("{" + ", ".join(part for part in parts if part) + "}", span)
+        function = self.define("{\n" + "".join(f"{part},\n" for part in parts) + "}", span)
+        # Each item has its own line, so that an error names the item it is in.
+        name = function.__code__.co_filename
+        self.lines |= {(name, line): item for line, item in enumerate(spans, start=3)}
+        return function
 
     def _spread(self, item: ItemPlan, columns: list[dict[str, Type] | None]) -> str:
         excluded = frozenset((*item.excluded, "$meta"))
@@ -185,7 +192,8 @@ class FunctionSet:
         """The error with the position of the expression it came from."""
         trace = error.__traceback__
         while trace is not None:
-            span = self.spans.get(trace.tb_frame.f_code.co_filename)
+            name = trace.tb_frame.f_code.co_filename
+            span = self.lines.get((name, trace.tb_lineno)) or self.spans.get(name)
             if span is not None:
                 return positioned(error, span, self.text)
             trace = trace.tb_next

@@ -34,6 +34,9 @@ SCALAR_FORMS = {"max": "greatest", "min": "least"}
 
 KEYED_STATE = "it would ask an outside key store for each event; join a scan table, or read a variable"
 
+SPREADS = ("unnest", "extract", "changed_cols", "dedup_trigger")
+"""Functions that stand by themselves in SELECT (`sql.plan.spreads`)."""
+
 OVER_FUNCTIONS = frozenset({*ANALYTICS, "row_number"})
 
 
@@ -46,7 +49,7 @@ def bind_call(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         return kuiper.bind_hit(binder, node, place)
     if name == "row_number":
         return kuiper.bind_row_number(binder, node, place)
-    if name in ("unnest", "extract", "changed_cols"):
+    if name in SPREADS:
         binder.problems.error("B315", f"{name}() stands by itself in SELECT, not in {_inside(place)}", node.span)
         return _unknown()
     if name in WINDOW_FUNCTIONS or name == "event_time":
@@ -132,7 +135,8 @@ def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
     elif node.name in REFUSED:
         binder.problems.error("B313", f"{node.name}() is refused: {REFUSED[node.name]}", span)
     else:
-        known = [*functions.names(), *aggregates.names(), *ANALYTICS, *PREVS, *WINDOW_FUNCTIONS]
+        known = [*functions.names(), *aggregates.names(), *ANALYTICS, *PREVS, *WINDOW_FUNCTIONS,
+                 *kuiper.HITS, *SPREADS, "row_number"]
         binder.problems.error("B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known))
     return _unknown()
 

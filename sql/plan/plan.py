@@ -148,16 +148,19 @@ class SpreadPlan:
     columns  `extract(o)`: the keys of the struct in `items[0]` become columns
     changes  `changed_cols(prefix, ignore_null, …)`: columns of `items` that differ from the output before, prefixed
 
+    requests `dedup_trigger(start, end, now, expire_ms)`: the row waits for the end of its span (`sql.runtime.dedup_trigger`)
+
     items    names under which the values stand in the row (they are taken out), with the column name of each;
              None for `*`, a whole row
 
     """
 
-    kind: Literal["rows", "columns", "changes"]
+    kind: Literal["rows", "columns", "changes", "requests"]
     items: tuple[tuple[str, str | None], ...]
     name: str = ""
     prefix: str = ""
     ignore_null: bool = False
+    expire_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

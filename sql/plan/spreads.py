@@ -1,4 +1,4 @@
-"""Functions whose result is no column but several, or several rows: unnest, extract, changed_cols (ekuiper.md part 6).
+"""Functions whose result is no column: several columns, several rows, or a row at a later time.
 
 They stand as items of SELECT by themselves. The item puts the value into the row under a name no column has; the output
 stage (`sql.runtime.spreads`) takes it out again and makes rows or columns of it.
@@ -12,6 +12,7 @@ from sql import syntax as ast
 from sql.errors import DataError
 from sql.functions.registry import Function, Parameter
 from sql.plan.bound import Apply, Bound, Const
+from sql.plan.calls import SPREADS
 from sql.plan.expressions import Place
 from sql.plan.plan import ItemPlan, SpreadPlan
 from sql.rows import as_dict
@@ -19,8 +20,6 @@ from sql.types import Type, describe
 
 if TYPE_CHECKING:
     from sql.plan.expressions import ExpressionBinder
-
-SPREADS = ("unnest", "extract", "changed_cols")
 
 
 def _array(value: Any) -> Any:
@@ -36,6 +35,19 @@ def _struct(value: Any) -> dict[str, Any]:
         raise DataError(f"extract() takes a struct, not {describe(value)}")
     return as_dict(value)
 
+
+def _request(start: Any, end: Any, now: Any) -> list[int]:
+    """The span a row asks for, and the present of its data."""
+    for name, value in (("start", start), ("end", end), ("now", now)):
+        if value.__class__ is not int:
+            raise DataError(f"'{name}' of dedup_trigger() is a whole number of milliseconds, not {describe(value)}")
+    if start >= end:
+        raise DataError(f"dedup_trigger() needs a start before its end, not {start} and {end}")
+    return [start, end, now]
+
+
+_REQUEST = Function("dedup_trigger", _request, "trigger", "The span a row asks for.",
+                    tuple(Parameter(name, Type.INTEGER) for name in ("start", "end", "now")), nulls="pass")  # fmt: skip
 
 _CHECKS = {
     "unnest": Function("unnest", _array, "multi-row", "One row per element.", (Parameter("array", Type.ARRAY),)),
@@ -66,6 +78,8 @@ class SpreadBinder:
             problems.error("B316", f"OVER has no effect on {call.name}()", call.over.span)
         if call.name == "changed_cols":
             return self._changes(call, item)
+        if call.name == "dedup_trigger":
+            return self._requests(call, item)
         if any(spread.kind != "changes" for spread in self.found):
             problems.error("B315", "a second function that makes rows or columns; a SELECT takes one", call.span,
                            "use a second rule on a memory stream")  # fmt: skip
@@ -120,10 +134,25 @@ class SpreadBinder:
         column = node.name if named else self.binder.text[node.span.start : node.span.end]  # type: ignore[attr-defined]
         return [(self.binder.bind(node, self.place), column)]
 
+    def _requests(self, call: ast.Call, item: ast.SelectItem) -> list[ItemPlan]:
+        problems = self.binder.problems
+        if self.binder.epl or self.binder.sampled or any(spread.kind == "requests" for spread in self.found):
+            problems.error("B315", "dedup_trigger() stands once, in eKuiper's rules without a window", call.span)
+        if len(call.args) != 4:
+            problems.error("B310", f"dedup_trigger() takes 4 arguments, not {len(call.args)}", call.span,
+                           "dedup_trigger(start, end, now, expire_ms)")  # fmt: skip
+            return []
+        parts = tuple(self.binder.bind(node, self.place) for node in call.args[:3])
+        for bound, node in zip(parts, call.args, strict=False):
+            self.binder.expect(bound, Type.INTEGER, "dedup_trigger() takes milliseconds", node.span)
+        expire_ms = self._constant(call.args[3], int) or 0
+        self.found.append(SpreadPlan("requests", (("$trigger", None),), item.alias or call.name, expire_ms=expire_ms))
+        return [ItemPlan("$trigger", Apply(_REQUEST, parts, type=Type.ARRAY, span=call.span))]
+
     def _constant(self, node: ast.Expr, kind: type) -> Any:
         bound = self.binder.bind(node, self.place)
-        if isinstance(bound, Const) and isinstance(bound.value, kind):
+        if isinstance(bound, Const) and bound.value.__class__ is kind:
             return bound.value
-        what = "a prefix as text" if kind is str else "true or false for ignore_null"
-        self.binder.problems.error("B312", f"changed_cols() needs {what}", node.span)
+        what = {str: "a prefix as text", bool: "true or false for ignore_null", int: "a number of milliseconds"}[kind]
+        self.binder.problems.error("B312", f"a constant is needed here: {what}", node.span)
         return None

@@ -65,6 +65,10 @@ def _on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> A
     from sql.runtime.lot_query import LotQuery
     from sql.runtime.sample_query import SampleQuery
 
+    if any(spread.kind == "requests" for spread in plan.spreads):
+        from sql.runtime.dedup_trigger import DedupTriggerQuery
+
+        return DedupTriggerQuery(name, plan, catalog, **keywords)
     kinds: dict[str, Callable[..., Any]] = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}
     return kinds[plan.mode](name, plan, catalog, **keywords)
 

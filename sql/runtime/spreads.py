@@ -23,7 +23,7 @@ class Spreads:
     """The spreading functions of one SELECT, with what `changed_cols` remembers."""
 
     def __init__(self, plans: Iterable[SpreadPlan]) -> None:
-        self.plans = tuple(plans)
+        self.plans = tuple(plan for plan in plans if plan.kind != "requests")
         self.known: list[dict[str, Any]] = [{} for _ in self.plans]
 
     def apply(self, rows: list[Row]) -> list[Row]:
