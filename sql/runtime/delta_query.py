@@ -27,6 +27,8 @@ class DeltaQuery(WindowedQuery):
             None if source.filter is None else builder.functions.true(source.filter)
             for source, builder in zip(plan.sources, self.builders, strict=True)
         ]
+        for builder in self.builders:  # so that an event that fails there is told with its place in the text, too
+            self.functions.spans |= builder.functions.spans
         self.limit = self._limits().build(plan.output) if plan.output else None
         self.forced = any("FORCE_UPDATE" in flags or "START_EAGER" in flags for flags in _flags(plan.sources))
         self.late_posts: list[Delta] = []
