@@ -86,6 +86,7 @@ class Report:
             "intake": {
                 "received": dict(daemon.gateway.streams.received),
                 "rejected": rejected,
+                "unrouted": daemon.gateway.streams.unrouted,
                 "redelivered": daemon.gateway.redeliveries.recognised,
                 "unacknowledged": daemon.checkpoints.unacknowledged,
                 "paused": daemon.gateway.paused,
