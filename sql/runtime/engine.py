@@ -56,11 +56,12 @@ def start(
         query = compile_fast(name, plan, catalog, now_ms, shape, make_row)
         path = ("engine", query.reason) if isinstance(query, Refusal) else ("fast", "")
     if path[0] == "engine":
-        query = _on_operators(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
+        query = on_operators(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
     return (query if plan.timestamp is None else EventTime(query, now_ms)), path
 
 
-def _on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> Any:
+def on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> Any:
+    """A running query on the operators."""
     from sql.runtime.delta_query import DeltaQuery
     from sql.runtime.lot_query import LotQuery
     from sql.runtime.sample_query import SampleQuery

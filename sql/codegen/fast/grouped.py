@@ -15,9 +15,8 @@ from sql.codegen.expressions import Code, Names
 from sql.codegen.fast.groups import PENDING_MAX, PENDING_PER_GROUP, GroupTable
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import WINDOW_SLOTS, LoopWriter
-from sql.codegen.fast.rows import criteria_text, row_text
+from sql.codegen.fast.rows import criteria_text, write_row
 from sql.codegen.fast.source import SourceWriter
-from sql.errors import NOWHERE
 from sql.plan.bound import Bound
 from sql.runtime.emission import Emission, Out
 from sql.runtime.query import in_order, row_limit
@@ -156,9 +155,8 @@ class GroupedQuery(FastQuery):
                 with writer.block("try:"):
                     loop.skip_unless(plan.having)
                     order = criteria_text(loop, plan.order_by, names)
-                    row = row_text(loop, plan, names)
-                    text = row if not plan.order_by else f"{names.bind(Out, 'Out')}({row}, None, {order})"
-                    writer.line(f"rows.append({text})", plan.items[0].value.span if plan.items else NOWHERE)
+                    out = f"{names.bind(Out, 'Out')}(" if plan.order_by else ""
+                    write_row(loop, plan, names, f"rows.append({out}", f", None, {order}))" if plan.order_by else ")")
                 with writer.block("except DATA_ERRORS as error:"):
                     writer.line("bad.append((e, error))")
             writer.line("return rows")

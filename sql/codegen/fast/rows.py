@@ -5,6 +5,7 @@ from __future__ import annotations
 from sql.codegen.expressions import Names
 from sql.codegen.fast.reader import LoopWriter
 from sql.codegen.functions import spread
+from sql.errors import NOWHERE, Span
 from sql.plan.bound import Read
 from sql.plan.plan import Criterion, ItemPlan, Plan
 from sql.rows import as_dict
@@ -13,17 +14,36 @@ from sql.types import Descending, order_key
 
 def row_text(loop: LoopWriter, plan: Plan, names: Names) -> str:
     """A dict display of the visible items, in order; columns it reads are loaded."""
+    return "{" + ", ".join(text for text, _ in _parts(loop, plan, names)) + "}"
+
+
+def write_row(loop: LoopWriter, plan: Plan, names: Names, before: str, after: str) -> None:
+    """A statement around a dict display of the visible items: each on its own line, so that errors name their item."""
+    parts = _parts(loop, plan, names)
+    whole = parts[0][1] if parts else NOWHERE
+    if len(parts) <= 1:
+        loop.line(f"{before}{{{''.join(text for text, _ in parts)}}}{after}", whole)
+        return
+    loop.line(f"{before}{{", whole)
+    for text, span in parts:
+        loop.line(f"    {text},", span)
+    loop.line(f"}}{after}", whole)
+
+
+def _parts(loop: LoopWriter, plan: Plan, names: Names) -> list[tuple[str, Span]]:
+    """The visible items as entries of a dict display, each with its place."""
     parts = []
     for item in plan.items:
         if item.invisible:
             continue
         if item.name is None:
-            parts.append(_spread(loop, item, plan, names))
+            text = _spread(loop, item, plan, names) or "**{}"
         elif isinstance(item.value, Read) and item.value.column is None:
-            parts.append(f"{item.name!r}: {names.bind(as_dict, 'as_dict')}(e)")
+            text = f"{item.name!r}: {names.bind(as_dict, 'as_dict')}(e)"
         else:
-            parts.append(f"{item.name!r}: {loop.value(item.value)}")
-    return "{" + ", ".join(part for part in parts if part) + "}"
+            text = f"{item.name!r}: {loop.value(item.value)}"
+        parts.append((text, item.value.span))
+    return parts
 
 
 def _spread(loop: LoopWriter, item: ItemPlan, plan: Plan, names: Names) -> str:

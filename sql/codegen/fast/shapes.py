@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from sql.aggregates.inline import INLINE
 from sql.calendar.zones import is_utc
 from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
 from sql.codegen.fast.panes import CountQuery, HoppingQuery
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import Refused
+from sql.codegen.fast.running import LengthQuery, SlidingQuery
 from sql.codegen.fast.stateless import StatelessQuery
 from sql.errors import Span
-from sql.plan.bound import AggregateCall, Apply, Bound
+from sql.plan.bound import AggregateCall, Apply, Bound, Const, Read
 from sql.plan.catalog import Catalog
 from sql.plan.plan import GroupWindowPlan, Plan
 from sql.rows import Shape
@@ -52,6 +54,8 @@ def _shape_of(plan: Plan) -> type[FastQuery]:
         raise Refused("it has a subquery")
     if plan.spreads:
         raise Refused("it makes rows or columns of values (unnest, extract, changed_cols)")
+    if plan.hits:
+        raise Refused("it counts the rows it has given out")
     if plan.prevs:
         raise Refused("it reads earlier events (prev, prior)", plan.prevs[0].span)
     _check_clock(plan)
@@ -60,15 +64,54 @@ def _shape_of(plan: Plan) -> type[FastQuery]:
 
 def _delta(plan: Plan) -> type[FastQuery]:
     source = plan.sources[0]
+    if plan.output is not None:
+        raise Refused("it has an output limit")
+    if len(source.windows) == 1 and source.windows[0].name == "length" and not source.union:
+        return _length(plan)
     if source.windows:
         raise Refused("its windows are chained or of a kind without generated code", source.windows[0].span)
     if plan.aggregates:
         raise Refused("it has aggregates without a window", plan.aggregates[0].span)
-    if plan.output is not None:
-        raise Refused("it has an output limit")
     if plan.selector == "rstream" or plan.order_by or plan.limit is not None or plan.offset is not None:
         raise Refused("it has ORDER BY, LIMIT or rstream without a window")
     return StatelessQuery
+
+
+def _length(plan: Plan) -> type[FastQuery]:
+    span = plan.sources[0].windows[0].span
+    if plan.row_kind not in ("aggregate", "event") or plan.selector != "istream" or plan.analytics:
+        raise Refused("only aggregates over all events of a length window have generated code", span)
+    size = plan.sources[0].windows[0].arguments["size"]
+    if not isinstance(size, Const):
+        raise Refused("the window's size is no literal", span)
+    _check_running(plan)
+    return LengthQuery
+
+
+def _check_running(plan: Plan) -> None:
+    """What a loop that shows a row for every event cannot have."""
+    if plan.where is not None:
+        raise Refused("WHERE stands above the window", plan.where.span)
+    if plan.order_by or plan.limit is not None or plan.offset is not None:
+        raise Refused("it has ORDER BY or LIMIT for single rows")
+    for call in plan.aggregates:
+        _check_aggregate(call)
+        if call.definition.name not in INLINE:
+            raise Refused(f"aggregate {call.definition.name} has no running form", call.span)
+
+
+def _sliding(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
+    if plan.group_by:
+        raise Refused("a sliding window shows all its groups with every event", window.span)
+    if window.delay_ms or window.when is not None:
+        raise Refused("its looks are delayed or conditional", window.span)
+    for item in plan.items:
+        if any(isinstance(node, Read) for node in item.value.walk()):
+            raise Refused("a row reads the oldest event of the window", item.value.span)
+    if plan.having is not None and any(isinstance(node, Read) for node in plan.having.walk()):
+        raise Refused("HAVING reads the oldest event of the window", plan.having.span)
+    _check_running(plan)
+    return SlidingQuery
 
 
 def _sampled(plan: Plan) -> type[FastQuery]:
@@ -120,6 +163,7 @@ QUARTER_MS = 900_000
 
 _WINDOWS: dict[str, Callable[[Plan, GroupWindowPlan], type[FastQuery]]] = {
     "tumbling": _tumbling, "session": _session, "hopping": _hopping, "count": _count,
+    "sliding": _sliding,
 }  # fmt: skip
 
 

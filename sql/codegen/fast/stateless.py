@@ -8,9 +8,8 @@ from typing import Any
 from sql.codegen.expressions import Code, Names
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import LoopWriter
-from sql.codegen.fast.rows import row_text
+from sql.codegen.fast.rows import write_row
 from sql.codegen.fast.source import SourceWriter
-from sql.errors import NOWHERE
 from sql.plan.bound import AnalyticCall, Const
 from sql.runtime.emission import Emission
 from sql.types import key_of
@@ -45,9 +44,8 @@ class StatelessQuery(FastQuery):
         loop.skip_unless(plan.sources[0].filter)
         loop.skip_unless(plan.where)
         loop.skip_unless(plan.having)
-        row = row_text(loop, plan, self.functions.names)
-        span = plan.items[0].value.span if plan.items else NOWHERE
-        loop.line(f"out.append(Emission(rule, now_ms, 'rows', [{row}], [], None))", span)
+        before, after = "out.append(Emission(rule, now_ms, 'rows', [", "], [], None))"
+        write_row(loop, plan, self.functions.names, before, after)
 
     def _write_states(self, writer: SourceWriter) -> None:
         """Before the loop: the states of analytic functions that have only one."""

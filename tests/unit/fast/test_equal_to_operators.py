@@ -102,3 +102,19 @@ def test_rows_of_structs(steps: list[Step]) -> None:
 @settings(deadline=None)
 def test_the_bound_of_groups(window: str, steps: list[Step]) -> None:
     compare(grouped(window, True, " {group}"), steps, max_groups=2)
+
+
+RUNNING = "count(*) AS c, count(v) AS cv, sum(v) AS s, avg(v) AS a, min(v) AS lo, max(v) AS hi, sum(n * 2) AS n2"
+
+
+@pytest.mark.parametrize("sql", [
+    f"select {RUNNING} from m#length(3)",
+    f"select dev, v, {RUNNING} from m(n != 2)#length(4) having avg(v) > 1",
+    f"SELECT {RUNNING}, window_start() AS ws, window_end() AS we FROM m GROUP BY SLIDINGWINDOW(ms, 2100)",
+    f"SELECT {RUNNING} FROM m GROUP BY SLIDINGWINDOW(ss, 5) FILTER(WHERE n < 3) HAVING avg(v) > 1",
+])  # fmt: skip
+@pytest.mark.parametrize("event_time", [False, True])
+@given(steps=streams(), restarts=st.booleans())
+@settings(deadline=None)
+def test_windows_looked_at_with_every_event(sql: str, event_time: bool, steps: list[Step], restarts: bool) -> None:
+    compare(sql, steps, event_time=event_time, restarts=restarts)

@@ -1,0 +1,401 @@
+"""Windows that are looked at with every event, without groups: EPL length and eKuiper sliding.
+
+What enters is added to running aggregates and what leaves is taken out, both as statements in the loop
+(`sql.aggregates.inline`). They are exact for plain numbers and NULL. Any other value, or one that cannot be evaluated, is
+left to the operators: the query builds one, shows it the events in the window, and lets it work until the window holds only
+plain values again.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sql.aggregates.inline import INLINE, SCALE, SHIFT, needs_scaled, states, united
+from sql.aggregates.state import decode
+from sql.codegen.expressions import Code, Names
+from sql.codegen.fast.query import FastQuery
+from sql.codegen.fast.reader import WINDOW_SLOTS, LoopWriter
+from sql.codegen.fast.rows import write_row
+from sql.codegen.fast.source import SourceWriter
+from sql.codegen.functions import constant_value
+from sql.plan.bound import Bound
+from sql.runtime.emission import Emission
+from sql.runtime.state import pack_row
+
+
+class Argument:
+    """One distinct aggregate argument and what is kept for it, as local names of the loop."""
+
+    def __init__(self, node: Bound, place: int, aggregates: list[str]) -> None:
+        self.node = node
+        self.place = place
+        self.aggregates = aggregates
+        self.states = states(aggregates)
+        self.is_scaled = needs_scaled(aggregates)
+        self.local = {name: f"{name}_{place}" for name in ("count", "total", "floats", "low", "high")}
+        self.local |= {"scaled": f"x_{place}", "left": f"left_{place}", "left_scaled": f"left_x_{place}"}
+
+    @property
+    def kept(self) -> list[str]:
+        """The names that live from one push to the next."""
+        queues = [f"values_{self.place}"] + ([f"scaled_{self.place}"] if self.is_scaled else [])
+        return queues + [self.local[state] for state in self.states]
+
+
+class RunningQuery(FastQuery):
+    """Base: the loop, and the way to the operators and back."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        self.window: deque[Any] = deque()
+        """The events in the window."""
+        self.times: deque[int] = deque()
+        """Their times, where they matter."""
+        self.kept: dict[str, Any] = {}
+        self.operators: Any = None
+        self.plain_since = 0
+        super().__init__(*args, **keywords)
+        self.restart()
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """The distinct arguments of the plan's aggregates."""
+        by_node: dict[Bound, list[str]] = {}
+        for call in self.plan.aggregates:
+            if call.args:
+                by_node.setdefault(call.args[0], []).append(call.definition.name)
+        return [Argument(node, place, names) for place, (node, names) in enumerate(by_node.items())]
+
+    def restart(self) -> None:
+        """An empty window."""
+        self.window, self.times, self.kept = deque(), deque(), {}
+        for argument in self.arguments:
+            for name in argument.kept:
+                is_queue = name.split("_")[0] in ("values", "scaled", "low", "high")
+                self.kept[name] = deque() if is_queue else 0
+
+    # --- code ---------------------------------------------------------------------------------------------------------
+
+    def _write(self, writer: SourceWriter, names: Names) -> None:
+        arguments = self.arguments
+        loop = self.loop_writer(writer, self.slots(arguments))
+        kept = [name for argument in arguments for name in argument.kept]
+        names.bound["SCALE"] = SCALE
+        with writer.block("def push(events, out):"):
+            writer.line("window, times, kept = q.window, q.times, q.kept")
+            for name in kept:
+                writer.line(f"{name} = kept[{name!r}]")
+            writer.line("odd = None")
+            with writer.block("for e, now_ms in events:"):
+                self._write_event(loop, arguments)
+            for name in kept:
+                if not name.startswith(("values", "scaled", "low", "high")):
+                    writer.line(f"kept[{name!r}] = {name}")
+            writer.line("return odd")
+
+    def slots(self, arguments: list[Argument]) -> dict[Any, Code]:
+        """How the rows read aggregates: by the results' text."""
+        slots: dict[Any, Code] = {}
+        for place, call in enumerate(self.plan.aggregates):
+            if not call.args:
+                slots["aggregate", place] = Code("len(window)", False, False, "number")
+                continue
+            argument = next(item for item in arguments if item.node == call.args[0])
+            text = INLINE[call.definition.name].result.format(**argument.local, value="")
+            slots["aggregate", place] = Code(f"({text})", True, False)
+        return slots
+
+    def _write_event(self, loop: LoopWriter, arguments: list[Argument]) -> None:
+        writer = loop.source
+        condition = self.condition
+        if condition is not None:
+            with writer.block("try:"):
+                loop.skip_unless(condition)
+            with writer.block("except DATA_ERRORS as error:"):
+                writer.line("fail(e, error)")
+                writer.line("continue")
+        for argument in arguments:
+            self._write_value(loop, argument)
+        self.write_leaving(writer, arguments, before=True)
+        writer.line("window.append(e)")
+        for argument in arguments:
+            self._write_add(writer, argument)
+        self.write_leaving(writer, arguments, before=False)
+        with writer.block("try:"):
+            loop.skip_unless(self.plan.having)
+            before, after = "out.append(Emission(rule, now_ms, 'rows', [", "], [], None))"
+            write_row(loop, self.plan, self.functions.names, before, after)
+        with writer.block("except DATA_ERRORS as error:"):
+            writer.line(f"fail({self.shown}, error)")
+
+    def _write_value(self, loop: LoopWriter, argument: Argument) -> None:
+        """The value of an argument and its scaled form; anything but a plain number or NULL ends the loop."""
+        writer, place = loop.source, argument.place
+        with writer.block("try:"):
+            value = loop.atom(argument.node, f"a_{place}")
+            if not value.isidentifier():
+                writer.line(f"a_{place} = {value}")
+                value = f"a_{place}"
+        argument.local["value"] = value
+        with writer.block("except DATA_ERRORS:"):
+            self._write_odd(writer)
+        scaled = argument.local["scaled"]
+        with writer.block(f"if {value}.__class__ is float:"):
+            writer.line(f"{scaled} = {value} * SCALE")
+            with writer.block(f"if not {scaled}.is_integer():"):
+                self._write_odd(writer)
+            if argument.is_scaled:
+                writer.line(f"{scaled} = int({scaled})")
+        with writer.block(f"elif {value}.__class__ is int and -{2**53} < {value} < {2**53}:"):
+            writer.line(f"{scaled} = {value} << {SHIFT}" if argument.is_scaled else "pass")
+        with writer.block(f"elif {value} is None:"):
+            writer.line(f"{scaled} = None" if argument.is_scaled else "pass")
+        with writer.block("else:"):
+            self._write_odd(writer)
+
+    @staticmethod
+    def _write_odd(writer: SourceWriter) -> None:
+        writer.line("odd = e, now_ms")
+        writer.line("break")
+
+    def _write_add(self, writer: SourceWriter, argument: Argument) -> None:
+        place, value = argument.place, argument.local["value"]
+        writer.line(f"values_{place}.append({value})")
+        if argument.is_scaled:
+            writer.line(f"scaled_{place}.append(x_{place})")
+        with writer.block(f"if {value} is not None:"):
+            for line in united(argument.aggregates, "add"):
+                writer.line(line.format(**argument.local))
+
+    def write_removal(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+        """The oldest event leaves."""
+        writer.line("window.popleft()")
+        for argument in arguments:
+            place = argument.place
+            writer.line(f"left_{place} = values_{place}.popleft()")
+            if argument.is_scaled:
+                writer.line(f"left_x_{place} = scaled_{place}.popleft()")
+            with writer.block(f"if left_{place} is not None:"):
+                for line in united(argument.aggregates, "remove"):
+                    writer.line(line.format(**argument.local))
+
+    @abstractmethod
+    def write_leaving(self, writer: SourceWriter, arguments: list[Argument], *, before: bool) -> None:
+        """What leaves before, or after, an event has entered."""
+
+    condition: Bound | None = None
+    """FILTER, or the stream's filter."""
+    shown = "e"
+    """The event that errors of rows are reported for."""
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        self.now_ms = self.context.now_ms = now_ms
+        return self._run(stream, rows, [now_ms] * len(rows))
+
+    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        out = self._run(self.plan.sources[0].stream, rows, times)
+        self.now_ms = max(self.now_ms, times[-1])
+        return out
+
+    def _run(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        self.counts["events_in"] += len(rows)
+        events = iter(zip(rows, times, strict=True))
+        out: list[Emission] = []
+        errors = self.counts["errors"]
+        while True:
+            if self.operators is not None and not self._on_operators(stream, events, out):
+                break
+            if len(self.window) + len(rows) > self.plan.options.max_window_events:
+                odd = next(events, None)
+            else:
+                odd = self.code["push"](events, self.out)
+            self.counts["rows_out"] += sum(emission.kind == "rows" for emission in self.out)
+            out += self.out
+            self.out.clear()
+            if odd is None:
+                break
+            self._hand_over(stream, odd, out)
+        assert self.counts["errors"] >= errors
+        if self.errors:
+            out += self.errors
+            self.errors.clear()
+        return out
+
+    def _hand_over(self, stream: str, odd: tuple[Any, int], out: list[Emission]) -> None:
+        """An event that the loop cannot take: the operators go on from the events in the window."""
+        from sql.runtime.engine import on_operators
+
+        made = on_operators(
+            self.name, self.plan, self.catalog, now_ms=self.now_ms, shape=self.shape, make_row=self.make_row
+        )
+        times = self.times or [self.now_ms] * len(self.window)
+        for row, at_ms in zip(self.window, times, strict=True):
+            self._step(made, stream, row, at_ms)
+        made.counts |= dict.fromkeys(made.counts, 0)
+        self.operators = made
+        self._one(stream, odd, out)
+
+    def _one(self, stream: str, event: tuple[Any, int], out: list[Emission]) -> None:
+        row, at_ms = event
+        got = self._step(self.operators, stream, row, at_ms)
+        for emission in got:
+            later = self.errors if emission.kind == "error" and not self.is_timed else out
+            later.append(emission)
+        self.plain_since = 0 if not self._is_plain(row) else self.plain_since + 1
+        self.now_ms = max(self.now_ms, at_ms)
+
+    @staticmethod
+    def _step(query: Any, stream: str, row: Any, at_ms: int) -> list[Emission]:
+        due: list[Emission] = []
+        while (deadline := query.next_deadline()) is not None and deadline <= at_ms:
+            due += query.advance(at_ms if query.steps_itself else deadline)
+        return due + query.push(stream, [row], at_ms)
+
+    def _is_plain(self, row: Any) -> bool:
+        """Whether the loop could take the event: tried on an empty window."""
+        kept = self.window, self.times, self.kept, self.out, dict(self.counts), list(self.errors)
+        self.restart()
+        odd = self.code["push"](iter(((row, 0),)), [])
+        self.window, self.times, self.kept, self.out, counts, errors = kept
+        self.counts |= counts
+        self.errors[:] = errors
+        return odd is None
+
+    def _on_operators(self, stream: str, events: Iterator[tuple[Any, int]], out: list[Emission]) -> bool:
+        """Events go to the operators; True as soon as the loop can take over, with events perhaps left."""
+        while True:
+            if self._may_return():
+                self._return()
+                return True
+            event = next(events, None)
+            if event is None:
+                return False
+            self._one(stream, event, out)
+
+    def _may_return(self) -> bool:
+        """Whether all events in the operators' window are plain."""
+        return self.plain_since >= 64 and self.plain_since >= self.operators.retained()
+
+    def _return(self) -> None:
+        """The loop goes on from the events in the operators' window."""
+        held = [(event.row, event.time_ms) for event in sorted(self.operators.held(), key=lambda event: event.seq)]
+        for name, count in self.operators.counts.items():
+            if name != "events_in":
+                self.counts[name] = self.counts.get(name, 0) + count
+        self.operators = None
+        self._replay(held)
+
+    def _replay(self, held: list[tuple[Any, int]]) -> None:
+        counts = dict(self.counts)
+        self.restart()
+        self.code["push"](iter(held), [])
+        self.counts |= counts
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> int | None:
+        return None if self.operators is None else self.operators.next_deadline()
+
+    def advance_to(self, now_ms: int) -> None:
+        if self.operators is not None:
+            self.out += self.operators.advance(now_ms)
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        return []
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def counters(self) -> dict[str, int]:
+        found = super().counters()
+        if self.operators is not None:
+            for name, count in self.operators.counts.items():
+                if name != "events_in":
+                    found[name] += count
+        return found
+
+    def retained(self) -> int:
+        return len(self.window) if self.operators is None else self.operators.retained()
+
+    def _state(self) -> Any:
+        if self.operators is not None:
+            return {"operators": self.operators.snapshot(), "plain_since": self.plain_since}
+        times = self.times or [0] * len(self.window)
+        return {"window": [[at_ms, pack_row(row)] for row, at_ms in zip(self.window, times, strict=True)]}
+
+    def _put_back(self, state: Any, store: Any) -> None:
+        if "operators" in state:
+            from sql.runtime.engine import on_operators
+
+            self.operators = on_operators(
+                self.name, self.plan, self.catalog, now_ms=self.now_ms, shape=self.shape, make_row=self.make_row
+            )
+            self.operators.restore(state["operators"])
+            self.plain_since = state["plain_since"]
+            return
+        rows = (({name: decode(value) for name, value in row.items()}, at_ms) for at_ms, row in state["window"])
+        self._replay([(self.make_row(row), at_ms) for row, at_ms in rows])
+
+
+class LengthQuery(RunningQuery):
+    """length(n): the newest n events; a row with every event."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        plan = args[1]
+        self.size_argument = plan.sources[0].windows[0].arguments["size"]
+        self.condition = plan.sources[0].filter
+        super().__init__(*args, **keywords)
+        self.counts.pop("windows_empty_skipped", None)
+
+    def write_leaving(self, writer: SourceWriter, arguments: list[Argument], *, before: bool) -> None:
+        if not before:
+            size = constant_value(self.size_argument, self.functions)
+            with writer.block(f"if len(window) > {size}:"):
+                self.write_removal(writer, arguments)
+
+    def slots(self, arguments: list[Argument]) -> dict[Any, Code]:
+        return {**super().slots(arguments), ("istream", None): Code("True", False, True, "boolean")}
+
+
+class SlidingQuery(RunningQuery):
+    """SLIDINGWINDOW without delay: for each event at t the events of (t - length, t]."""
+
+    steps_itself = True
+    shown = "window[0]"
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        self.condition = args[1].window.filter
+        super().__init__(*args, **keywords)
+        self.counts["windows_empty_skipped"] = 0
+
+    def slots(self, arguments: list[Argument]) -> dict[Any, Code]:
+        window = self.plan.window
+        assert window is not None
+        now = Code("now_ms", False, True, "number")
+        bounds = dict.fromkeys(WINDOW_SLOTS, now)
+        bounds["window", "start"] = Code(f"(now_ms - {window.length_ms})", False, True, "number")
+        return {**super().slots(arguments), **bounds}
+
+    def write_leaving(self, writer: SourceWriter, arguments: list[Argument], *, before: bool) -> None:
+        assert self.plan.window is not None
+        if before:
+            with writer.block(f"while times and times[0] <= now_ms - {self.plan.window.length_ms}:"):
+                writer.line("times.popleft()")
+                self.write_removal(writer, arguments)
+            writer.line("times.append(now_ms)")
+
+    def next_deadline(self) -> int | None:
+        """Expiry shows nothing, but a stream that falls silent must not hold its last window for ever."""
+        if self.operators is not None or not self.times:
+            return super().next_deadline()
+        assert self.plan.window is not None
+        return self.times[-1] + self.plan.window.length_ms
+
+    def advance_to(self, now_ms: int) -> None:
+        super().advance_to(now_ms)
+        deadline = self.next_deadline()
+        if self.operators is None and deadline is not None and deadline <= now_ms:
+            self.restart()
