@@ -184,7 +184,8 @@ class Daemon:
             username=mqtt.username, password=mqtt.password, ca_file=mqtt.ca_file, cert_file=mqtt.cert_file,
             key_file=mqtt.key_file, insecure_skip_verify=mqtt.insecure_skip_verify, keepalive_s=mqtt.keepalive_s,
             session_expiry_s=mqtt.session_expiry_s, receive_max=mqtt.receive_max, status_prefix=mqtt.status_prefix,
-            packet_bytes_max=max(128, self.config.limits.payload_bytes_max),
+            # Beside the payload a packet holds its topic, of up to 64 KB, and properties; the codec bounds the payload.
+            packet_bytes_max=min(self.config.limits.payload_bytes_max + 131_072, 268_435_455),
         )  # fmt: skip
         return MqttSource(options, self.clock, random.Random(os.urandom(8)))
 

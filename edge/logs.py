@@ -3,7 +3,8 @@
     time=2026-01-01T00:00:00.000Z level=info event=rule.deployed rule=hot_pumps state=kept
 
 A place in the code logs one event name (`log.info("rule.deployed", extra={"rule": id})`). The same event of the same
-rule is printed at most once per `REPEAT_S`; what was left out is told as `repeated=N` in the next line. Registered
+rule is printed at most once per `REPEAT_S`; what was left out is told as `repeated=N` in the next line. Exempt are
+results and what a change of the rule files brings about (`ALWAYS`). Registered
 secrets are replaced by `***` wherever they appear. Never logged: single events at info.
 """
 
@@ -24,6 +25,10 @@ REPEAT_KEYS_MAX = 2_000
 
 RESULTS_LOGGER = "penstock.results"
 """Lines of the log sink: they are a rule's results, which no limiter may drop."""
+
+ALWAYS = frozenset({"rule.deployed", "rule.stopped", "rule.failed", "rule_file.problem"})
+"""Answers to a change of a rule file. Whoever saves a file twice in a row waits for the second answer as well, and a
+file with two problems has two lines."""
 
 _SECRET_LENGTH_MIN = 4
 """Shorter secrets are not searched for: replacing every "a" would make logs useless and tell the secret."""
@@ -83,7 +88,7 @@ class RepeatFilter(logging.Filter):
         self._lock = threading.Lock()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.name == RESULTS_LOGGER:
+        if record.name == RESULTS_LOGGER or record.msg in ALWAYS:
             return True
         key = (record.name, record.msg, *(getattr(record, name, None) for name in ("rule", "file", "sink", "stream")))
         with self._lock:

@@ -135,10 +135,30 @@ _PYTHON_NAMES = {
 }
 
 
+_TYPE_ERRORS = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"unsupported operand type\(s\) for (\S+): '(\w+)' and '(\w+)'", "'{0}' takes numbers, not {1} and {2}"),
+        (r"'(\S+)' not supported between instances of '(\w+)' and '(\w+)'", "'{0}' cannot compare {1} with {2}"),
+        (r"bad operand type for unary (\S+): '(\w+)'", "'{0}' takes a number, not {1}"),
+        (r"can only concatenate (\w+) .*", "arithmetic takes numbers, not {0}"),
+        (r"can't multiply sequence by non-int of type '(\w+)'", "'*' takes numbers, not text and lists"),
+        (r"must be real number, not (\w+)", "arithmetic takes numbers, not {0}"),
+    )
+)
+"""What Python says of operands that do not fit, and how a person who wrote SQL reads it."""
+
+
+def _in_words(reason: str) -> str:
+    for pattern, words in _TYPE_ERRORS:
+        if match := pattern.fullmatch(reason):
+            return words.format(*(_PYTHON_NAMES.get(name, name) for name in match.groups()))
+    return reason
+
+
 def positioned(error: BaseException, span: Span, text: str = "") -> DataError:
     """A `DataError` for an exception raised while evaluating the expression at `span` of `text`."""
-    reason = re.sub(r"'(\w+)'", lambda match: _PYTHON_NAMES.get(match[1], match[0]), str(error))
-    reason = reason.replace("instances of ", "").replace("unsupported operand type(s) for ", "no operation ")
+    reason = str(error) if isinstance(error, DataError) else _in_words(str(error))
     if not text:
         return DataError(reason, span)
     line, column = line_and_column(text, span.start)

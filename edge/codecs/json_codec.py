@@ -126,6 +126,8 @@ class JsonDecoder:
 
     def _array(self, payload: bytes, error: Exception) -> list[Row]:
         """The rows of an array of objects; what was wrong with the payload as an object decides when it is none."""
+        if not payload.strip():
+            raise BadPayload("the payload is empty") from error
         if isinstance(error, BadPayload) or payload.lstrip()[:1] != b"[":
             raise BadPayload(reason(error)) from error
         try:
@@ -154,7 +156,8 @@ def reason(error: Exception) -> str:
         return "nested too deep"
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8: {error.reason} at byte {error.start}"
-    return str(error)[:200]
+    text = str(error)[:200]
+    return text if text.startswith("JSON ") else f"JSON cannot be used: {text}"[:200]
 
 
 def depth_exceeds(payload: bytes, depth_max: int) -> bool:

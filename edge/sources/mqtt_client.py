@@ -42,7 +42,7 @@ class MqttOptions:
     session_expiry_s    how long the broker keeps subscriptions and unacknowledged messages while we are away;
                         0: no session, and nothing survives a disconnect (MQTT 3.1.1 knows only "never" and "at once")
     receive_max         how many unacknowledged messages the broker may send (MQTT 5)
-    packet_bytes_max    largest packet taken; MQTT 5 brokers do not send larger ones, others' are dropped and reported
+    packet_bytes_max    largest packet taken; a larger one is dropped as it comes in, acknowledged and reported
     keepalive_s         a dead connection is noticed after at most twice this time
     status_prefix       retained `<prefix>/<client_id>/status` tells "online" or "offline"; None: neither
     no_loss             refuse QoS 2, whose second half would live in memory only
@@ -170,14 +170,15 @@ def connect(client: Client, options: MqttOptions, version: Version) -> None:
 
 
 def connect_properties(options: MqttOptions) -> Properties:
-    """What an MQTT 5 broker is told. Topic aliases are not offered: every message then names its topic."""
+    """What an MQTT 5 broker is told. Topic aliases are not offered: every message then names its topic. Nor is a
+    maximum packet size: the broker would drop longer messages in silence; here they are counted and reported.
+    """
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
 
     properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
     properties.SessionExpiryInterval = options.session_expiry_s
     properties.ReceiveMaximum = options.receive_max
-    properties.MaximumPacketSize = options.packet_bytes_max
     return properties
 
 

@@ -51,6 +51,22 @@ def test_payloads_of_any_size_arrive_whole(
     assert consumer.payloads == [*sent, b"end"]
 
 
+def test_a_packet_over_the_bound_is_reported_and_acknowledged(
+    broker: Mosquitto, publish: Publisher, start_source: StartSource, settings: dict[str, str]
+) -> None:
+    """An MQTT 5 broker that knew the bound would drop the message, and nobody would ever hear of it."""
+    source, consumer = start_source(broker.url, {"t": 1}, packet_bytes_max=1_000, **settings)
+    publish.publish_many("t", [b"x" * 5_000, b"end"])
+    consumer.wait(1)
+    assert consumer.payloads == [b"end"]
+    # 5000 bytes of payload, 2 + 1 of the topic, 2 of the packet id, and in MQTT 5 the length of the properties.
+    length = 5_006 if settings["version"] == "5" and settings["intake"] == "buffered" else 5_005
+    assert [(topic, reason) for topic, _, _, reason in consumer.bad] == [
+        ("t", f"packet of {length} bytes is longer than the 1000 allowed")
+    ]
+    wait_for(lambda: source.stats["acknowledged"] == 2, what="acknowledgements")
+
+
 def test_what_was_not_acknowledged_comes_again_after_a_kill(
     broker: Mosquitto, publish: Publisher, start_source: StartSource, settings: dict[str, str]
 ) -> None:

@@ -198,4 +198,14 @@ rows, bad = decoder_for("json", frozenset({"a", "class"})).decode_many([b'{"a": 
 print(rows, bad)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[Row(a=1, column_1=2)] [(1, 'JSON is malformed: NaN is no JSON value')]\n"
+    assert done.stdout == "[Row(a=1, c_636c617373=2)] [(1, 'JSON is malformed: NaN is no JSON value')]\n"
+
+
+def test_reasons_are_sentences_about_the_message() -> None:
+    rows, bad = decoder("msgspec", None).decode_many([b"", b'"x"', b"{"])
+    assert rows == []
+    assert [reason for _, reason in bad] == [
+        "the payload is empty",
+        "JSON cannot be used: Expected `object`, got `str`",
+        "JSON cannot be used: Input data was truncated",
+    ]

@@ -136,7 +136,7 @@ def test_an_event_in_error_is_output() -> None:
   - name: a text is no number
     rule: hot
     events: [{at: 1s, send: {dev: a, temp: warm}}]
-    expect: [{at: 1s, error: not supported between}]
+    expect: [{at: 1s, error: cannot compare}]
 """)
     assert result.passed, render_all(result.failures)
 
