@@ -32,7 +32,7 @@ class Result:
 
 
 def in_turns(works: Sequence[Work], rounds: int) -> list[float]:
-    """The least time of each piece of work in seconds: all are done once per round, so that they meet the same machine."""
+    """The least seconds of each piece of work: all are done once per round, so that they meet the same machine."""
     best = [float("inf")] * len(works)
     for _ in range(rounds):
         for place, work in enumerate(works):
@@ -59,9 +59,7 @@ class Bench:
         self.engine = Engine(catalog, fast=fast)
         self.now_ms = START_MS
         for number, plan in enumerate(plans):
-            self.engine.deploy(
-                f"r{number}", plan, START_MS, shape=self.decoding.shape, make_row=self.decoding.make_row
-            )
+            self.engine.deploy(f"r{number}", plan, START_MS, shape=self.decoding.shape, make_row=self.decoding.make_row)
         self.path = self.engine.path("r0")
 
     def decode(self) -> None:
@@ -79,7 +77,9 @@ class Bench:
             push("m", rows, self.now_ms)
 
 
-def against_decoding(name: str, rules: Sequence[str], messages: Sequence[bytes], bar: float | None, rounds: int = 7) -> Result:
+def against_decoding(
+    name: str, rules: Sequence[str], messages: Sequence[bytes], bar: float | None, rounds: int = 7
+) -> Result:
     """The cost of an event with these rules, in costs of decoding it."""
     bench = Bench(rules, messages)
     bench.run()  # fills the windows, warms the code
@@ -99,5 +99,11 @@ def against_each_other(name: str, small: Bench, large: Bench, bar: float | None,
     one, other = in_turns((small.run, large.run), rounds)
     base, cost = one / small.events, other / large.events
     return Result(
-        name, cost / base, "times the small case", events_per_s=1 / cost, cost_ns=cost * 1e9, base_ns=base * 1e9, bar=bar
+        name,
+        cost / base,
+        "times the small case",
+        events_per_s=1 / cost,
+        cost_ns=cost * 1e9,
+        base_ns=base * 1e9,
+        bar=bar,
     )

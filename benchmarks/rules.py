@@ -13,8 +13,14 @@ COUNT = 100_000
 SINGLE: dict[str, tuple[str, float | None]] = {
     "filter": ("SELECT * FROM m WHERE temp > 95", 1.6),
     "filter_project": ("SELECT dev, temp * 1.8 + 32 AS fahrenheit FROM m WHERE temp > 90 AND status = 'ok'", 1.6),
-    "tumbling": ("SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)", 2.5),
-    "hopping": ("SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, HOPPINGWINDOW(ss, 10, 1)", 2.8),
+    "tumbling": (
+        "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)",
+        2.5,
+    ),
+    "hopping": (
+        "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, HOPPINGWINDOW(ss, 10, 1)",
+        2.8,
+    ),
     "sliding": ("SELECT avg(temp) AS a FROM m GROUP BY SLIDINGWINDOW(ss, 10)", 4.0),
     "length_avg": ("select avg(temp) as a from m#length(1000)", 3.5),
     "length_minmax": ("select min(temp) as lo, max(temp) as hi from m#length(1000)", None),
@@ -46,7 +52,8 @@ def equality_rules(rules: int) -> Result:
 def tumbling_rules() -> Result:
     """Three hundred aggregating rules on one stream."""
     texts = [
-        f"SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10) HAVING avg(temp) > {number / 3}"
+        "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10) "
+        f"HAVING avg(temp) > {number / 3}"
         for number in range(300)
     ]
     return against_decoding("tumbling_300", texts, messages(100, 20_000), 240.0, rounds=3)
@@ -64,7 +71,9 @@ def groups() -> Result:
 
 def window_length() -> Result:
     """A window of a million events against one of a thousand."""
-    small, large = (Bench([f"select avg(temp) as a from m#length({size})"], payloads(1_100_000, 100)) for size in (1000, 1_000_000))
+    small, large = (
+        Bench([f"select avg(temp) as a from m#length({size})"], payloads(1_100_000, 100)) for size in (1000, 1_000_000)
+    )
     return against_each_other("window_1e6", small, large, None, 2)
 
 

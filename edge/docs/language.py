@@ -55,9 +55,8 @@ def functions() -> str:
     import sql.functions  # noqa: F401 - fills the registry
     from sql.functions.refused import REFUSED
     from sql.functions.registry import all_functions
-    from sql.plan.calls import ANALYTICS, PREVS, WINDOW_FUNCTIONS
+    from sql.plan.calls import ANALYTICS, PREVS, SPREADS, WINDOW_FUNCTIONS
     from sql.plan.kuiper import HITS
-    from sql.plan.spreads import SPREADS
 
     found = all_functions()
     parts = [

@@ -1,8 +1,9 @@
 """Aggregates of sliding windows as statements: what the accumulators do, written into a generated loop.
 
-Only for plain numbers: ints and floats that a whole multiple of 2**-100 can say (71.53 can, NaN and 1e-200 cannot). Then a
-running sum is one Python integer, `total`, exact and free of drift like the accumulator's. Whatever else comes is left to
-the accumulators. Each text may use the names of `INLINE_NAMES`; property tests hold it to the accumulator of its name.
+Only for plain numbers: ints and floats that a whole multiple of 2**-100 can say (71.53 can, NaN and 1e-200 cannot).
+Then a running sum is one Python integer, `total`, exact and free of drift like the accumulator's. Whatever else comes
+is left to the accumulators. Each text may use the names of `INLINE_NAMES`; property tests hold it to the accumulator of
+its name.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ class Inline(NamedTuple):
 
 
 def _queue(name: str, beaten: str) -> Inline:
-    add = (f"while {{{name}}} and {{{name}}}[-1] {beaten} {{value}}:", f"    {{{name}}}.pop()", f"{{{name}}}.append({{value}})")
+    add = (
+        f"while {{{name}}} and {{{name}}}[-1] {beaten} {{value}}:",
+        f"    {{{name}}}.pop()",
+        f"{{{name}}}.append({{value}})",
+    )
     remove = (f"if {{{name}}}[0] == {{left}}:", f"    {{{name}}}.popleft()")
     return Inline((name,), add, remove, f"{{{name}}}[0] if {{{name}}} else None")
 
@@ -52,7 +57,7 @@ INLINE: dict[str, Inline] = {
     ),
     "avg": Inline(
         ("count", "total"), _COUNT[0] + _TOTAL[0], _COUNT[1] + _TOTAL[1],
-        f"{{total}} / ({{count}} << {SHIFT}) if {{count}} else None",
+        f"float({{total}}) * {1 / SCALE!r} / {{count}} if {{count}} else None",
     ),
     "min": _queue("low", ">"),
     "max": _queue("high", "<"),

@@ -135,8 +135,16 @@ def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
     elif node.name in REFUSED:
         binder.problems.error("B313", f"{node.name}() is refused: {REFUSED[node.name]}", span)
     else:
-        known = [*functions.names(), *aggregates.names(), *ANALYTICS, *PREVS, *WINDOW_FUNCTIONS,
-                 *kuiper.HITS, *SPREADS, "row_number"]
+        known = [
+            *functions.names(),
+            *aggregates.names(),
+            *ANALYTICS,
+            *PREVS,
+            *WINDOW_FUNCTIONS,
+            *kuiper.HITS,
+            *SPREADS,
+            "row_number",
+        ]
         binder.problems.error("B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known))
     return _unknown()
 

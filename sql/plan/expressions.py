@@ -145,7 +145,7 @@ class ExpressionBinder:
             self._circles.add(frozenset(circle))
             names = " and ".join(f"'{name}'" for name in circle)
             self.problems.error("B210", f"the aliases {names} define each other", node.span,
-                                "give one another name; qualify the column, s.x, where the column is meant")  # fmt: skip
+                                "give one another name; qualify the column, s.x, where that is meant")  # fmt: skip
         return False
 
     def _alias(self, node: ast.Column, place: Place) -> Bound:

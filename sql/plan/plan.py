@@ -148,7 +148,7 @@ class SpreadPlan:
     columns  `extract(o)`: the keys of the struct in `items[0]` become columns
     changes  `changed_cols(prefix, ignore_null, …)`: columns of `items` that differ from the output before, prefixed
 
-    requests `dedup_trigger(start, end, now, expire_ms)`: the row waits for the end of its span (`sql.runtime.dedup_trigger`)
+    requests `dedup_trigger(start, end, now, expire_ms)`: the row waits for the end of its span
 
     items    names under which the values stand in the row (they are taken out), with the column name of each;
              None for `*`, a whole row

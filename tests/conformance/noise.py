@@ -33,7 +33,9 @@ def with_noise(steps: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
 
 
 def _emission(emission: dict[str, Any], columns: frozenset[str]) -> dict[str, Any]:
-    sides = {side: [_row(row, columns) for row in emission[side]] for side in ("insert", "remove") if side in emission}
+    sides: dict[str, Any] = {
+        side: [_row(row, columns) for row in emission[side]] for side in ("insert", "remove") if side in emission
+    }
     return {**emission, **sides}
 
 

@@ -3,8 +3,8 @@
     group   [row, 71.5, 80.2, 69.0, ...]    the first row, then the values that wait: of each aggregate argument in turn
 
 Most groups are such plain lists to their end. One that has been folded, or has met a value that is no plain number
-(NULL, text, a wrong type), becomes a `Group`: a list with the engine's accumulators, to which such values go at once, by the
-engine's own checks. Nothing about an aggregate is defined here.
+(NULL, text, a wrong type), becomes a `Group`: a list with the engine's accumulators, to which such values go at once,
+by the engine's own checks. Nothing about an aggregate is defined here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Windows that are looked at with every event, without groups: EPL length and eKuiper sliding.
 
 What enters is added to running aggregates and what leaves is taken out, both as statements in the loop
-(`sql.aggregates.inline`). They are exact for plain numbers and NULL. Any other value, or one that cannot be evaluated, is
-left to the operators: the query builds one, shows it the events in the window, and lets it work until the window holds only
-plain values again.
+(`sql.aggregates.inline`). They are exact for plain numbers and NULL. Any other value, or one that cannot be evaluated,
+is left to the operators: the query builds one, shows it the events in the window, and lets it work until the window
+holds only plain values again.
 """
 
 from __future__ import annotations
@@ -253,7 +253,8 @@ class RunningQuery(FastQuery):
         due: list[Emission] = []
         while (deadline := query.next_deadline()) is not None and deadline <= at_ms:
             due += query.advance(at_ms if query.steps_itself else deadline)
-        return due + query.push(stream, [row], at_ms)
+        due += query.push(stream, [row], at_ms)
+        return due
 
     def _is_plain(self, row: Any) -> bool:
         """Whether the loop could take the event: tried on an empty window."""
