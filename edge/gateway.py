@@ -96,6 +96,7 @@ class Gateway:
         self.defects = 0
         self.paused = False
         self._dead_letters = dead_letters
+        engine.on_defect = self._rule_defect
         self._limits = limits
         self._is_stopping = False
         self._timers_failed = False
@@ -211,6 +212,9 @@ class Gateway:
         reason = f"defect: {type(error).__name__}: {error}"
         log.error("engine.defect", extra={"stream": stream, "error": reason}, exc_info=error)
         return reason
+
+    def _rule_defect(self, rule: str, error: Exception) -> None:
+        log.error("rule.defect", extra={"rule": rule, "error": repr(error)}, exc_info=error)
 
     def _hand_over(self, emissions: list[Emission]) -> None:
         if emissions:

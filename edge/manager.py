@@ -17,6 +17,7 @@ from edge.actions import ActionBuilder
 from edge.checkpoint import RULE_PREFIX
 from edge.gateway import Gateway, InternalRows
 from edge.outbox import Action
+from edge.row_shapes import row_maker, shape_of, struct_columns
 from edge.rule_files import Wanted
 from edge.sources.mqtt import MqttSource
 from edge.stream_types import stream_specs
@@ -25,6 +26,7 @@ from rules.compile import CompiledRule
 from rules.problems import FileProblem
 from sinks import MemoryBus
 from sql.errors import CorruptState
+from sql.rows import Shape
 
 log = logging.getLogger("penstock.rules")
 
@@ -43,6 +45,8 @@ class Running:
     rule: CompiledRule
     state: str
     """How it began: new, kept (state carried over), restored (from the checkpoint) or reset (its plan is another)."""
+    shape: Shape = "dict"
+    """What its rows are."""
 
 
 class Manager:
@@ -66,6 +70,7 @@ class Manager:
         self._qos = qos
         self._payload_bytes_max = payload_bytes_max
         self._saved = dict(saved)
+        self._structs: dict[str, frozenset[str]] = {}
         self._memory_streams: dict[tuple[str, str], Any] = {}
 
     def apply(self, wanted: Wanted) -> None:
@@ -81,13 +86,34 @@ class Manager:
             if self.running[rule_id].rule.path not in wanted.kept:
                 self._stop(rule_id)
         self.failed = {rule_id: why for rule_id, why in self.failed.items() if rule_id in wanted.rules}
+        self._structs = struct_columns(catalog, self._all_rules(wanted))
         for rule_id, rule in wanted.rules.items():
             known = self.running.get(rule_id)
             if known is None or definition(known.rule) != definition(rule):
                 self._deploy(rule, known)
+        self._reshape()
         self._connect_streams()
         if not wanted.kept:
             self._forget_orphans(wanted)
+
+    def _all_rules(self, wanted: Wanted) -> list[CompiledRule]:
+        """What will run: the wanted rules, and those of files whose last good version goes on."""
+        kept = [item.rule for rule_id, item in self.running.items() if rule_id not in wanted.rules]
+        return [*wanted.rules.values(), *kept]
+
+    def _reshape(self) -> None:
+        """Give other rules of a stream rows of another shape, where a new rule sees more of it or an old one is gone."""
+        for rule_id, item in self.running.items():
+            shape = shape_of(item.rule.plan, self._structs)
+            if shape != item.shape:
+                state = self._gateway.engine.snapshot(rule_id)
+                self._start(item.rule, state, shape)
+                item.shape = shape
+
+    def _start(self, rule: CompiledRule, state: dict[str, Any] | None, shape: Shape) -> None:
+        now_ms = self._gateway.clock.now_ms()
+        make_row = row_maker(rule.plan, shape)
+        self._gateway.engine.deploy(rule.id, rule.plan, now_ms, state, shape=shape, make_row=make_row)
 
     def snapshots(self) -> dict[str, Any]:
         """The states of all rules by their key in a checkpoint. One that cannot be taken keeps its last stored one."""
@@ -115,16 +141,16 @@ class Manager:
         """Start a rule, or put it in the place of its earlier version."""
         engine, outbox = self._gateway.engine, self._gateway.outbox
         state = engine.snapshot(rule.id) if known else self._saved.pop(rule.id, None)
-        now_ms = self._gateway.clock.now_ms()
+        shape = shape_of(rule.plan, self._structs)
         began = "new"
         try:
-            engine.deploy(rule.id, rule.plan, now_ms, state)
+            self._start(rule, state, shape)
             if state is not None:
                 same = rule.plan.fingerprint == (known.rule.plan.fingerprint if known else state.get("fingerprint"))
                 began = ("kept" if known else "restored") if same else "reset"
         except CorruptState as error:
             log.error("rule.state_unusable", extra={"rule": rule.id, "error": str(error)})
-            engine.deploy(rule.id, rule.plan, now_ms)
+            self._start(rule, None, shape)
             began = "reset"
         except Exception as error:
             log.error("rule.failed", extra={"rule": rule.id, "file": rule.path, "error": repr(error)}, exc_info=error)
@@ -134,7 +160,7 @@ class Manager:
         actions = self._builder.actions(rule, outbox.actions(rule.id))
         unused = outbox.set_actions(rule.id, actions, errors_too=rule.options.send_error)
         self._close(unused)
-        self.running[rule.id] = Running(rule, began)
+        self.running[rule.id] = Running(rule, began, shape)
         self._changed()
         log.info("rule.deployed", extra={"rule": rule.id, "file": rule.path, "state": began})
 
@@ -164,7 +190,8 @@ class Manager:
             if item.rule.options.send_meta_to_sink
             for stream in item.rule.plan.streams
         }
-        mqtt, memory = stream_specs(self._gateway.engine.catalog, plans, self._payload_bytes_max, meta)
+        catalog = self._gateway.engine.catalog
+        mqtt, memory = stream_specs(catalog, plans, self._payload_bytes_max, meta, self._structs)
         received = self._gateway.streams.received
         self._gateway.streams = StreamTable(mqtt)
         self._gateway.streams.received |= {

@@ -81,7 +81,7 @@ class Report:
             "rules": {rule_id: self._rule(rule_id) for rule_id in daemon.manager.running},
             "stopped": list(daemon.manager.stopped),
             "failed": dict(daemon.manager.failed),
-            "defects": daemon.gateway.defects,
+            "defects": daemon.gateway.defects + daemon.engine.defects,
             "files": self._files(),
             "intake": {
                 "received": dict(daemon.gateway.streams.received),
@@ -152,7 +152,7 @@ class Report:
         yield sample("penstock_rules", len(daemon.manager.running), state="running")
         yield sample("penstock_rules", len(daemon.manager.stopped), state="stopped")
         yield sample("penstock_rules", len(daemon.manager.failed), state="failed")
-        yield sample("penstock_defects_total", daemon.gateway.defects)
+        yield sample("penstock_defects_total", daemon.gateway.defects + daemon.engine.defects)
         yield sample("penstock_reloads_total", daemon.manager.reloads)
         yield sample("penstock_file_problems", len({item.path for item in daemon.manager.problems if item.is_error}))
         yield sample("penstock_intake_bytes", daemon.intake.bytes)

@@ -92,11 +92,16 @@ def columns_read(plans: Iterable[Plan], stream: str) -> frozenset[str] | None:
 
 
 def stream_specs(
-    catalog: Catalog, plans: Iterable[Plan], payload_bytes_max: int, meta: Iterable[str] = ()
+    catalog: Catalog,
+    plans: Iterable[Plan],
+    payload_bytes_max: int,
+    meta: Iterable[str] = (),
+    structs: Mapping[str, frozenset[str]] | None = None,
 ) -> tuple[list[StreamSpec], list[tuple[str, str]]]:
     """The MQTT streams to decode, and (name, topic filter) of the memory streams; only those that a rule reads.
 
-    `meta` names streams that must carry metadata, beside those whose rules ask for it.
+    `meta` names streams that must carry metadata, beside those whose rules ask for it; `structs` the columns of those
+    streams whose messages become structs.
     """
     plans = list(plans)
     wants_meta = {*meta, *(stream for plan in plans if plan.uses_meta for stream in plan.streams)}
@@ -111,7 +116,7 @@ def stream_specs(
             memory.append((name, topic))
         else:
             options: Any = codec_options(stream, payload_bytes_max)
-            mqtt.append(
-                StreamSpec(name, topic, str(stream.options.get("FORMAT", "json")), options, None, name in wants_meta)
-            )
+            text_format = str(stream.options.get("FORMAT", "json"))
+            columns = (structs or {}).get(name)
+            mqtt.append(StreamSpec(name, topic, text_format, options, columns, name in wants_meta))
     return mqtt, memory

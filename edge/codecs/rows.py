@@ -6,28 +6,23 @@ Values are whatever JSON holds; a column the message does not have is None, as N
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, ClassVar
+
+from sql.rows import attribute_name
 
 META = "$meta"
 """The column that holds what the source knows about a message (topic, message id, …), never read from the payload."""
 
 
 def attributes(columns: Iterable[str]) -> dict[str, str]:
-    """Column name to attribute name, in order of the column names.
+    """Column name to attribute name, in order of the column names; generated code reads by the same names.
 
-    >>> attributes(["temp", "class", "dev id", "$meta"])
-    {'$meta': 'column_0', 'class': 'column_1', 'dev id': 'column_2', 'temp': 'temp'}
+    >>> attributes(["temp", "dev id"])
+    {'dev id': 'c_646576206964', 'temp': 'temp'}
     """
-    names: dict[str, str] = {}
-    ordered = sorted(columns)
-    for number, column in enumerate(ordered):
-        plain = column.isascii() and column.isidentifier() and not keyword.iskeyword(column)
-        # Names that begin with an underscore could meet a class attribute, those of our own making could meet a column.
-        names[column] = column if plain and not column.startswith(("_", "column_")) else f"column_{number}"
-    return names
+    return {column: attribute_name(column) for column in sorted(columns)}
 
 
 def row_class(columns: Iterable[str]) -> type[Any]:

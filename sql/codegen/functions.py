@@ -54,9 +54,7 @@ class EngineReader:
         return Code(f"(None if ({name} := {row}) is None else {self._column(name, column)})")
 
     def _column(self, row: str, column: str) -> str:
-        if self.shape == "dict" or column.startswith("$"):
-            return f"{row}.get({column!r})" if self.shape == "dict" else f"getattr({row}, 'meta_', None)"
-        return f"{row}.{attribute_name(column)}"
+        return f"{row}.get({column!r})" if self.shape == "dict" else f"{row}.{attribute_name(column)}"
 
     def slot(self, slot: Slot) -> Code:
         if slot.kind == "hit":

@@ -12,7 +12,7 @@ from sql.errors import DataError
 from sql.plan.catalog import Catalog, Stream
 from sql.plan.options import CatchUp
 from sql.plan.plan import Plan
-from sql.rows import Shape
+from sql.rows import Shape, as_dict
 from sql.runtime.emission import Emission
 from sql.runtime.validation import Validator
 
@@ -95,6 +95,12 @@ class Engine:
         self.readers: dict[str, list[str]] = {}
         self.order: dict[str, int] = {}
         self.deployed = 0
+        self.defects = 0
+        """Exceptions that no rule should raise."""
+        self.on_defect: Callable[[str, Exception], None] = lambda rule, error: None
+        """Told of each, with its traceback: who owns the engine can log it."""
+        self.suspended: set[str] = set()
+        """Rules whose timers rest after a defect."""
         self.timers: list[tuple[int, int, str]] = []
         """A heap of (deadline, order of deployment, rule); entries that no longer hold are dropped when they
         surface."""
@@ -136,6 +142,7 @@ class Engine:
         """Stop a rule; its state is gone."""
         if self.queries.pop(name, None) is not None:
             del self.order[name]
+            self.suspended.discard(name)
             self.paths.pop(name, None)
             for names in self.readers.values():
                 if name in names:
@@ -181,13 +188,29 @@ class Engine:
               as_lot: bool = False) -> list[Emission]:  # fmt: skip
         """Events for one rule, one after the other or as one lot."""
         query = self.queries[name]
-        out = self._collect(query.push_lot(stream, rows, now_ms) if as_lot else query.push(stream, rows, now_ms))
+        try:
+            out = query.push_lot(stream, rows, now_ms) if as_lot else query.push(stream, rows, now_ms)
+        except Exception as error:
+            return self._defect(name, rows, now_ms, error)
+        self.suspended.discard(name)
         self._schedule(name)
-        return out
+        return self._collect(out)
+
+    def _defect(self, name: str, rows: Sequence[Any], now_ms: int, error: Exception) -> list[Emission]:
+        """The rule boundary: what no rule should raise costs that rule its rows, and no other rule anything.
+
+        Its timers rest until events come again, for one that fails would be due again at once.
+        """
+        self.defects += 1
+        self.on_defect(name, error)
+        self.suspended.add(name)
+        why = f"defect in the engine: {type(error).__name__}: {error}"
+        shown = [dict(as_dict(row)) for row in rows]
+        return [Emission(name, now_ms, "error", shown, [], why)]
 
     def _schedule(self, name: str) -> None:
         """Note when a rule has something to do next."""
-        deadline = self.queries[name].next_deadline()
+        deadline = None if name in self.suspended else self.queries[name].next_deadline()
         if deadline is not None:
             entry = (deadline, self.order[name], name)
             if not self.timers or self.timers[0] != entry:
@@ -262,7 +285,10 @@ class Engine:
             overdue = now_ms - deadline > OVERDUE_MS
             how = catch_up or (query.plan.options.catch_up if overdue else "step")
             at_once = how != "step" or query.steps_itself
-            emissions = query.advance(now_ms if at_once else instant)
+            try:
+                emissions = query.advance(now_ms if at_once else instant)
+            except Exception as error:
+                emissions = self._defect(name, (), now_ms, error)
             out += [] if how == "skip" else self._collect(emissions)
             self._schedule(name)
         return out + self._follow(instant)

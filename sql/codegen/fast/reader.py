@@ -60,7 +60,7 @@ class LocalReader:
     def _access(self, column: str) -> str:
         if self.shape == "dict":
             return f"e.get({column!r})"
-        return "getattr(e, 'meta_', None)" if column.startswith("$") else f"e.{attribute_name(column)}"
+        return f"e.{attribute_name(column)}"
 
 
 _SLOTS = {

@@ -210,7 +210,7 @@ def test_a_defect_in_the_engine_costs_the_rows_but_not_the_gateway(folder: Path)
     push = query.push
 
     def broken(stream: str, rows: Any, now_ms: int) -> Any:
-        if any(row["n"] == 13 for row in rows):
+        if any(row.n == 13 for row in rows):
             raise ZeroDivisionError("a defect")
         return push(stream, rows, now_ms)
 
@@ -222,4 +222,4 @@ def test_a_defect_in_the_engine_costs_the_rows_but_not_the_gateway(folder: Path)
     assert world.source.acknowledged == [1, 2, 3]
     (line,) = world.letters.path.read_text("utf-8").splitlines()
     assert json.loads(line)["rows"] == [{"n": 13}]
-    assert world.gateway.defects == 1
+    assert world.engine.defects == 1
