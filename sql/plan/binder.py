@@ -65,7 +65,7 @@ class SelectBinder:
         self.read_below: dict[int, set[str] | None] = {}
         """What the windows of a source read from its stream, where a derived-value window has replaced the columns."""
         self.sources = [self._stream_of(source) for source in self._all_sources()]
-        tables = any(stream.kind == "scan" for stream in self.sources)
+        tables = any(stream.kind != "stream" for stream in self.sources)
         self.mode: Mode = "lots" if select.lots else "sample" if select.windows or tables else "delta"
         self.scope = self._scope()
         self.binder = ExpressionBinder(self.scope, self._subquery)

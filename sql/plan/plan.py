@@ -147,7 +147,6 @@ class SpreadPlan:
     rows     `unnest(a)`: one row per element of the array in `items[0]`; structs become columns, others column `name`
     columns  `extract(o)`: the keys of the struct in `items[0]` become columns
     changes  `changed_cols(prefix, ignore_null, …)`: columns of `items` that differ from the output before, prefixed
-
     requests `dedup_trigger(start, end, now, expire_ms)`: the row waits for the end of its span
 
     items    names under which the values stand in the row (they are taken out), with the column name of each;

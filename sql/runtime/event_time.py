@@ -248,7 +248,8 @@ class EventTime:
 def is_stateless(plan: Plan) -> bool:
     """Whether order and time cannot matter: such rules do not wait for the watermark."""
     return plan.mode == "delta" and not (
-        plan.aggregates or plan.analytics or plan.prevs or plan.joins or plan.subqueries or plan.output
+        plan.hits or any(spread.kind in ("changes", "requests") for spread in plan.spreads)
+        or plan.aggregates or plan.analytics or plan.prevs or plan.joins or plan.subqueries or plan.output
         or any(source.windows for source in plan.sources)
     )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.unit.sql.kuiper import each, emissions, errors, refusal, rows
 
 # --- columns and aliases ----------------------------------------------------------------------------------------------
@@ -91,7 +93,7 @@ def test_metadata_of_the_message() -> None:
 # --- aggregates -------------------------------------------------------------------------------------------------------
 
 
-def one_window(items: str, *events: dict[str, object]) -> dict[str, object]:
+def one_window(items: str, *events: dict[str, Any]) -> dict[str, Any]:
     """The row of one COUNTWINDOW over all events."""
     ((row,),) = rows(f"SELECT {items} FROM s GROUP BY COUNTWINDOW({len(events)})", ("s", 1, *events))
     return row
@@ -164,7 +166,13 @@ def test_a_value_that_cannot_be_spread_is_an_error_event() -> None:
 
 def test_changed_cols_shows_what_differs_from_the_output_before() -> None:
     sql = 'SELECT changed_cols("c_", true, t, h) FROM s'
-    events = [{"t": 23, "h": 88}, {"t": 23, "h": 88}, {"t": 25, "h": 88}, {"t": 25, "h": None}, {"t": 26, "h": 90}]
+    events: list[dict[str, Any]] = [
+        {"t": 23, "h": 88},
+        {"t": 23, "h": 88},
+        {"t": 25, "h": 88},
+        {"t": 25, "h": None},
+        {"t": 26, "h": 90},
+    ]
     assert each(sql, *events) == [{"c_t": 23, "c_h": 88}, {"c_t": 25}, {"c_t": 26, "c_h": 90}]
     assert each('SELECT changed_cols("", false, *) FROM s', *events) == [
         {"t": 23, "h": 88}, {"t": 25}, {"h": None}, {"t": 26, "h": 90},
