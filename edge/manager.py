@@ -102,7 +102,7 @@ class Manager:
         return [*wanted.rules.values(), *kept]
 
     def _reshape(self) -> None:
-        """Give other rules of a stream rows of another shape, where a new rule sees more of it or an old one is gone."""
+        """Give other rules of a stream rows of another shape, where a new rule sees more of it or one is gone."""
         for rule_id, item in self.running.items():
             shape = shape_of(item.rule.plan, self._structs)
             if shape != item.shape:

@@ -1,8 +1,9 @@
 """Which rows the rules of a stream get: structs with just the columns that are read, or whole messages as dicts.
 
 A struct is decoded several times faster and holds only what some rule reads. A stream gets dicts where anybody may want
-to see the whole message: a rule that selects `*` of an undeclared stream, that passes late or erroneous events on, or that
-has the messages checked against declared types; and where rows come from several sides (joins, `insert into`, memory).
+to see the whole message: a rule that selects `*` of an undeclared stream, that passes late or erroneous events on, or
+that has the messages checked against declared types; and where rows come from several sides (joins, `insert into`,
+memory).
 """
 
 from __future__ import annotations
