@@ -19,6 +19,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
+from edge.errors import UsageError
+
 ANSWER_TIMEOUT_S = 2.0
 """A loop that does not answer within this time counts as stuck."""
 
@@ -41,11 +43,15 @@ class Reporter(Protocol):
 
 
 class StatusServer:
-    """Serves until `close`. `port` is the one really bound."""
+    """Serves until `close`. `port` is the one really bound. Raises `UsageError` where that address cannot be had."""
 
     def __init__(self, host: str, port: int, reporter: Reporter, token: str | None = None) -> None:
         handler = type("Handler", (_Handler,), {"reporter": reporter, "token": token})
-        self._server = _Server((host, port), handler)
+        try:
+            self._server = _Server((host, port), handler)
+        except OSError as error:
+            why = f"http.bind {host}:{port}: {error.strerror or error}"
+            raise UsageError(f"{why}; is another gateway running here? Choose another port, or off") from error
         self.host, self.port = host, int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.2,), name="http", daemon=True)
         self._thread.start()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from edge import http as edge_http
+from edge.errors import UsageError
 from edge.http import StatusServer
 
 
@@ -97,6 +98,11 @@ def test_a_token_guards_what_tells_something(reporter: Reporter) -> None:
             assert ask(server, path, Authorization="Bearer sesame")[0] == 200
     finally:
         server.close()
+
+
+def test_a_port_in_use_is_told_with_its_key_and_a_remedy(server: StatusServer, reporter: Reporter) -> None:
+    with pytest.raises(UsageError, match=rf"http.bind 127.0.0.1:{server.port}: Address already in use; .* off"):
+        StatusServer("127.0.0.1", server.port, reporter)
 
 
 def test_connections_beyond_the_bound_are_closed(server: StatusServer) -> None:
