@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sql import syntax as ast
+from sql.aggregates import base as aggregates
 from sql.errors import Problems, Span, did_you_mean
 from sql.functions import registry as functions
 from sql.plan import calls
@@ -138,6 +139,8 @@ class ExpressionBinder:
             return False
         if node.name == place.outside or (self.scope.columns_first and self.scope.holders(node.name)):
             return False
+        if place.name.startswith("the arguments of") and _holds_aggregate(self.scope.aliases[node.name].expr):
+            return False  # an aggregate of an aggregate has no meaning: avg(temp) AS temp … HAVING avg(temp) > 80
         if node.name not in self._resolving:
             return True
         circle = self._resolving[self._resolving.index(node.name) :]
@@ -288,6 +291,11 @@ class ExpressionBinder:
 
     def _call(self, node: ast.Call, place: Place) -> Bound:
         return calls.bind_call(self, node, place)
+
+
+def _holds_aggregate(node: ast.Expr) -> bool:
+    found = (part for part in node.walk() if isinstance(part, ast.Call) and aggregates.lookup(part.name))
+    return any(part.name not in calls.SCALAR_FORMS or len(part.args) < 2 for part in found)
 
 
 def _arithmetic_type(op: str, args: tuple[Bound, ...]) -> Type:

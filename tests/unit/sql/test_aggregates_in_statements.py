@@ -73,6 +73,13 @@ def test_results_may_be_events() -> None:
     assert column("select window(*) as w from E#length(2)", "w")[1] == EVENTS[:2]
 
 
+def test_inside_an_aggregate_a_name_means_the_column_not_the_alias_of_an_aggregate() -> None:
+    assert rows("select k, avg(v) as v from E#length(2) group by k having avg(v) > 1") == [
+        {"k": "a", "v": 2.0},
+        {"k": "b", "v": 3.0},
+    ]
+
+
 @pytest.mark.parametrize(
     ("epl", "code", "line_and_column"),
     [
