@@ -15,9 +15,6 @@ Numbers = list[Any]
 EXACT_MAX = 2**53
 """Whole numbers up to here are floats without rounding."""
 
-HALVED_MIN = 1e-300
-"""Half of a float above this loses no digit."""
-
 
 def expansion(values: Numbers) -> tuple[float, ...] | None:
     """Floats whose exact sum is that of `values`, each what rounding the sum of those before left over.
@@ -27,7 +24,7 @@ def expansion(values: Numbers) -> tuple[float, ...] | None:
     very many of them.
 
     >>> expansion([0.1, 0.2, 0.3])
-    (0.6, -2.7755575615628914e-17)
+    (0.6, 2.7755575615628914e-17)
     """
     if not (max(values) < EXACT_MAX and min(values) > -EXACT_MAX):
         return None
@@ -58,25 +55,9 @@ def total(values: Numbers) -> int | float | None:
 
 
 def mean(values: Numbers) -> float | None:
-    """The exact sum divided by the count, rounded once; None if that needs the accumulator, or for no values."""
-    count = len(values)
-    if count < 2:
-        # A group of one event: so many groups are that it pays to look.
-        value = values[0] if values else None
-        return value + 0.0 if value.__class__ is float else None
-    if count == 2 and values[0].__class__ is float and values[1].__class__ is float:
-        # The sum is rounded once, and halving rounds only what is too small for it to matter here.
-        half = (values[0] + values[1]) / 2
-        return half if abs(half) > HALVED_MIN else None
-    parts = expansion(values)
-    if parts is None:
-        return None
-    if len(parts) == 1:
-        return parts[0] / count
-    # Both are whole numbers over powers of two, the second of them the finer.
-    numerator, denominator = parts[0].as_integer_ratio()
-    more, finer = parts[1].as_integer_ratio()
-    return (numerator * (finer // denominator) + more) / (finer * count)
+    """The exact sum divided by the count; None for a case that needs the accumulator, or for no values."""
+    found = total(values)
+    return None if found is None or abs(found) > EXACT_MAX**2 else float(found) / len(values)
 
 
 def has_nan(values: Numbers) -> bool:

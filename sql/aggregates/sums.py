@@ -183,7 +183,7 @@ class Sum(Accumulator):
 
 
 class Average(Sum):
-    """The mean as a float, rounded once: the exact sum divided by the count."""
+    """The mean: the exact sum, rounded to a float, divided by the count."""
 
     __slots__ = ()
 
@@ -194,7 +194,10 @@ class Average(Sum):
             return None
         if self.nonfinite:
             return self.nonfinite.total()
-        return to_float(self.numerator, self.count << (self.bits - 1))
+        rounded = to_float(self.numerator, 1 << (self.bits - 1))
+        if rounded - rounded != 0:  # the sum is too large for a float; the mean may not be
+            return to_float(self.numerator, self.count << (self.bits - 1))
+        return rounded / self.count
 
 
 class LotSum(Sum):

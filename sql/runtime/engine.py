@@ -14,6 +14,7 @@ from sql.plan.options import CatchUp
 from sql.plan.plan import Plan
 from sql.rows import Shape, as_dict
 from sql.runtime.emission import Emission
+from sql.runtime.filter_index import FilterIndex
 from sql.runtime.validation import Validator
 
 
@@ -106,6 +107,8 @@ class Engine:
         surface."""
         self.now_ms: int | None = None
         self.moved: deque[tuple[str, list[dict[str, Any]]]] = deque()
+        self.indexes: dict[str, FilterIndex] = {}
+        """By stream, made when events come and gone when rules change."""
         self.validators: dict[str, Validator] = {}
         """Of the streams with STRICT_VALIDATION, made at their first event."""
         self.before: dict[str, list[Callable[[dict[str, Any]], dict[str, Any]]]] = {}
@@ -131,6 +134,7 @@ class Engine:
     def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
         """Run something that behaves like a query."""
         self.remove(name)
+        self._forget_indexes()
         self.queries[name] = query
         self.deployed += 1
         self.order[name] = self.deployed
@@ -140,13 +144,19 @@ class Engine:
 
     def remove(self, name: str) -> None:
         """Stop a rule; its state is gone."""
-        if self.queries.pop(name, None) is not None:
-            del self.order[name]
+        if name in self.queries:
+            self._forget_indexes()
+            del self.queries[name], self.order[name]
             self.suspended.discard(name)
             self.paths.pop(name, None)
             for names in self.readers.values():
                 if name in names:
                     names.remove(name)
+
+    def _forget_indexes(self) -> None:
+        for index in self.indexes.values():
+            index.settle()
+        self.indexes.clear()
 
     # --- driving ------------------------------------------------------------------------------------------------------
 
@@ -160,14 +170,28 @@ class Engine:
         if declared is not None and declared.is_strict:
             rows = self._checked(declared, rows, names, now_ms, out)
         if len(rows) > 1 and not self._order_matters(names):
-            for name in names:
-                out += self._give(name, stream, rows, now_ms)
+            self._give_all(stream, rows, now_ms, out)
             return out + self._follow(now_ms)
         for row in rows:
-            for name in tuple(names):
-                out += self._give(name, stream, [row], now_ms)
+            self._give_all(stream, [row], now_ms, out)
             out += self._follow(now_ms)
         return out
+
+    def _give_all(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
+        """Events for the rules of their stream that can match them."""
+        index = self.indexes.get(stream)
+        if index is None:
+            index = self.indexes[stream] = FilterIndex(
+                [(name, self.queries[name]) for name in self.readers.get(stream, ())]
+            )
+        for entry, mine in index.route(rows):
+            if entry.pour is None:
+                out += self._give(entry.name, stream, mine, now_ms)
+                continue
+            try:
+                entry.pour(mine, now_ms, out)
+            except Exception as error:
+                out += self._defect(entry.name, mine, now_ms, error)
 
     def _checked(self, stream: Stream, rows: Sequence[Any], names: Iterable[str], now_ms: int, out: list[Emission]
                  ) -> list[Any]:  # fmt: skip
@@ -339,10 +363,17 @@ class Engine:
 
     def counters(self, name: str) -> dict[str, int]:
         """What a rule has counted."""
+        self._settle(name)
         return self.queries[name].counters()
+
+    def _settle(self, name: str) -> None:
+        """Events that the filter index kept away from a rule count as come."""
+        for index in self.indexes.values():
+            index.settle(name)
 
     def snapshot(self, name: str) -> dict[str, Any]:
         """A rule's state as plain JSON-able data."""
+        self._settle(name)
         return self.queries[name].snapshot()
 
     def restore(self, name: str, state: dict[str, Any]) -> None:

@@ -18,6 +18,10 @@ from sql.types import key_of
 class StatelessQuery(FastQuery):
     """Filter and project."""
 
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.events = self.code["push"]
+
     def _write(self, writer: SourceWriter, names: Names) -> None:
         plan = self.plan
         slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
@@ -27,8 +31,7 @@ class StatelessQuery(FastQuery):
         loop = self.loop_writer(writer, slots)
         header, arguments = ("for e, now_ms in zip(rows, times):", "rows, times") if self.is_timed else \
             ("for e in rows:", "rows, now_ms")  # fmt: skip
-        with writer.block(f"def push({arguments}):"):
-            writer.line("out = q.out")
+        with writer.block(f"def push({arguments}, out):"):
             if plan.analytics:
                 self._write_states(writer)
             with writer.block(header):
@@ -106,15 +109,25 @@ class StatelessQuery(FastQuery):
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         self.now_ms = self.context.now_ms = now_ms
         self.counts["events_in"] += len(rows)
-        out = self.out
-        self.code["push"](rows, now_ms)
-        self.counts["rows_out"] += len(out)
+        self.events(rows, now_ms, self.out)
+        self.counts["rows_out"] += len(self.out)
         return self.take()
+
+    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
+        """`push` for the few events that the filter index leaves, with the results added to those of other rules."""
+        self.now_ms = self.context.now_ms = now_ms
+        counts, before = self.counts, len(out)
+        counts["events_in"] += len(rows)
+        self.events(rows, now_ms, out)
+        counts["rows_out"] += len(out) - before
+        if self.errors:
+            out += self.errors
+            self.errors.clear()
 
     def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         self.counts["events_in"] += len(rows)
         errors = self.counts["errors"]
-        self.code["push"](rows, times)
+        self.events(rows, times, self.out)
         self.now_ms = times[-1]
         self.counts["rows_out"] += len(self.out) - (self.counts["errors"] - errors)
         return self.take()

@@ -1,0 +1,271 @@
+"""The filter index: an event meets only the rules of its stream that can match it.
+
+A rule's first condition is indexed where it compares a column with constants: `dev = 'p7'`, `site IN ('a', 'b')`,
+`temp > 90`, `temp BETWEEN 20 AND 30`. Only the first of several joined by AND: the others are evaluated after it, so an event
+that the first one drops can cause no error in them. A rule whose condition is of another form is met by every event.
+
+    equal   column -> value -> rules        one look into a dictionary per event
+    range   column -> stretches -> rules    |--a--|--a b--|-b-|   one bisection per event
+
+Which condition comes before everything that keeps state depends on the rule (`first_condition`). A value of another type than the
+constants (a text for `temp > 90`) meets the rule, whose own code makes it the error event it is. NULL meets none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sql.plan.bound import Bound, Const, Op, Read
+from sql.plan.plan import Plan
+from sql.rows import Shape, attribute_name
+
+STRETCHES_MAX = 1_000_000
+"""Rules in all stretches of a column together; with more, its range conditions are not indexed."""
+
+_NUMBER, _TEXT = "number", "text"
+_KINDS = {int: _NUMBER, float: _NUMBER, str: _TEXT}
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """The column has one of these values, all texts or all numbers."""
+
+    column: str
+    kind: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The column lies between two values of a kind; None: no bound. The flags say whether a bound itself is inside."""
+
+    column: str
+    kind: str
+    low: Any = None
+    high: Any = None
+    low_inside: bool = False
+    high_inside: bool = False
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value of the same kind is inside."""
+        above = self.low is None or (value >= self.low if self.low_inside else value > self.low)
+        below = self.high is None or (value <= self.high if self.high_inside else value < self.high)
+        return above and below
+
+
+Indexable = Equal | Range
+
+
+# --- conditions -------------------------------------------------------------------------------------------------------
+
+
+def first_condition(plan: Plan) -> Bound | None:
+    """The condition that decides about an event before anything else does; None where there is none to rely on.
+
+    Event time looks at every event's stamp, analytic functions at every event; windows that count, or are shown by, what
+    passes FILTER need what WHERE drops afterwards.
+    """
+    if plan.timestamp is not None or plan.analytics or plan.joins or plan.subqueries or plan.prevs or plan.hits:
+        return None
+    if len(plan.sources) != 1 or plan.mode == "lots" or plan.spreads:
+        return None
+    if plan.window is not None:
+        harmless = plan.window.kind in ("tumbling", "hopping") and not plan.window.partition_by
+        return plan.window.filter if plan.window.filter is not None or not harmless else plan.where
+    source = plan.sources[0]
+    if source.filter is not None:
+        return source.filter
+    return None if source.windows or plan.aggregates or plan.output is not None else plan.where
+
+
+def indexable(condition: Bound | None) -> Indexable | None:
+    """What of a condition can be indexed: the first part of a conjunction, if it compares a column with constants."""
+    while isinstance(condition, Op) and condition.name == "and":
+        condition = condition.args[0]
+    if not isinstance(condition, Op) or not condition.args:
+        return None
+    operand, *others = condition.args
+    if condition.name in _MIRRORED and isinstance(operand, Const):
+        return indexable(Op(_MIRRORED[condition.name], (others[0], operand)))
+    if not isinstance(operand, Read) or operand.column is None or operand.column.startswith("$"):
+        return None
+    values = tuple(other.value for other in others if isinstance(other, Const))
+    kinds = {_KINDS.get(value.__class__) for value in values}
+    if len(values) != len(others) or len(kinds) != 1 or None in kinds:
+        return None
+    return _comparison(condition.name, operand.column, str(kinds.pop()), values)
+
+
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _comparison(name: str, column: str, kind: str, values: tuple[Any, ...]) -> Indexable | None:
+    if name in ("=", "in"):
+        return Equal(column, kind, values)
+    if any(value != value for value in values):
+        return None
+    if name in ("<", "<="):
+        return Range(column, kind, high=values[0], high_inside=name == "<=")
+    if name in (">", ">="):
+        return Range(column, kind, low=values[0], low_inside=name == ">=")
+    if name == "between":
+        return Range(column, kind, *values, low_inside=True, high_inside=True)
+    return None
+
+
+# --- the index --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A rule in the index, and its part of the batch that is being routed."""
+
+    name: str
+    order: int
+    query: Any
+    pour: Callable[[Sequence[Any], int, list[Any]], None] | None
+    rows: list[Any] = field(default_factory=list)
+    seen: int = 0
+    """How many events were counted by the rule itself since the last settling."""
+
+
+class ColumnIndex:
+    """The rules whose first condition is on one column."""
+
+    def __init__(self, column: str, kind: str) -> None:
+        self.column = column
+        self.kind = kind
+        self.by_value: dict[Any, list[Entry]] = {}
+        self.ranges: list[tuple[Range, Entry]] = []
+        self.bounds: list[Any] = []
+        self.stretches: list[list[Entry]] = [[]]
+        self.entries: list[Entry] = []
+
+    def add(self, condition: Indexable, entry: Entry) -> None:
+        """Index a rule."""
+        self.entries.append(entry)
+        if isinstance(condition, Range):
+            self.ranges.append((condition, entry))
+            return
+        for value in dict.fromkeys(condition.values):
+            self.by_value.setdefault(value, []).append(entry)
+
+    def finish(self) -> bool:
+        """Cut the ranges into stretches; False if they are too many.
+
+        Stretch 2i lies before bound i, stretch 2i + 1 is bound i itself.
+        """
+        self.bounds = sorted({
+            bound for condition, _ in self.ranges for bound in (condition.low, condition.high) if bound is not None
+        })  # fmt: skip
+        self.stretches = [[] for _ in range(2 * len(self.bounds) + 1)]
+        total = 0
+        for condition, entry in self.ranges:
+            low = 0 if condition.low is None else 2 * bisect_left(self.bounds, condition.low) + 2 - condition.low_inside
+            high = 2 * len(self.bounds)
+            if condition.high is not None:
+                high = 2 * bisect_left(self.bounds, condition.high) + condition.high_inside
+            total += max(0, high - low + 1)
+            if total > STRETCHES_MAX:
+                return False
+            for place in range(low, high + 1):
+                self.stretches[place].append(entry)
+        return True
+
+    def route(self, rows: Sequence[Any], shape: Shape, touched: list[Entry]) -> None:
+        """Give each row to the rules that can match it; `touched` gets those that had none before."""
+        values = _values(rows, self.column, shape)
+        by_value, kinds = self.by_value.get, (str,) if self.kind == _TEXT else (int, float)
+        first_kind, last_kind = kinds[0], kinds[-1]
+        has_ranges = bool(self.bounds)
+        for row, value in zip(rows, values, strict=True):
+            kind = value.__class__
+            if kind is first_kind or kind is last_kind:
+                found = by_value(value)
+                if has_ranges and (more := self.in_ranges(value)):
+                    found = more if found is None else [*found, *more]
+                if found is None:
+                    continue
+            elif value is None:
+                continue
+            else:
+                found = self.entries
+            for entry in found:
+                if not entry.rows:
+                    touched.append(entry)
+                entry.rows.append(row)
+
+    def in_ranges(self, value: Any) -> list[Entry]:
+        """The rules whose range holds a value; NaN is in none."""
+        if value != value:
+            return []
+        place = bisect_left(self.bounds, value)
+        return self.stretches[2 * place + (place < len(self.bounds) and self.bounds[place] == value)]
+
+
+def _values(rows: Sequence[Any], column: str, shape: Shape) -> list[Any]:
+    if shape == "dict":
+        return [row.get(column) for row in rows]
+    name = attribute_name(column)
+    return [getattr(row, name) for row in rows]
+
+
+class FilterIndex:
+    """All rules of one stream, in order of deployment."""
+
+    def __init__(self, rules: Iterable[tuple[str, Any]]) -> None:
+        self.total = 0
+        """Events routed since the last settling."""
+        self.columns: dict[tuple[str, str, Shape], ColumnIndex] = {}
+        self.always: list[Entry] = []
+        self.indexed: dict[str, Entry] = {}
+        for order, (name, query) in enumerate(rules):
+            plan = query.plan
+            entry = Entry(name, order, query, getattr(query, "pour", None) if plan.insert is None else None)
+            condition = indexable(first_condition(plan))
+            shape = getattr(query, "shape", None)
+            if condition is None or shape is None:
+                self.always.append(entry)
+                continue
+            key = (condition.column, condition.kind, shape)
+            column = self.columns.setdefault(key, ColumnIndex(condition.column, condition.kind))
+            column.add(condition, entry)
+            self.indexed[name] = entry
+        for key, column in list(self.columns.items()):
+            if not column.finish():
+                del self.columns[key]
+                self.always += column.entries
+                for entry in column.entries:
+                    del self.indexed[entry.name]
+        self.always.sort(key=lambda entry: entry.order)
+
+    def route(self, rows: Sequence[Any]) -> Iterator[tuple[Entry, Sequence[Any]]]:
+        """Each rule that has to see some of the rows, with those, in order of deployment."""
+        self.total += len(rows)
+        touched: list[Entry] = []
+        for (_, _, shape), column in self.columns.items():
+            column.route(rows, shape, touched)
+        if self.always:
+            touched += self.always
+        touched.sort(key=_order)
+        for entry in touched:
+            mine = entry.rows
+            if mine:
+                entry.rows = []
+                entry.seen += len(mine)
+                yield entry, mine
+            else:
+                yield entry, rows
+
+    def settle(self, name: str | None = None) -> None:
+        """Let the rules' own counts include the events they never met."""
+        for entry in self.indexed.values() if name is None else filter(None, (self.indexed.get(name),)):
+            entry.query.counts["events_in"] += self.total - entry.seen
+            entry.seen = self.total
+
+
+def _order(entry: Entry) -> int:
+    return entry.order
