@@ -33,6 +33,20 @@ def as_dict(row: Any) -> dict[str, Any]:
     return {column: getattr(row, attribute) for column, attribute in columns.items()}
 
 
+def columns_of(*rows: Any) -> dict[str, Any] | None:
+    """An event as a value, without its metadata. Of several, those of a join, the first that has a column gives it.
+
+    >>> columns_of({"a": 1, "$meta": {}}), columns_of({"a": 1}, None, {"a": 2, "b": 3}), columns_of(None)
+    ({'a': 1}, {'a': 1, 'b': 3}, None)
+    """
+    found: dict[str, Any] = {}
+    for row in rows:
+        if row is not None:
+            columns = as_dict(row).items()
+            found |= {name: item for name, item in columns if name not in found and not name.startswith("$")}
+    return found if any(row is not None for row in rows) else None
+
+
 class WholeRow(dict[str, Any]):
     """All columns of an event as one argument, to tell `f(*)` from a struct column."""
 

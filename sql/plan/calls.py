@@ -11,7 +11,7 @@ from sql.errors import Span, did_you_mean
 from sql.functions import registry as functions
 from sql.plan import kuiper
 from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Op, PrevCall, Read, Slot
-from sql.rows import whole_row
+from sql.rows import columns_of, whole_row
 from sql.types import Type
 
 if TYPE_CHECKING:
@@ -306,6 +306,8 @@ def _aggregate(binder: ExpressionBinder, node: ast.Call, definition: aggregates.
         return _unknown()
     values, constants = _split_arguments(binder, node, definition, inner)
     _check_aggregate_types(binder, node, definition, values)
+    if definition.needs_event:
+        binder.scope.read_all(0, node.span)  # its result is whole events
     call = AggregateCall(
         definition,
         values,
@@ -328,7 +330,7 @@ def _split_arguments(binder: ExpressionBinder, node: ast.Call, definition: aggre
     for index, arg in enumerate(node.args):
         if isinstance(arg, ast.Star):
             if definition.whole_row:
-                values.append(binder.scope.read_all(0, arg.span))
+                values.append(_row_as_value(binder, arg.span))
             continue
         descending = isinstance(arg, ast.Ordering) and arg.descending
         bound = binder.bind(arg.operand if isinstance(arg, ast.Ordering) else arg, place)
@@ -339,6 +341,17 @@ def _split_arguments(binder: ExpressionBinder, node: ast.Call, definition: aggre
         else:
             values.append(Op("descending", (bound,), span=arg.span) if descending else bound)
     return tuple(values), tuple(constants)
+
+
+def _row_as_value(binder: ExpressionBinder, span: Span) -> Bound:
+    """`*` in an aggregate: the event, or the joined row of eKuiper's rules."""
+    joined = len(binder.scope.sources) if not binder.epl else 1
+    reads = tuple(binder.scope.read_all(index, span) for index in range(max(1, joined)))
+    return Apply(ROW_VALUE, reads, type=Type.OBJECT, span=span)
+
+
+ROW_VALUE = functions.Function("row_value", columns_of, "internal", "An event as a value.",
+                               (functions.Parameter("rows", variadic=True),), nulls="pass")  # fmt: skip
 
 
 def _check_aggregate_types(binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate,

@@ -9,6 +9,7 @@ from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.wrap import Distinct
 from sql.codegen.functions import EventFunction, FunctionSet
 from sql.plan.bound import AggregateCall
+from sql.rows import columns_of
 from sql.windows.event import Event
 
 SKIP = object()
@@ -87,14 +88,18 @@ class Around(Accumulator):
         self.inner.restore(state, events)
 
 
+def _as_value(row: Any) -> Any:
+    return columns_of(*row) if isinstance(row, tuple) else columns_of(row)
+
+
 class AsRows(Around):
     """Shows the rows of the events that minby, maxby, sorted and their like result in."""
 
     def result(self) -> Any:
         found = self.inner.result()
         if isinstance(found, list):
-            return [event.row for event in found]
-        return None if found is None else found.row
+            return [_as_value(event.row) for event in found]
+        return None if found is None else _as_value(found.row)
 
 
 class Ever(Around):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from edge.codecs.rows import row_class
 from sql import Catalog, Emission, Engine, RuleOptions, SqlError, plan_rule
 from tests.conformance.catalog import define
 
@@ -25,6 +26,10 @@ def emissions(sql: str, *steps: Step, ddl: str = S, **options: Any) -> list[Emis
     assert _run(ddl, sql, _singly(steps), options, fast=False) == wanted, "batches differ from single events"
     assert _run(ddl, sql, _singly(steps), options, fast=False, restarts=True) == wanted, "a restart is seen"
     assert _run(ddl, sql, _singly(steps), options, fast=True, restarts=True) == wanted, "a restart is seen"
+    decoded = _structs(ddl, sql, steps, options)
+    if decoded is not None:
+        got = _run(ddl, sql, decoded, options, fast=False, shape="struct")
+        assert _comparable(got) == _comparable(wanted), "structs differ from dicts"
     return wanted
 
 
@@ -61,9 +66,33 @@ def _singly(steps: Sequence[Step]) -> list[Step]:
     return out
 
 
-def _run(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any], *, fast: bool, restarts: bool = False
-         ) -> list[Emission]:  # fmt: skip
-    engine = _engine(ddl, sql, options, fast, None, 0)
+def _structs(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any]) -> list[Step] | None:
+    """The steps with events as a decoder makes them of the columns the rule reads; None: it reads whole messages."""
+    plan = plan_rule(sql, define(Catalog(), ddl), RuleOptions(**options))
+    if any(plan.columns(stream) is None for stream in plan.streams):
+        return None
+    return [
+        (*step[:2], *(_struct(event, plan.columns(step[0]) or frozenset()) for event in step[2:]))
+        if len(step) > 2 else step
+        for step in steps
+    ]  # fmt: skip
+
+
+def _struct(event: dict[str, Any], columns: frozenset[str]) -> Any:
+    kind = row_class(columns)
+    return kind(**{kind.__columns__[name]: value for name, value in event.items() if name in columns})
+
+
+def _comparable(found: list[Emission]) -> list[Any]:
+    """Emissions to compare: an error event of a struct has all columns that are read, and no others."""
+    return [
+        (e.at_ms, e.kind, e.error, e.inserted if e.kind == "rows" else None) for e in found
+    ]  # fmt: skip
+
+
+def _run(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any], *, fast: bool, restarts: bool = False,
+         shape: Any = "dict") -> list[Emission]:  # fmt: skip
+    engine = _engine(ddl, sql, options, fast, None, 0, shape)
     out, now = [], 0
     for step in steps:
         if restarts:
@@ -76,14 +105,15 @@ def _run(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any], *, 
             out += engine.advance(now)
         else:
             stream, now, *events = step
-            out += engine.push(stream, [dict(event) for event in events], now)
+            out += engine.push(stream, [dict(e) if isinstance(e, dict) else e for e in events], now)
     # Errors of a batch come behind its rows, so kinds are compared apart.
     return [item for item in out if item.kind != "error"] + [item for item in out if item.kind == "error"]
 
 
-def _engine(ddl: str, sql: str, options: dict[str, Any], fast: bool, state: Any, now_ms: int) -> Engine:
+def _engine(ddl: str, sql: str, options: dict[str, Any], fast: bool, state: Any, now_ms: int, shape: Any = "dict"
+            ) -> Engine:  # fmt: skip
     catalog = define(Catalog(), ddl)
     engine = Engine(catalog, fast=fast)
-    engine.deploy("r", plan_rule(sql, catalog, RuleOptions(**options)), now_ms, state)
+    engine.deploy("r", plan_rule(sql, catalog, RuleOptions(**options)), now_ms, state, shape=shape)
     assert state is None or engine.counters("r")["events_in"] == state["counts"]["events_in"]
     return engine

@@ -104,6 +104,13 @@ def test_a_star_shows_shared_columns_of_the_side_that_has_a_row() -> None:
     assert rows(sql, *events, ddl=AB) == [[{"id": 1, "v": 1}, {"id": 3, "w": 12}]]
 
 
+def test_a_whole_row_of_a_join_has_the_columns_of_all() -> None:
+    sql = "SELECT collect(*) AS all FROM a LEFT JOIN b ON a.id = b.id GROUP BY TUMBLINGWINDOW(ss, 1)"
+    for ddl in (AB, DECLARED):
+        ((row,),) = rows(sql, A_EVENTS, ("b", 200, {"id": 1, "w": 10}), (1000,), ddl=ddl)
+        assert row["all"] == [{"id": 1, "v": 1, "w": 10}, {"id": 2, "v": 2}]
+
+
 def test_event_time_takes_the_slower_stream() -> None:
     ddl = (
         'CREATE STREAM a () WITH (DATASOURCE="a", TIMESTAMP="ts");'

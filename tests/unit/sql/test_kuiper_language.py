@@ -104,6 +104,16 @@ def test_collect_keeps_nulls_and_whole_rows() -> None:
     assert got == {"all": [{"a": 1}, {"a": None}], "xs": [1, None], "first": 1}
 
 
+def test_whole_rows_have_no_metadata_and_are_plain_values() -> None:
+    event = {"a": 1, "$meta": {"topic": "t"}}
+    got = one_window("collect(*) AS x, last_value(*, true) AS y, deduplicate(a, true) AS z, merge_agg(*) AS m", event)
+    assert got == {"x": [{"a": 1}], "y": {"a": 1}, "z": [{"a": 1}], "m": {"a": 1}}
+    declared = 'CREATE STREAM s (a bigint, b bigint) WITH (DATASOURCE="s");'
+    sql = "SELECT collect(*) AS x, deduplicate(a, true) AS z FROM s GROUP BY COUNTWINDOW(1)"
+    whole = {"a": 1, "b": 2}
+    assert rows(sql, ("s", 1, whole), ddl=declared) == [[{"x": [whole], "z": [whole]}]]
+
+
 def test_deduplicate_all_or_the_newest() -> None:
     assert one_window("deduplicate(a, true) AS d", {"a": 1}, {"a": 1}, {"a": 2}) == {"d": [{"a": 1}, {"a": 2}]}
     assert one_window("deduplicate(a, false) AS d", {"a": 1}, {"a": 2}) == {"d": {"a": 2}}
