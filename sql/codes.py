@@ -68,6 +68,7 @@ CODES: dict[str, Code] = {
         "an unknown method, or a lambda outside of one", "lists have selectFrom(x => …), where, anyOf and others"
     ),
     "B306": Code("a length of time where a value is expected", "periods stand in windows and output limits"),
+    "B307": Code("a text that cannot be what it must be, such as a regular expression", "the message says why"),
     "B310": Code("too many or too few arguments", "the message says how many the function takes"),
     "B311": Code("DISTINCT or FILTER on a function that is no aggregate", "remove it"),
     "B312": Code("a function parameter that must be a constant", "write the value itself"),
@@ -123,6 +124,7 @@ CODES: dict[str, Code] = {
     "B526": Code("a reclaim hint that is no number", "@Hint('reclaim_group_aged=10,reclaim_group_freq=30')"),
     "B527": Code("a joined stream without window", "give each a window, or mark the driving one unidirectional"),
     "B528": Code("a crontab that cannot be read", "five to nine fields: minute, hour, day, month, day of week"),
+    "B529": Code("an output limit that reads columns", "use variables and its built-in counts"),
     "B530": Code("'retain all' together with what needs a bound", "remove one of the two"),
     "B531": Code("the remove stream of an aggregate stream query", "select without rstream"),
     "B532": Code("a lookup table: outside stores are not asked", "use a scan table on a topic that carries its rows"),
@@ -133,9 +135,14 @@ CODES: dict[str, Code] = {
     "B604": Code("a stream selector on a window without remove stream", "use a window of FROM: E#time(10 sec)"),
     "B605": Code("HAVING without groups or aggregates", "use WHERE"),
     "B606": Code("a snapshot of rows that nothing keeps", "add a window in FROM"),
+    "B607": Code("ORDER BY, LIMIT or DISTINCT where each event gives its own row", "add a window, or remove it"),
+    "B608": Code("unidirectional without a join", "remove it"),
     "B701": Code("warning: a hop longer than the window leaves gaps", "make the hop at most the length"),
     "B702": Code(
         "warning: a session timeout above the maximum never closes a session", "the maximum stands before the timeout"
     ),
     "B703": Code("warning: row_number() without a window is always 1", "add a window in GROUP BY"),
+    "B704": Code("warning: ORDER BY, LIMIT or DISTINCT where each event gives its own row", "add a window in FROM"),
+    "B705": Code("warning: rstream without a window selects nothing", "add a window in FROM"),
+    "B706": Code("warning: an annotation or a hint without effect", "remove it"),
 }

@@ -7,7 +7,7 @@ from sql.functions.registry import Parameter, function
 from sql.types import Type
 
 TEXT = Parameter("text", Type.STRING)
-PATTERN = Parameter("pattern", Type.STRING)
+PATTERN = Parameter("pattern", Type.STRING, check=compile_regex)
 
 
 @function("regexp_matches", category="string", returns=Type.BOOLEAN, parameters=(TEXT, PATTERN),

@@ -29,7 +29,8 @@ Implementation = Callable[..., Any]
 class Parameter:
     """One parameter: its name and type; `optional` may be left out, `variadic` takes all further arguments.
 
-    `constant` asks for a literal, so that it can be checked before the rule runs.
+    constant    asks for a literal, so that it can be checked before the rule runs
+    check       raises `DataError` for a value it cannot be; where the argument is a literal, before the rule runs
     """
 
     name: str
@@ -37,6 +38,7 @@ class Parameter:
     optional: bool = False
     variadic: bool = False
     constant: bool = False
+    check: Callable[[Any], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from sql.errors import did_you_mean
 from sql.language.cursor import span_of
 from sql.language.definitions import DefinitionParser
 from sql.language.tokens import StreamTokenizer
-from sql.syntax import Annotation, Statement
+from sql.syntax import Annotation, Select, Statement
 
 NOT_YET = {
     "context": "context",
@@ -53,6 +53,11 @@ class StreamParser(DefinitionParser):
         known = ", ".join(name.upper() for name in STATEMENTS)
         return self._refuse("P010", f"a statement begins with {known}", span_of(self._curr), hint)
 
+    def _insert(self) -> Select:
+        """`insert into stream` before a query of any of the languages."""
+        target = self._insert_into()
+        return replace(self._lots(), insert_into=target) if self._at_word("from") else self._select(target)
+
     def _annotations(self) -> tuple[Annotation, ...]:
         """`@name('s0') @public …`."""
         found: list[Annotation] = []
@@ -69,7 +74,7 @@ class StreamParser(DefinitionParser):
 
 STATEMENTS: dict[str, Callable[[StreamParser], Statement]] = {
     "select": lambda parser: parser._select(None),
-    "insert": lambda parser: parser._select(parser._insert_into()),
+    "insert": lambda parser: parser._insert(),
     "from": lambda parser: parser._lots(),
     "create": lambda parser: parser._create(),
     "on": lambda parser: parser._on(),

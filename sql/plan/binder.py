@@ -10,6 +10,7 @@ from sql.errors import Problems, Span, did_you_mean
 from sql.plan import kuiper
 from sql.plan.bound import AggregateCall, Bound, Const, Read, Slot
 from sql.plan.catalog import Catalog, Stream
+from sql.plan.effects import check_effects
 from sql.plan.expressions import ExpressionBinder, Place
 from sql.plan.options import RuleOptions
 from sql.plan.plan import (
@@ -175,6 +176,7 @@ class SelectBinder:
             uses_meta=binder.uses_meta,
         )
         self._check_plan(plan)
+        check_effects(self.problems, select, self._all_sources(), plan, is_epl=binder.epl)
         return plan
 
     def _check_clauses(self) -> None:
@@ -358,13 +360,30 @@ class SelectBinder:
         return OutputPlan(
             limit.mode,
             None if limit.after is None else bind_period(binder, limit.after, "'after'"),
-            None if limit.after_events is None else binder.bind(limit.after_events, when),
+            self._event_count(limit.after_events, when, "AFTER", 0),
             None if limit.every is None else bind_period(binder, limit.every, "'every'"),
-            None if limit.every_events is None else binder.bind(limit.every_events, when),
+            self._event_count(limit.every_events, when, "EVERY", 1),
             limit.at,
-            binder.condition(limit.when, when),
+            self._without_columns(binder.condition(limit.when, when), limit.when, when),
             tuple((item.name, self._assigned(item, when)) for item in limit.then_set),
         )
+
+    def _event_count(self, node: ast.Expr | None, place: Place, name: str, least: int) -> Bound | None:
+        """The number of events of an output limit."""
+        if node is None:
+            return None
+        bound = self._without_columns(self.binder.bind(node, place), node, place)
+        if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < least):
+            self.problems.error("B504", f"{name} … EVENTS takes a whole number of at least {least}, not "
+                                f"{bound.value!r}", node.span)  # fmt: skip
+        return bound
+
+    def _without_columns(self, bound: Bound | None, node: ast.Expr | None, place: Place) -> Bound | None:
+        """What an output limit evaluates, which has no event before it."""
+        if bound is not None and node is not None and any(isinstance(part, Read) for part in bound.walk()):
+            self.problems.error("B529", "an output limit cannot read the columns of events", node.span,
+                                f"it has variables and {', '.join(place.builtins)}")  # fmt: skip
+        return bound
 
     def _assigned(self, item: ast.Assignment, place: Place) -> Bound:
         variable = self.catalog.variables.get(item.name)
@@ -373,7 +392,7 @@ class SelectBinder:
                                 did_you_mean(item.name, self.catalog.variables))  # fmt: skip
         elif variable.constant:
             self.problems.error("B208", f"variable '{item.name}' is constant", item.span)
-        return self.binder.bind(item.value, place)
+        return self._without_columns(self.binder.bind(item.value, place), item.value, place) or Const(None)
 
     def _timestamps(self) -> dict[str, tuple[str, str | None]]:
         """The time stamps of the streams, if the rule runs in event time: all have one, or none."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
-from sql.errors import Span, did_you_mean
+from sql.errors import DataError, Span, did_you_mean
 from sql.functions import registry as functions
 from sql.plan import kuiper
 from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Op, PrevCall, Read, Slot
@@ -113,7 +113,18 @@ def _scalar(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         binder.expect(bound, parameter.type, what, arg.span)
         if parameter.constant and not isinstance(bound, Const):
             binder.problems.error("B312", f"{node.name}() needs a constant for '{parameter.name}'", arg.span)
+        check_literal(binder, parameter, bound, arg.span)
     return Apply(function, args, type=function.result_type([arg.type for arg in args]), span=node.span)
+
+
+def check_literal(binder: ExpressionBinder, parameter: functions.Parameter, bound: Bound, span: Span) -> None:
+    """Report a literal that the parameter cannot be, such as a pattern that is no regular expression."""
+    if parameter.check is None or not isinstance(bound, Const) or not isinstance(bound.value, str):
+        return
+    try:
+        parameter.check(bound.value)
+    except DataError as error:
+        binder.problems.error("B307", str(error), span)
 
 
 def cast(binder: ExpressionBinder, operand: Bound, type_name: str, span: Span) -> Bound:
@@ -124,6 +135,10 @@ def cast(binder: ExpressionBinder, operand: Bound, type_name: str, span: Span) -
     from sql.types import type_named
 
     return Apply(function, (operand, name), type=type_named(type_name) or Type.ANY, span=span)
+
+
+GROUP_WINDOWS = tuple(f"{name}window" for name in ("tumbling", "hopping", "sliding", "session", "count", "state"))
+"""What eKuiper's windows are called; a misspelt one looks like a function."""
 
 
 def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
@@ -144,6 +159,7 @@ def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
             *kuiper.HITS,
             *SPREADS,
             "row_number",
+            *GROUP_WINDOWS,
         ]
         binder.problems.error("B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known))
     return _unknown()

@@ -223,6 +223,7 @@ class ExpressionBinder:
         if node.regexp:
             matches = functions.lookup("regexp_matches")
             assert matches is not None
+            calls.check_literal(self, matches.parameters[1], args[1], node.pattern.span)
             test: Bound = Apply(matches, args, type=Type.BOOLEAN, span=node.span)
             return Op("not", (test,), type=Type.BOOLEAN, span=node.span) if node.negated else test
         return self._negatable(Op("like", args, node.escape, type=Type.BOOLEAN, span=node.span), node.negated)

@@ -116,6 +116,9 @@ def bind_period(binder: ExpressionBinder, node: ast.Expr, what: str) -> PeriodAr
     """A length of time: words, or a number of seconds. Constant ones below 1 ms are errors here."""
     from sql.calendar.period import Period
 
+    if isinstance(node, ast.Unary) and isinstance(node.operand, ast.Period):
+        binder.problems.error("B506", f"{what}: a time period has no sign", node.span)
+        node = node.operand
     if isinstance(node, ast.Period):
         parts = tuple((binder.bind(part.amount, PARAMETER), part.unit) for part in node.parts)
     else:

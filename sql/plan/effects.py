@@ -1,0 +1,72 @@
+"""What is written without effect in a statement that is otherwise right: a problem with its place, never silence.
+
+An error where only a misunderstanding can be meant, a warning where EPL allows the text and it changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sql import syntax as ast
+from sql.errors import Problems, did_you_mean
+from sql.plan.plan import Plan
+
+DESCRIPTIVE = frozenset({"name", "description", "tag", "public", "private", "protected"})
+"""Annotations that say something about a statement and change nothing anywhere."""
+
+HINTS = ("reclaim_group_aged", "reclaim_group_freq")
+
+
+def check_effects(problems: Problems, select: ast.Select, sources: Sequence[ast.Source], plan: Plan,
+                  *, is_epl: bool) -> None:  # fmt: skip
+    """Report what has no effect in a bound statement."""
+    _check_unidirectional(problems, sources)
+    _check_annotations(problems, select, sources)
+    if not _one_by_one(plan):
+        return
+    if select.selector == "rstream" and not plan.insert_into:
+        problems.warn("B705", "nothing is kept without a window, so nothing ever leaves: rstream selects no row",
+                      select.span, "add a window in FROM, for example E#time(10 sec)")  # fmt: skip
+    report = problems.warn if is_epl else problems.error
+    clauses: list[tuple[str, ast.Node | None]] = [
+        ("ORDER BY", select.order_by[0] if select.order_by else None),
+        ("LIMIT", None if isinstance(select.limit, ast.Constant) and select.limit.value == 0 else select.limit),
+        ("DISTINCT", select if select.distinct else None),
+    ]
+    for name, node in clauses:
+        if node is not None:
+            report("B704" if is_epl else "B607", f"{name} has no effect: without a window each event gives its own row",
+                   node.span, "add a window, for example GROUP BY TUMBLINGWINDOW(ss, 10)")  # fmt: skip
+
+
+def _one_by_one(plan: Plan) -> bool:
+    """Whether each result holds one row at most."""
+    return (plan.mode == "delta" and plan.output is None and not plan.joins and not plan.spreads
+            and not any(source.windows for source in plan.sources))  # fmt: skip
+
+
+def _check_unidirectional(problems: Problems, sources: Sequence[ast.Source]) -> None:
+    if len(sources) == 1 and isinstance(sources[0], ast.StreamSource) and sources[0].unidirectional:
+        problems.error("B608", "unidirectional has no effect without a join", sources[0].span)
+
+
+def _check_annotations(problems: Problems, select: ast.Select, sources: Sequence[ast.Source]) -> None:
+    for note in select.annotations:
+        if note.name == "hint":
+            _check_hint(problems, note, sources)
+        elif note.name not in DESCRIPTIVE:
+            problems.warn("B706", f"the annotation @{note.name} has no effect", note.span,
+                          did_you_mean(note.name, ["name", "hint", "description"]))  # fmt: skip
+
+
+def _check_hint(problems: Problems, note: ast.Annotation, sources: Sequence[ast.Source]) -> None:
+    words = [part.strip().split("=", 1)[0] for part in str(note.value).split(",")]
+    for word in words:
+        if word not in HINTS:
+            problems.warn("B706", f"the hint '{word}' has no effect", note.span,
+                          did_you_mean(word, HINTS) or f"known hints are {' and '.join(HINTS)}")  # fmt: skip
+    grouped = any(call.name == "groupwin" for source in sources if isinstance(source, ast.StreamSource)
+                  for call in source.windows)  # fmt: skip
+    if not grouped and any(word in HINTS for word in words):
+        problems.warn("B706", "reclaim hints have no effect without groupwin", note.span,
+                      "maxGroups bounds the groups of GROUP BY")  # fmt: skip

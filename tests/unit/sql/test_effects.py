@@ -1,0 +1,84 @@
+"""What has no effect, and what cannot be evaluated where it stands, is told before a rule runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from sql import Catalog, Engine, SqlError, parse, plan_rule
+from sql.syntax import CreateStream
+
+STREAM = 'CREATE STREAM m (dev STRING, v FLOAT, a ARRAY(FLOAT)) WITH (DATASOURCE="m")'
+
+
+def catalog() -> Catalog:
+    (statement,) = parse(STREAM)
+    assert isinstance(statement, CreateStream)
+    made = Catalog()
+    made.define(statement)
+    return made
+
+
+ERRORS = [
+    ("SELECT v FROM m ORDER BY v", "B607", "v"),
+    ("SELECT v FROM m LIMIT 3", "B607", "3"),
+    ("SELECT DISTINCT v FROM m", "B607", "SELECT DISTINCT v FROM m"),
+    ("SELECT v FROM m unidirectional", "B608", "m unidirectional"),
+    ("SELECT v FROM m#length(3) OUTPUT WHEN v > 5", "B529", "v > 5"),
+    ("SELECT v FROM m#length(3) OUTPUT EVERY 0 EVENTS", "B504", "0"),
+    ("SELECT v FROM m#time(-1 sec)", "B506", "-1 sec"),
+    ("SELECT v FROM m WHERE regexp_matches(dev, '(')", "B307", "'('"),
+    ("SELECT v FROM m WHERE dev REGEXP '['", "B307", "'['"),
+]
+
+WARNINGS = [
+    ("SELECT istream v FROM m ORDER BY v", "B704"),
+    ("SELECT rstream v FROM m", "B705"),
+    ("@Foo SELECT v FROM m", "B706"),
+    ("@Hint('reclaim_grp_aged=3') SELECT v FROM m#groupwin(dev)#length(2)", "B706"),
+    ("@Hint('reclaim_group_aged=3') SELECT dev, sum(v) FROM m GROUP BY dev", "B706"),
+]
+
+SILENT = [
+    "SELECT v FROM m LIMIT 0",
+    "SELECT unnest(a) FROM m LIMIT 2",
+    "SELECT v FROM m#length(3) OUTPUT AFTER 0 EVENTS ORDER BY v LIMIT 1",
+    "SELECT v FROM m#length_batch(3) ORDER BY v LIMIT 1",
+    "SELECT DISTINCT v FROM m GROUP BY COUNTWINDOW(3)",
+    "@Name('x') @Hint('reclaim_group_aged=3,reclaim_group_freq=1') SELECT v FROM m#groupwin(dev)#length(2)",
+]
+
+
+@pytest.mark.parametrize(("text", "code", "marked"), ERRORS)
+def test_errors_mark_what_is_in_vain(text: str, code: str, marked: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        plan_rule(text, catalog())
+    (problem,) = caught.value.problems
+    assert (problem.code, text[problem.span.start : problem.span.end]) == (code, marked)
+
+
+@pytest.mark.parametrize(("text", "code"), WARNINGS)
+def test_what_epl_allows_is_a_warning(text: str, code: str) -> None:
+    assert [problem.code for problem in plan_rule(text, catalog()).warnings] == [code]
+
+
+@pytest.mark.parametrize("text", SILENT)
+def test_what_has_an_effect_is_not_told(text: str) -> None:
+    assert plan_rule(text, catalog()).warnings == ()
+
+
+def test_a_misspelt_window_is_guessed() -> None:
+    with pytest.raises(SqlError) as caught:
+        plan_rule("SELECT avg(v) FROM m GROUP BY TUMBLINGWINDW(ss, 1)", catalog())
+    assert caught.value.problems[0].hint == "did you mean 'tumblingwindow'?"
+
+
+def test_a_stream_query_feeds_the_next() -> None:
+    streams = catalog()
+    engine = Engine(streams)
+    engine.deploy("pairs", plan_rule("insert into Means from x in m retain 2 select avg(x.v) as mean", streams), 0)
+    engine.deploy("tops", plan_rule("from y in Means retain 2 select max(y.mean) as top", streams), 0)
+    tops = []
+    for at, value in enumerate((10.0, 20.0, 0.0, 2.0), start=1):
+        tops += [row for e in engine.push("m", [{"v": value}], at) if e.rule == "tops" for row in e.inserted]
+    # Means of the last two: 10, 15, 10, 1. The greatest of the last two of them: 10, 15, 15, 10.
+    assert [row["top"] for row in tops] == [10.0, 15.0, 15.0, 10.0]
