@@ -169,7 +169,7 @@ class Engine:
         declared = self.catalog.streams.get(stream)
         if declared is not None and declared.is_strict:
             rows = self._checked(declared, rows, names, now_ms, out)
-        if len(rows) > 1 and not self._order_matters(names):
+        if len(rows) > 1 and not self._order_matters(stream):
             self._give_all(stream, rows, now_ms, out)
             return out + self._follow(now_ms)
         for row in rows:
@@ -179,12 +179,7 @@ class Engine:
 
     def _give_all(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
         """Events for the rules of their stream that can match them."""
-        index = self.indexes.get(stream)
-        if index is None:
-            index = self.indexes[stream] = FilterIndex(
-                [(name, self.queries[name]) for name in self.readers.get(stream, ())]
-            )
-        for entry, mine in index.route(rows):
+        for entry, mine in self._index(stream).route(rows, now_ms, out):
             if entry.pour is None:
                 out += self._give(entry.name, stream, mine, now_ms)
                 continue
@@ -240,9 +235,17 @@ class Engine:
             if not self.timers or self.timers[0] != entry:
                 heappush(self.timers, entry)
 
-    def _order_matters(self, names: Iterable[str]) -> bool:
+    def _order_matters(self, stream: str) -> bool:
         """Whether the stream's rules can see each other's effects, so that each event must be done before the next."""
-        return bool(self.catalog.variables) or any(self.queries[name].plan.insert_into for name in names)
+        return bool(self.catalog.variables) or self._index(stream).moves_rows
+
+    def _index(self, stream: str) -> FilterIndex:
+        """The filter index of a stream, made anew after rules have changed."""
+        index = self.indexes.get(stream)
+        if index is None:
+            rules = [(name, self.queries[name]) for name in self.readers.get(stream, ())]
+            index = self.indexes[stream] = FilterIndex(rules)
+        return index
 
     def _changed(self, stream: str, row: Any) -> Any:
         for change in self.before[stream]:
@@ -363,20 +366,21 @@ class Engine:
 
     def counters(self, name: str) -> dict[str, int]:
         """What a rule has counted."""
-        self._settle(name)
+        self._settle()
         return self.queries[name].counters()
 
-    def _settle(self, name: str) -> None:
+    def _settle(self) -> None:
         """Events that the filter index kept away from a rule count as come."""
         for index in self.indexes.values():
-            index.settle(name)
+            index.settle()
 
     def snapshot(self, name: str) -> dict[str, Any]:
         """A rule's state as plain JSON-able data."""
-        self._settle(name)
+        self._settle()
         return self.queries[name].snapshot()
 
     def restore(self, name: str, state: dict[str, Any]) -> None:
         """Put a snapshot back into a rule just deployed; CorruptState where it does not fit."""
+        self._forget_indexes()
         self.queries[name].restore(state)
         self._schedule(name)

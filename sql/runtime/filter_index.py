@@ -14,8 +14,11 @@ constants (a text for `temp > 90`) meets the rule, whose own code makes it the e
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress, islice
+from operator import attrgetter
 from typing import Any
 
 from sql.plan.bound import Bound, Const, Op, Read
@@ -24,6 +27,9 @@ from sql.rows import Shape, attribute_name
 
 STRETCHES_MAX = 1_000_000
 """Rules in all stretches of a column together; with more, its range conditions are not indexed."""
+
+INDEX_MIN = FAMILY_MIN = 8
+"""Fewer rules on one column are not worth the look into its index, and fewer rules alike not a loop of their own."""
 
 _NUMBER, _TEXT = "number", "text"
 _KINDS = {int: _NUMBER, float: _NUMBER, str: _TEXT}
@@ -129,7 +135,54 @@ class Entry:
     pour: Callable[[Sequence[Any], int, list[Any]], None] | None
     rows: list[Any] = field(default_factory=list)
     seen: int = 0
-    """How many events were counted by the rule itself since the last settling."""
+    """How many events the rule has counted since the last settling."""
+
+
+class Family:
+    """Rules alike but for their names and the values they want of one column: one loop serves all of them.
+
+    `pour` is the loop; `is_open`: whether every event it gets comes out, because there is no further condition.
+    """
+
+    def __init__(self, pour: Callable[..., None], is_open: bool) -> None:
+        self.pour = pour
+        self.is_open = is_open
+        self.by_value: dict[Any, Any] = {}
+        self.entries: dict[Entry, tuple[Any, ...]] = {}
+        """The rules and the values they want."""
+        self.met: Counter[Any] = Counter()
+        """Events by query since the last settling."""
+        self.given: Counter[str] = Counter()
+        """Emissions by rule since the last settling."""
+
+    def add(self, values: Iterable[Any], entry: Entry) -> None:
+        """A rule, and the values it wants, which no other rule of the family does."""
+        self.entries[entry] = tuple(values)
+        self.by_value.update(dict.fromkeys(values, entry.query))
+
+    def route(self, rows: Sequence[Any], values: Sequence[Any], now_ms: int, out: list[Any]) -> None:
+        """Run the rules over their events. The values are of the column's kind, or NULL."""
+        found = list(map(self.by_value.get, values))
+        rules = list(filter(None, found))
+        if not rules:
+            return
+        before = len(out)
+        failed = self.pour(rows if len(rules) == len(rows) else list(compress(rows, found)), rules, now_ms, out)
+        self.met.update(rules)
+        if not self.is_open:
+            self.given.update([emission.rule for emission in islice(out, before, None)])
+        for query, row in failed:
+            query.again(row, now_ms, out)
+
+    def settle(self) -> None:
+        """Let the rules' own counts include what the family did for them."""
+        for entry in self.entries:
+            counts = entry.query.counts
+            met = self.met.pop(entry.query, 0)
+            counts["rows_out"] += met - entry.query.failed if self.is_open else self.given.pop(entry.name, 0)
+            counts["events_in"] += met
+            entry.query.failed = 0
+            entry.seen += met
 
 
 class ColumnIndex:
@@ -137,12 +190,14 @@ class ColumnIndex:
 
     def __init__(self, column: str, kind: str) -> None:
         self.column = column
-        self.kind = kind
+        self.kinds = (str,) if kind == _TEXT else (int, float)
         self.by_value: dict[Any, list[Entry]] = {}
         self.ranges: list[tuple[Range, Entry]] = []
         self.bounds: list[Any] = []
         self.stretches: list[list[Entry]] = [[]]
         self.entries: list[Entry] = []
+        self.families: dict[Any, list[tuple[Equal, Entry, Any]]] = {}
+        self.large: list[Family] = []
 
     def add(self, condition: Indexable, entry: Entry) -> None:
         """Index a rule."""
@@ -150,14 +205,35 @@ class ColumnIndex:
         if isinstance(condition, Range):
             self.ranges.append((condition, entry))
             return
+        family = entry.query.family() if entry.pour is not None else None
+        if family is None:
+            self._add_values(condition, entry)
+        else:
+            self.families.setdefault(family[0], []).append((condition, entry, family))
+
+    def _add_values(self, condition: Equal, entry: Entry) -> None:
         for value in dict.fromkeys(condition.values):
             self.by_value.setdefault(value, []).append(entry)
 
     def finish(self) -> bool:
-        """Cut the ranges into stretches; False if they are too many.
+        """All rules are there: form families and stretches; False if the stretches are too many."""
+        for members in self.families.values():
+            self._form(members)
+        return self._cut()
 
-        Stretch 2i lies before bound i, stretch 2i + 1 is bound i itself.
-        """
+    def _form(self, members: list[tuple[Equal, Entry, Any]]) -> None:
+        wanted = Counter(value for condition, _, _ in members for value in set(condition.values))
+        family = Family(*members[0][2][1:])
+        for condition, entry, _ in members:
+            if len(members) < FAMILY_MIN or any(wanted[value] > 1 for value in condition.values):
+                self._add_values(condition, entry)
+            else:
+                family.add(condition.values, entry)
+        if family.entries:
+            self.large.append(family)
+
+    def _cut(self) -> bool:
+        """Cut the ranges into stretches: 2i lies before bound i, 2i + 1 is bound i itself."""
         self.bounds = sorted({
             bound for condition, _ in self.ranges for bound in (condition.low, condition.high) if bound is not None
         })  # fmt: skip
@@ -175,30 +251,47 @@ class ColumnIndex:
                 self.stretches[place].append(entry)
         return True
 
-    def route(self, rows: Sequence[Any], shape: Shape, touched: list[Entry]) -> None:
-        """Give each row to the rules that can match it; `touched` gets those that had none before."""
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def route(self, rows: Sequence[Any], shape: Shape, now_ms: int, out: list[Any]) -> list[Entry]:
+        """Run the families; the other rules that can match some of the rows, which now have them."""
         values = _values(rows, self.column, shape)
-        by_value, kinds = self.by_value.get, (str,) if self.kind == _TEXT else (int, float)
-        first_kind, last_kind = kinds[0], kinds[-1]
-        has_ranges = bool(self.bounds)
+        touched: list[Entry] = []
+        if not set(map(type, values)) <= {*self.kinds, type(None)}:
+            self._route_singly(rows, values, touched, self._all_by_value())
+            return touched
+        for family in self.large:
+            family.route(rows, values, now_ms, out)
+        if self.by_value or self.bounds:
+            self._route_singly(rows, values, touched, self.by_value)
+        return touched
+
+    def _all_by_value(self) -> dict[Any, list[Entry]]:
+        """The rules by value, those of families among them."""
+        found = {value: list(entries) for value, entries in self.by_value.items()}
+        for family in self.large:
+            for entry, values in family.entries.items():
+                for value in values:
+                    found.setdefault(value, []).append(entry)
+        return found
+
+    def _route_singly(self, rows: Sequence[Any], values: list[Any], touched: list[Entry],
+                      by_value: dict[Any, list[Entry]]) -> None:  # fmt: skip
+        """Give each rule its events. A value of another type meets every rule, for each has to call it an error."""
         for row, value in zip(rows, values, strict=True):
-            kind = value.__class__
-            if kind is first_kind or kind is last_kind:
-                found = by_value(value)
-                if has_ranges and (more := self.in_ranges(value)):
-                    found = more if found is None else [*found, *more]
-                if found is None:
-                    continue
-            elif value is None:
+            if value is None:
                 continue
-            else:
-                found = self.entries
+            found: Sequence[Entry] = self.entries
+            if value.__class__ in self.kinds:
+                found = by_value.get(value, ())
+                if self.bounds:
+                    found = [*found, *self._in_ranges(value)]
             for entry in found:
                 if not entry.rows:
                     touched.append(entry)
                 entry.rows.append(row)
 
-    def in_ranges(self, value: Any) -> list[Entry]:
+    def _in_ranges(self, value: Any) -> list[Entry]:
         """The rules whose range holds a value; NaN is in none."""
         if value != value:
             return []
@@ -209,14 +302,15 @@ class ColumnIndex:
 def _values(rows: Sequence[Any], column: str, shape: Shape) -> list[Any]:
     if shape == "dict":
         return [row.get(column) for row in rows]
-    name = attribute_name(column)
-    return [getattr(row, name) for row in rows]
+    return list(map(attrgetter(attribute_name(column)), rows))
 
 
 class FilterIndex:
     """All rules of one stream, in order of deployment."""
 
     def __init__(self, rules: Iterable[tuple[str, Any]]) -> None:
+        self.moves_rows = False
+        """Whether a rule inserts its results into a stream."""
         self.total = 0
         """Events routed since the last settling."""
         self.columns: dict[tuple[str, str, Shape], ColumnIndex] = {}
@@ -224,6 +318,7 @@ class FilterIndex:
         self.indexed: dict[str, Entry] = {}
         for order, (name, query) in enumerate(rules):
             plan = query.plan
+            self.moves_rows = self.moves_rows or plan.insert_into is not None
             entry = Entry(name, order, query, getattr(query, "pour", None) if plan.insert is None else None)
             condition = indexable(first_condition(plan))
             shape = getattr(query, "shape", None)
@@ -235,36 +330,40 @@ class FilterIndex:
             column.add(condition, entry)
             self.indexed[name] = entry
         for key, column in list(self.columns.items()):
-            if not column.finish():
+            if len(column.entries) < INDEX_MIN or not column.finish():
                 del self.columns[key]
                 self.always += column.entries
                 for entry in column.entries:
                     del self.indexed[entry.name]
         self.always.sort(key=lambda entry: entry.order)
 
-    def route(self, rows: Sequence[Any]) -> Iterator[tuple[Entry, Sequence[Any]]]:
-        """Each rule that has to see some of the rows, with those, in order of deployment."""
+    def route(self, rows: Sequence[Any], now_ms: int, out: list[Any]) -> Iterator[tuple[Entry, Sequence[Any]]]:
+        """Each rule that has to see some of the rows, with those, in order of deployment.
+
+        Rules of large families are run at once, before the others; their results are added to `out`.
+        """
         self.total += len(rows)
-        touched: list[Entry] = []
+        touched = list(self.always)
         for (_, _, shape), column in self.columns.items():
-            column.route(rows, shape, touched)
-        if self.always:
-            touched += self.always
+            touched += column.route(rows, shape, now_ms, out)
         touched.sort(key=_order)
         for entry in touched:
-            mine = entry.rows
+            mine, entry.rows = entry.rows, []
             if mine:
-                entry.rows = []
                 entry.seen += len(mine)
                 yield entry, mine
-            else:
+            elif entry.name not in self.indexed:
                 yield entry, rows
 
-    def settle(self, name: str | None = None) -> None:
+    def settle(self) -> None:
         """Let the rules' own counts include the events they never met."""
-        for entry in self.indexed.values() if name is None else filter(None, (self.indexed.get(name),)):
+        for column in self.columns.values():
+            for family in column.large:
+                family.settle()
+        for entry in self.indexed.values():
             entry.query.counts["events_in"] += self.total - entry.seen
-            entry.seen = self.total
+            entry.seen = 0
+        self.total = 0
 
 
 def _order(entry: Entry) -> int:

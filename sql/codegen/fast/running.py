@@ -21,7 +21,7 @@ from sql.codegen.fast.reader import WINDOW_SLOTS, LoopWriter
 from sql.codegen.fast.rows import write_row
 from sql.codegen.fast.source import SourceWriter
 from sql.codegen.functions import constant_value
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, Read
 from sql.runtime.emission import Emission
 from sql.runtime.state import pack_row
 
@@ -133,14 +133,15 @@ class RunningQuery(FastQuery):
     def _write_value(self, loop: LoopWriter, argument: Argument) -> None:
         """The value of an argument and its scaled form; anything but a plain number or NULL ends the loop."""
         writer, place = loop.source, argument.place
-        with writer.block("try:"):
-            value = loop.atom(argument.node, f"a_{place}")
-            if not value.isidentifier():
-                writer.line(f"a_{place} = {value}")
-                value = f"a_{place}"
+        if isinstance(argument.node, Read):
+            value = loop.atom(argument.node, "")
+        else:
+            value = f"a_{place}"
+            with writer.block("try:"):
+                writer.line(f"{value} = {loop.value(argument.node)}")
+            with writer.block("except DATA_ERRORS:"):
+                self._write_odd(writer)
         argument.local["value"] = value
-        with writer.block("except DATA_ERRORS:"):
-            self._write_odd(writer)
         scaled = argument.local["scaled"]
         with writer.block(f"if {value}.__class__ is float:"):
             writer.line(f"{scaled} = {value} * SCALE")

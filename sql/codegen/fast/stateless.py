@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from sql.codegen.expressions import Code, Names
+from sql.codegen.expressions import Code, ExpressionWriter, Names
 from sql.codegen.fast.query import FastQuery
-from sql.codegen.fast.reader import LoopWriter
+from sql.codegen.fast.reader import LocalReader, LoopWriter
 from sql.codegen.fast.rows import write_row
-from sql.codegen.fast.source import SourceWriter
-from sql.plan.bound import AnalyticCall, Const
+from sql.codegen.fast.source import Generated, SourceWriter
+from sql.codegen.functions import DATA_ERRORS
+from sql.plan.bound import AnalyticCall, Bound, Const, Op
 from sql.runtime.emission import Emission
 from sql.types import key_of
+
+
+Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[Any, Any]]]
+"""Takes events, the rule each is for, the instant, and the list that results are added to; gives back what failed."""
 
 
 class StatelessQuery(FastQuery):
@@ -21,6 +26,8 @@ class StatelessQuery(FastQuery):
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.events = self.code["push"]
+        self.failed = 0
+        """Events of its family's loop that failed, since the filter index asked last."""
 
     def _write(self, writer: SourceWriter, names: Names) -> None:
         plan = self.plan
@@ -44,11 +51,59 @@ class StatelessQuery(FastQuery):
         plan = self.plan
         for i, call in enumerate(plan.analytics):
             self._write_analytic(loop, i, call)
-        loop.skip_unless(plan.sources[0].filter)
-        loop.skip_unless(plan.where)
-        loop.skip_unless(plan.having)
+        for condition in (plan.sources[0].filter, plan.where, plan.having):
+            loop.skip_unless(condition)
         before, after = "out.append(Emission(rule, now_ms, 'rows', [", "], [], None))"
         write_row(loop, plan, self.functions.names, before, after)
+
+    # --- many rules at once -------------------------------------------------------------------------------------------
+
+    def family(self) -> tuple[Any, Pour, bool] | None:
+        """What all rules that differ from this one in name and first condition alone have in common; a loop for them;
+        whether every event comes out of it.
+
+        The filter index decides the first condition. What fails is done again by the rule's own code, which reports it.
+        """
+        if self.is_timed or self.plan.analytics:
+            return None
+        writer, names = SourceWriter(), Names()
+        names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission}
+        own = (self.warnings, self.context)
+        reader = LocalReader(names, self.catalog, self.shape, {("istream", None): Code("True", False, True, "boolean")})
+        loop = LoopWriter(writer, reader, ExpressionWriter(reader, names, *own))
+        with writer.block("def pour(rows, rules, now_ms, out):"):
+            writer.line("failed = []")
+            with writer.block("for e, q in zip(rows, rules):"):
+                with writer.block("try:"):
+                    for condition in self._rest_of_conditions():
+                        loop.skip_unless(condition)
+                    write_row(loop, self.plan, names, "out.append(Emission(q.name, now_ms, 'rows', [", "], [], None))")
+                with writer.block("except DATA_ERRORS:"):
+                    writer.line("failed.append((q, e))")
+            writer.line("return failed")
+        if any(value is mine for value in names.bound.values() for mine in own):
+            return None
+        generated = Generated(writer, names.bound)
+        bound = sorted((name, value if isinstance(value, frozenset) else id(value)) for name, value in names.bound.items())
+        return (generated.text, tuple(bound)), generated["pour"], not self._rest_of_conditions()
+
+    def _rest_of_conditions(self) -> list[Bound | None]:
+        """The conditions without the first part of the first of them."""
+        first, *rest = [
+            condition for condition in (self.plan.sources[0].filter, self.plan.where, self.plan.having) if condition
+        ]
+        while isinstance(first, Op) and first.name == "and":
+            first, *more = first.args
+            rest = [*more, *rest]
+        return list(rest)
+
+    def again(self, row: Any, now_ms: int, out: list[Emission]) -> None:
+        """An event that failed in the family's loop, which has counted it."""
+        self.now_ms = self.context.now_ms = now_ms
+        self.events((row,), now_ms, out)
+        self.failed += len(self.errors)
+        out += self.errors
+        self.errors.clear()
 
     def _write_states(self, writer: SourceWriter) -> None:
         """Before the loop: the states of analytic functions that have only one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import astuple
 from typing import Any
 
 from edge.codecs.rows import row_class
@@ -81,7 +80,7 @@ def shown(emissions: list[Emission]) -> list[str]:
             for name in EXTREMES & row.keys():
                 if row[name].__class__ is float and row[name].is_integer():
                     row[name] = int(row[name])
-    return [repr(astuple(emission)) for emission in emissions]
+    return [repr(emission) for emission in emissions]
 
 
 def counted(engine: Engine) -> dict[str, int]:
