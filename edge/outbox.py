@@ -106,6 +106,8 @@ class Outbox:
     def hand_over(self, emissions: Iterable[Emission]) -> None:
         """Give each emission to the actions that want it."""
         for emission in emissions:
+            if emission.kind == "error":
+                log.warning("event.error", extra={"rule": emission.rule, "error": emission.error})
             roles = {ROLES[emission.kind]}
             if emission.kind == "error" and emission.rule in self._errors_too:
                 roles.add("actions")

@@ -196,15 +196,28 @@ _KINDS: dict[str, Callable[[], Analytic]] = {
 }  # fmt: skip
 
 
+class Partitions(dict[Hashable, Analytic]):
+    """The states of one function by key. Setting a further key than `keys_max` raises `DataError`."""
+
+    def __init__(self, keys_max: int) -> None:
+        super().__init__()
+        self.keys_max = keys_max
+
+    def __setitem__(self, key: Hashable, state: Analytic) -> None:
+        if len(self) >= self.keys_max and key not in self:
+            raise DataError(f"more than {self.keys_max} partitions; raise maxGroups or partition coarser")
+        super().__setitem__(key, state)
+
+
 class AnalyticStage:
     """All analytic functions of a query: fills `event.extra` as events come in."""
 
-    def __init__(self, calls: tuple[AnalyticCall, ...], functions: FunctionSet) -> None:
+    def __init__(self, calls: tuple[AnalyticCall, ...], functions: FunctionSet, keys_max: int) -> None:
         self.calls = calls
         self.args = [[functions.value(arg) for arg in call.args] for call in calls]
         self.whens = [functions.true(call.when) if call.when is not None else None for call in calls]
         self.keys = [functions.key(call.partition_by) for call in calls]
-        self.partitions: list[dict[Hashable, Analytic]] = [{} for _ in calls]
+        self.partitions = [Partitions(keys_max) for _ in calls]
 
     def see(self, event: Event) -> list[Any]:
         """The values of all functions for this event; what it reads may use those before it."""
@@ -237,7 +250,8 @@ class AnalyticStage:
         from sql.runtime.state import unpack_key
 
         for part, call, saved in zip(self.partitions, self.calls, state, strict=True):
+            restored = {}
             for key, item in saved:
-                machine = self.fresh(call.name)
+                machine = restored[unpack_key(key)] = self.fresh(call.name)
                 machine.put_back(decode(item))
-                part[unpack_key(key)] = machine
+            part.update(restored)  # as many as there were, although the bound may have been lowered since

@@ -71,7 +71,8 @@ class WindowBuilder:
             return self._stages(inner[:merge], columns, first.time_ms)
 
         hint = self.source.reclaim_ms
-        grouped = Key(self.functions.key(keys), make, Reclaim(*hint) if hint else None)
+        reclaim = Reclaim(*hint) if hint else None
+        grouped = Key(self.functions.key(keys), make, reclaim, self.options.max_groups)
         return Chain(grouped, self._stages(rest, {}, 0)) if rest else grouped
 
     def _stages(self, plans: list[WindowPlan], key_columns: dict[str, Any], now_ms: int) -> Operator:

@@ -117,8 +117,8 @@ class Changes:
         self.prior.note(delta.inserted)
         inserted, removed = delta
         if self.where is not None:
-            inserted = self._passing(inserted)
-            removed = self._passing(removed)
+            inserted = self._passing(inserted, True)
+            removed = self._passing(removed, False)
             if not inserted and not removed:
                 return None
         if self.kind != "plain":
@@ -127,7 +127,8 @@ class Changes:
         old = self._rows(removed, False) if self.wants_old else []
         return Update(new, old, len(inserted), len(removed))
 
-    def _passing(self, events: Sequence[Event]) -> list[Event]:
+    def _passing(self, events: Sequence[Event], is_new: bool) -> list[Event]:
+        """The events that pass WHERE. One that cannot be evaluated is an error as it comes, not again as it leaves."""
         assert self.where is not None
         out = []
         for event in events:
@@ -136,7 +137,8 @@ class Changes:
                     out.append(event)
                     self._hit("WHERE", event)
             except DATA_ERRORS as error:
-                self.on_error(event, error)
+                if is_new:
+                    self.on_error(event, error)
         return out
 
     def _hit(self, clause: str, event: Event) -> None:
@@ -182,7 +184,8 @@ class Changes:
             self._hit("SELECT", event)
             return out
         except DATA_ERRORS as error:
-            self.on_error(event, error)
+            if is_new:
+                self.on_error(event, error)
             return None
 
     # --- folding ------------------------------------------------------------------------------------------------------
@@ -199,7 +202,8 @@ class Changes:
                 self._group(event).add(values, event)
                 folded.append(event)
             except DATA_ERRORS as error:
-                self.refused.add(event)
+                if not self.never_removes:
+                    self.refused.add(event)
                 self.on_error(event, error)
                 self._drop_if_empty(event)
         for event in removed:
@@ -235,13 +239,15 @@ class Changes:
 
     # --- the kinds of statements --------------------------------------------------------------------------------------
 
-    def _aggregate_rows(self, inserted: Sequence[Event], removed: Sequence[Event]) -> Update:
+    def _aggregate_rows(self, inserted: Sequence[Event], removed: Sequence[Event]) -> Update | None:
         """Only aggregates: one row per update, the old row is the previous value."""
         at = (*inserted, *removed, self.whole.first)[0]
         old = [self._row(at, self.whole, False)] if self.wants_old else []
-        self._fold(inserted, removed)
+        folded, taken = self._fold(inserted, removed)
+        if len(folded) + len(taken) == 0 < len(inserted) + len(removed):
+            return None
         new = [self._row(at, self.whole, True)]
-        return Update([r for r in new if r], [r for r in old if r], len(inserted), len(removed))
+        return Update([r for r in new if r], [r for r in old if r], len(folded), len(taken))
 
     def _event_rows(self, inserted: Sequence[Event], removed: Sequence[Event]) -> Update:
         """Columns and aggregates: one row per event; old rows carry the current values."""
@@ -250,18 +256,25 @@ class Changes:
         old = self._rows(removed, False, lambda event: self.whole) if self.wants_old else []
         return Update(new, old, len(inserted), len(removed))
 
-    def _group_rows(self, inserted: Sequence[Event], removed: Sequence[Event]) -> Update:
+    def _group_rows(self, inserted: Sequence[Event], removed: Sequence[Event]) -> Update | None:
         """Only keys and aggregates: one row per changed group, the old row is its previous value."""
         changed: dict[Any, Event] = {}
         for event in (*inserted, *removed):
             changed.setdefault(self.key(event), event)
-        old = (
-            [self._row(event, self._at(key, event), False) for key, event in changed.items()] if self.wants_old else []
-        )
-        self._fold(inserted, removed)
-        new = [self._row(event, self._at(key, event), True) for key, event in changed.items()]
+        before = {
+            key: self._row(event, self._at(key, event), False) if self.wants_old else None
+            for key, event in changed.items()
+        }
+        folded, taken = self._fold(inserted, removed)
+        if len(folded) + len(taken) < len(inserted) + len(removed):
+            touched = {self.key(event) for event in (*folded, *taken)}
+            changed = {key: event for key, event in changed.items() if key in touched}
+            if not changed:
+                return None
+        old = [row for key in changed if (row := before[key])]
+        new = [row for key, event in changed.items() if (row := self._row(event, self._at(key, event), True))]
         self._remember(changed)
-        return Update([r for r in new if r], [r for r in old if r], len(inserted), len(removed), tuple(changed))
+        return Update(new, old, len(folded), len(taken), tuple(changed))
 
     def _at(self, key: Any, event: Event) -> Group:
         """The group of a key, or an empty one in its place."""
@@ -297,7 +310,7 @@ class Changes:
         """The rows of the present content: what a read, a subquery or a snapshot sees."""
         if self.kind == "aggregate":
             return [row for row in [self._row(self.whole.first, self.whole, True)] if row]
-        events = list(content) if self.where is None else self._passing(list(content))
+        events = list(content) if self.where is None else self._passing(list(content), False)
         if self.kind == "plain":
             return self._rows(events, True)
         if self.kind == "event":
@@ -353,7 +366,7 @@ def _put_back(group: Group, parts: list[Any], find: FindEvent) -> None:
         accumulator.restore(part, find)
 
 
-_MAKERS: dict[str, Callable[[Changes, Sequence[Event], Sequence[Event]], Update]] = {
+_MAKERS: dict[str, Callable[[Changes, Sequence[Event], Sequence[Event]], Update | None]] = {
     "aggregate": Changes._aggregate_rows,
     "event": Changes._event_rows,
     "group": Changes._group_rows,

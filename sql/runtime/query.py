@@ -90,7 +90,9 @@ class Query(ABC):
             text=plan.text,
             hits=self.hits,
         )
-        self.analytic = AnalyticStage(plan.analytics, self.functions) if plan.analytics else None
+        self.analytic: AnalyticStage | None = None
+        if plan.analytics:
+            self.analytic = AnalyticStage(plan.analytics, self.functions, plan.options.max_groups)
 
     # --- driving ------------------------------------------------------------------------------------------------------
 

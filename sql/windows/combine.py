@@ -15,6 +15,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.errors import DataError
 from sql.windows.event import Delta, Event
 from sql.windows.gate import Batch
 from sql.windows.operator import FindEvent, Operator, earliest
@@ -215,14 +216,16 @@ class Key(Operator):
     """One instance of `make()` per key. Each instance posts its own partial updates.
 
     With `reclaim` instances untouched for longer than the age are dropped in a sweep that runs when an event arrives;
-    what they held leaves through the remove stream.
+    what they held leaves through the remove stream. With `keys_max` the event of a further key raises `DataError`; it
+    must then come alone.
     """
 
     def __init__(self, key: Callable[[Event], Hashable], make: Callable[[Hashable, Event], Operator],
-                 reclaim: Reclaim | None = None) -> None:  # fmt: skip
+                 reclaim: Reclaim | None = None, keys_max: int | None = None) -> None:  # fmt: skip
         self.key = key
         self.make = make
         self.reclaim = reclaim
+        self.keys_max = keys_max
         self.instances: dict[Hashable, Operator] = {}
         self.firsts: dict[Hashable, Event] = {}
         self.due: list[tuple[int, int, Hashable]] = []
@@ -236,6 +239,8 @@ class Key(Operator):
         for key, part in self._by_key(delta):
             instance = self.instances.get(key)
             if instance is None:
+                if self.keys_max is not None and len(self.instances) >= self.keys_max:
+                    raise DataError(f"more than {self.keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
                 instance = self._open(key, (part.inserted or part.removed)[0])
             if self.reclaim:
                 self.reclaim.touch(key, now)

@@ -1,0 +1,40 @@
+"""Every table of keys has a bound; what is over it is an error event, and the keys that are there go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sql import Catalog, Engine, RuleOptions, parse, plan_rule
+from sql.syntax import CreateStream
+
+STREAM = 'CREATE STREAM m (dev STRING, v FLOAT) WITH (DATASOURCE="m")'
+
+TABLES = {
+    "GROUP BY without window": "SELECT dev, sum(v) AS x FROM m GROUP BY dev",
+    "groupwin": "SELECT dev, v AS x FROM m#groupwin(dev)#length(2)",
+    "partitions of analytic functions": "SELECT dev, acc_sum(v) OVER (PARTITION BY dev) AS x FROM m",
+    "analytic functions in EPL": "SELECT istream dev, acc_sum(v) OVER (PARTITION BY dev) AS x FROM m#length(9)",
+}
+
+
+@pytest.mark.parametrize("fast", [True, False], ids=["fast", "operators"])
+@pytest.mark.parametrize("name", TABLES)
+def test_a_third_key_of_two_is_an_error_event(name: str, fast: bool) -> None:
+    (statement,) = parse(STREAM)
+    assert isinstance(statement, CreateStream)
+    catalog = Catalog()
+    catalog.define(statement)
+    engine = Engine(catalog, fast=fast)
+    plan = plan_rule(TABLES[name], catalog, RuleOptions(max_groups=2))
+    engine.deploy("r", plan, 0)
+    seen: list[tuple[str, Any]] = []
+    for at, dev in enumerate("abcacb"):
+        seen += [(e.kind, e.inserted[0]["dev"]) for e in engine.push("m", [{"dev": dev, "v": 1.0}], at)]
+    assert seen == [("rows", "a"), ("rows", "b"), ("error", "c"), ("rows", "a"), ("error", "c"), ("rows", "b")]
+    assert engine.queries["r"].counters()["errors"] == 2
+    other = Engine(catalog, fast=fast)
+    other.deploy("r", plan_rule(TABLES[name], catalog, RuleOptions(max_groups=1)), 0, engine.snapshot("r"))
+    after = [e.kind for dev in "abc" for e in other.push("m", [{"dev": dev, "v": 1.0}], 10)]
+    assert after == ["rows", "rows", "error"], "a lower bound forgets nothing"

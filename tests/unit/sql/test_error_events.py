@@ -1,0 +1,76 @@
+"""An event that cannot be evaluated is one error, stands in no row, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sql import Catalog, Engine, parse, plan_rule
+from sql.syntax import CreateStream
+
+STREAM = 'CREATE STREAM m (dev STRING, v FLOAT) WITH (DATASOURCE="m")'
+
+EVENTS = [("a", 1.0), ("b", "x"), ("c", 2.0), ("c", 4.0)]
+"""Under `length(2)` the second, which is wrong, leaves with the fourth."""
+
+
+def run(text: str, events: list[tuple[str, Any]]) -> tuple[Engine, list[str], list[tuple[list[Any], list[Any]]]]:
+    (statement,) = parse(STREAM)
+    assert isinstance(statement, CreateStream)
+    catalog = Catalog()
+    catalog.define(statement)
+    engine = Engine(catalog)
+    engine.deploy("r", plan_rule(text, catalog), 0)
+    found = [e for at, (dev, v) in enumerate(events) for e in engine.push("m", [{"dev": dev, "v": v}], at)]
+    errors = [str(e.error) for e in found if e.kind == "error"]
+    rows = [([*map(list, map(dict.values, e.inserted))], [*map(list, map(dict.values, e.removed))])
+            for e in found if e.kind == "rows"]  # fmt: skip
+    return engine, errors, rows
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("select irstream v + 1 as w from m#length(2) where v > 0", [([[2.0]], []), ([[3.0]], [[2.0]]), ([[5.0]], [])]),
+        ("select irstream v + 1 as w from m#length(2)", [([[2.0]], []), ([[3.0]], [[2.0]]), ([[5.0]], [])]),
+        ("select irstream sum(v) as s from m#length(2)", [([[1.0]], [[None]]), ([[2.0]], [[1.0]]), ([[6.0]], [[2.0]])]),
+        (
+            "select irstream dev, sum(v) as s from m#length(2) group by dev",
+            [([["a", 1.0]], [["a", None]]), ([["c", 2.0], ["a", None]], [["c", None], ["a", 1.0]]),
+             ([["c", 6.0]], [["c", 2.0]])],
+        ),
+    ],
+    ids=["where", "select", "aggregate", "group"],
+)  # fmt: skip
+def test_it_is_an_error_once_and_in_no_row(text: str, rows: list[Any]) -> None:
+    _, errors, found = run(text, EVENTS)
+    assert len(errors) == 1, errors
+    assert [row for row in found if row != ([], [])] == rows
+
+
+def test_without_a_window_it_is_not_kept() -> None:
+    engine, errors, _ = run("select dev, sum(v) as s from m group by dev", [("a", 1.0), *[("a", "x")] * 50])
+    assert len(errors) == 50
+    assert engine.queries["r"].counters()["retained"] == 1, "the first event of the group, and none of the others"
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("v > 1", "'>' cannot compare string with bigint"),
+        ("v + 1", "arithmetic takes numbers, not string"),
+        ("v - 1", "'-' takes numbers, not string and bigint"),
+        ("-v", "'-' takes a number, not string"),
+        ("v * dev", "arithmetic takes numbers, not string"),
+    ],
+)
+def test_reasons_are_in_words_of_sql(expression: str, reason: str) -> None:
+    (statement,) = parse('CREATE STREAM m () WITH (DATASOURCE="m")')
+    assert isinstance(statement, CreateStream)
+    catalog = Catalog()
+    catalog.define(statement)
+    engine = Engine(catalog)
+    engine.deploy("r", plan_rule(f"SELECT {expression} AS w FROM m", catalog), 0)
+    (error,) = engine.push("m", [{"v": "x", "dev": 2}], 0)
+    assert error.error == f"1:8: cannot evaluate {expression}: {reason}"
