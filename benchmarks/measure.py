@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.payloads import BATCH, EVENTS_PER_MS, START_MS, Decoding, batched
+from edge.memory import calm_collector
 from sql import Catalog, Engine, parse, plan_rule
 
 STREAM = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')"
@@ -61,6 +62,7 @@ class Bench:
         for number, plan in enumerate(plans):
             self.engine.deploy(f"r{number}", plan, START_MS, shape=self.decoding.shape, make_row=self.decoding.make_row)
         self.path = self.engine.path("r0")
+        calm_collector()  # as the daemon does
 
     def decode(self) -> None:
         """One pass of decoding alone."""

@@ -57,7 +57,7 @@ INLINE: dict[str, Inline] = {
     ),
     "avg": Inline(
         ("count", "total"), _COUNT[0] + _TOTAL[0], _COUNT[1] + _TOTAL[1],
-        f"float({{total}}) * {1 / SCALE!r} / {{count}} if {{count}} else None",
+        f"{{total}} * {1 / SCALE!r} / {{count}} if {{count}} else None",
     ),
     "min": _queue("low", ">"),
     "max": _queue("high", "<"),
@@ -83,3 +83,8 @@ def states(names: Iterable[str]) -> list[str]:
 def needs_scaled(names: Iterable[str]) -> bool:
     """Whether the exact sum is kept."""
     return bool({"sum", "avg"} & set(names))
+
+
+def needs_values(names: Iterable[str]) -> bool:
+    """Whether the values that leave have to be known as they were."""
+    return bool({"sum", "min", "max"} & set(names))

@@ -109,6 +109,8 @@ class Engine:
         self.moved: deque[tuple[str, list[dict[str, Any]]]] = deque()
         self.indexes: dict[str, FilterIndex] = {}
         """By stream, made when events come and gone when rules change."""
+        self.moves_rows: bool | None = None
+        """Whether some rule inserts its results into a stream; None: not known since rules have changed."""
         self.validators: dict[str, Validator] = {}
         """Of the streams with STRICT_VALIDATION, made at their first event."""
         self.before: dict[str, list[Callable[[dict[str, Any]], dict[str, Any]]]] = {}
@@ -157,6 +159,7 @@ class Engine:
         for index in self.indexes.values():
             index.settle()
         self.indexes.clear()
+        self.moves_rows = None
 
     # --- driving ------------------------------------------------------------------------------------------------------
 
@@ -254,6 +257,10 @@ class Engine:
 
     def _collect(self, emissions: list[Emission]) -> list[Emission]:
         """Rows of `insert into` are queued for their stream."""
+        if self.moves_rows is None:
+            self.moves_rows = any(query.plan.insert is not None for query in self.queries.values())
+        if not self.moves_rows:
+            return emissions
         for emission in emissions:
             insert = self.queries[emission.rule].plan.insert if emission.rule in self.queries else None
             if insert is None or emission.kind != "rows":

@@ -11,16 +11,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
-from sql.aggregates.inline import INLINE, SCALE, SHIFT, needs_scaled, states, united
+from sql.aggregates.inline import INLINE, SCALE, SHIFT, needs_scaled, needs_values, states, united
 from sql.aggregates.state import decode
 from sql.codegen.expressions import Code, Names
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import WINDOW_SLOTS, LoopWriter
 from sql.codegen.fast.rows import write_row
 from sql.codegen.fast.source import SourceWriter
-from sql.codegen.functions import constant_value
 from sql.plan.bound import Bound, Read
 from sql.runtime.emission import Emission
 from sql.runtime.state import pack_row
@@ -35,13 +35,16 @@ class Argument:
         self.aggregates = aggregates
         self.states = states(aggregates)
         self.is_scaled = needs_scaled(aggregates)
+        self.is_plain = needs_values(aggregates) or not self.is_scaled
+        """Whether the values themselves are kept, beside or instead of the scaled ones."""
         self.local = {name: f"{name}_{place}" for name in ("count", "total", "floats", "low", "high")}
         self.local |= {"scaled": f"x_{place}", "left": f"left_{place}", "left_scaled": f"left_x_{place}"}
 
     @property
     def kept(self) -> list[str]:
         """The names that live from one push to the next."""
-        queues = [f"values_{self.place}"] + ([f"scaled_{self.place}"] if self.is_scaled else [])
+        queues = [f"values_{self.place}"] if self.is_plain else []
+        queues += [f"scaled_{self.place}"] if self.is_scaled else []
         return queues + [self.local[state] for state in self.states]
 
 
@@ -70,11 +73,12 @@ class RunningQuery(FastQuery):
 
     def restart(self) -> None:
         """An empty window."""
-        self.window, self.times, self.kept = deque(), deque(), {}
+        self.window, self.times, self.kept = deque(maxlen=self.size), deque(), {}
         for argument in self.arguments:
             for name in argument.kept:
                 is_queue = name.split("_")[0] in ("values", "scaled", "low", "high")
-                self.kept[name] = deque() if is_queue else 0
+                size = self.size if name.startswith(("values", "scaled")) else None
+                self.kept[name] = deque(maxlen=size) if is_queue else 0
 
     # --- code ---------------------------------------------------------------------------------------------------------
 
@@ -82,14 +86,15 @@ class RunningQuery(FastQuery):
         arguments = self.arguments
         loop = self.loop_writer(writer, self.slots(arguments))
         kept = [name for argument in arguments for name in argument.kept]
-        names.bound["SCALE"] = SCALE
-        with writer.block("def push(events, out):"):
+        with writer.block("def push(events, now_ms, out):"):
             writer.line("window, times, kept = q.window, q.times, q.kept")
             for name in kept:
                 writer.line(f"{name} = kept[{name!r}]")
             writer.line("odd = None")
-            with writer.block("for e, now_ms in events:"):
+            self.write_start(writer, arguments)
+            with writer.block("for e, now_ms in events:" if self.is_timed else "for e in events:"):
                 self._write_event(loop, arguments)
+            self.write_end(writer)
             for name in kept:
                 if not name.startswith(("values", "scaled", "low", "high")):
                     writer.line(f"kept[{name!r}] = {name}")
@@ -118,14 +123,14 @@ class RunningQuery(FastQuery):
                 writer.line("continue")
         for argument in arguments:
             self._write_value(loop, argument)
-        self.write_leaving(writer, arguments, before=True)
+        self.write_leaving(writer, arguments)
         writer.line("window.append(e)")
+        self.write_entered(writer)
         for argument in arguments:
             self._write_add(writer, argument)
-        self.write_leaving(writer, arguments, before=False)
         with writer.block("try:"):
             loop.skip_unless(self.plan.having)
-            before, after = "out.append(Emission(rule, now_ms, 'rows', [", "], [], None))"
+            before, after = "out.append(Emission(rule, now_ms, 'rows', [", "]))"
             write_row(loop, self.plan, self.functions.names, before, after)
         with writer.block("except DATA_ERRORS as error:"):
             writer.line(f"fail({self.shown}, error)")
@@ -144,7 +149,7 @@ class RunningQuery(FastQuery):
         argument.local["value"] = value
         scaled = argument.local["scaled"]
         with writer.block(f"if {value}.__class__ is float:"):
-            writer.line(f"{scaled} = {value} * SCALE")
+            writer.line(f"{scaled} = {value} * {SCALE!r}")
             with writer.block(f"if not {scaled}.is_integer():"):
                 self._write_odd(writer)
             if argument.is_scaled:
@@ -158,34 +163,46 @@ class RunningQuery(FastQuery):
 
     @staticmethod
     def _write_odd(writer: SourceWriter) -> None:
-        writer.line("odd = e, now_ms")
+        writer.line("odd = (e, now_ms)")
         writer.line("break")
 
     def _write_add(self, writer: SourceWriter, argument: Argument) -> None:
         place, value = argument.place, argument.local["value"]
-        writer.line(f"values_{place}.append({value})")
+        if argument.is_plain:
+            writer.line(f"values_{place}.append({value})")
         if argument.is_scaled:
             writer.line(f"scaled_{place}.append(x_{place})")
         with writer.block(f"if {value} is not None:"):
             for line in united(argument.aggregates, "add"):
                 writer.line(line.format(**argument.local))
 
-    def write_removal(self, writer: SourceWriter, arguments: list[Argument]) -> None:
-        """The oldest event leaves."""
-        writer.line("window.popleft()")
+    def write_removal(self, writer: SourceWriter, arguments: list[Argument], take: str) -> None:
+        """The oldest event leaves the aggregates; `take` is how its values are read from their queues."""
         for argument in arguments:
             place = argument.place
-            writer.line(f"left_{place} = values_{place}.popleft()")
+            if argument.is_plain:
+                writer.line(f"left_{place} = values_{place}{take}")
             if argument.is_scaled:
-                writer.line(f"left_x_{place} = scaled_{place}.popleft()")
-            with writer.block(f"if left_{place} is not None:"):
+                writer.line(f"left_x_{place} = scaled_{place}{take}")
+            with writer.block(f"if left_{'' if argument.is_plain else 'x_'}{place} is not None:"):
                 for line in united(argument.aggregates, "remove"):
                     writer.line(line.format(**argument.local))
 
-    @abstractmethod
-    def write_leaving(self, writer: SourceWriter, arguments: list[Argument], *, before: bool) -> None:
-        """What leaves before, or after, an event has entered."""
+    def write_start(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+        """Before the loop."""
 
+    def write_entered(self, writer: SourceWriter) -> None:
+        """After an event has entered."""
+
+    def write_end(self, writer: SourceWriter) -> None:
+        """After the loop."""
+
+    @abstractmethod
+    def write_leaving(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+        """What leaves before an event enters."""
+
+    size: int | None = None
+    """How many events the window takes at most; the queues drop the oldest by themselves."""
     condition: Bound | None = None
     """FILTER, or the stream's filter."""
     shown = "e"
@@ -195,79 +212,79 @@ class RunningQuery(FastQuery):
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         self.now_ms = self.context.now_ms = now_ms
-        return self._run(stream, rows, [now_ms] * len(rows))
+        return self._run(iter(rows), len(rows), now_ms)
 
     def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        out = self._run(self.plan.sources[0].stream, rows, times)
+        out = self._run(iter(zip(rows, times, strict=True)), len(rows), 0)
         self.now_ms = max(self.now_ms, times[-1])
         return out
 
-    def _run(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        self.counts["events_in"] += len(rows)
-        events = iter(zip(rows, times, strict=True))
+    def _run(self, events: Iterator[Any], count: int, now_ms: int) -> list[Emission]:
+        """Events at `now_ms`, or in event time pairs of event and time."""
+        self.counts["events_in"] += count
         out: list[Emission] = []
-        errors = self.counts["errors"]
         while True:
-            if self.operators is not None and not self._on_operators(stream, events, out):
+            if self.operators is not None and not self._on_operators(events, now_ms, out):
                 break
-            if len(self.window) + len(rows) > self.plan.options.max_window_events:
-                odd = next(events, None)
-            else:
-                odd = self.code["push"](events, self.out)
-            self.counts["rows_out"] += sum(emission.kind == "rows" for emission in self.out)
+            errors = self.counts["errors"]
+            odd = None
+            if len(self.window) + count <= self.plan.options.max_window_events:
+                odd = self.code["push"](events, now_ms, self.out)
+            elif (event := next(events, None)) is not None:
+                odd = event if self.is_timed else (event, now_ms)
+            failed = self.counts["errors"] - errors if self.is_timed else 0
+            self.counts["rows_out"] += len(self.out) - failed
             out += self.out
             self.out.clear()
             if odd is None:
                 break
-            self._hand_over(stream, odd, out)
-        assert self.counts["errors"] >= errors
+            self._hand_over(odd, out)
         if self.errors:
             out += self.errors
             self.errors.clear()
         return out
 
-    def _hand_over(self, stream: str, odd: tuple[Any, int], out: list[Emission]) -> None:
+    def _hand_over(self, odd: tuple[Any, int], out: list[Emission]) -> None:
         """An event that the loop cannot take: the operators go on from the events in the window."""
         from sql.runtime.engine import on_operators
 
         made = on_operators(
             self.name, self.plan, self.catalog, now_ms=self.now_ms, shape=self.shape, make_row=self.make_row
         )
-        times = self.times or [self.now_ms] * len(self.window)
+        times = self.times or repeat(self.now_ms, len(self.window))
         for row, at_ms in zip(self.window, times, strict=True):
-            self._step(made, stream, row, at_ms)
+            self._step(made, row, at_ms)
         made.counts |= dict.fromkeys(made.counts, 0)
         self.operators = made
-        self._one(stream, odd, out)
+        self._one(odd, out)
 
-    def _one(self, stream: str, event: tuple[Any, int], out: list[Emission]) -> None:
+    def _one(self, event: tuple[Any, int], out: list[Emission]) -> None:
         row, at_ms = event
-        got = self._step(self.operators, stream, row, at_ms)
+        got = self._step(self.operators, row, at_ms)
         for emission in got:
             later = self.errors if emission.kind == "error" and not self.is_timed else out
             later.append(emission)
         self.plain_since = 0 if not self._is_plain(row) else self.plain_since + 1
         self.now_ms = max(self.now_ms, at_ms)
 
-    @staticmethod
-    def _step(query: Any, stream: str, row: Any, at_ms: int) -> list[Emission]:
+    def _step(self, query: Any, row: Any, at_ms: int) -> list[Emission]:
         due: list[Emission] = []
         while (deadline := query.next_deadline()) is not None and deadline <= at_ms:
             due += query.advance(at_ms if query.steps_itself else deadline)
-        due += query.push(stream, [row], at_ms)
+        due += query.push(self.plan.sources[0].stream, [row], at_ms)
         return due
 
     def _is_plain(self, row: Any) -> bool:
         """Whether the loop could take the event: tried on an empty window."""
         kept = self.window, self.times, self.kept, self.out, dict(self.counts), list(self.errors)
         self.restart()
-        odd = self.code["push"](iter(((row, 0),)), [])
+        odd = self.code["push"](iter(((row, 0),) if self.is_timed else (row,)), 0, [])
         self.window, self.times, self.kept, self.out, counts, errors = kept
         self.counts |= counts
         self.errors[:] = errors
         return odd is None
 
-    def _on_operators(self, stream: str, events: Iterator[tuple[Any, int]], out: list[Emission]) -> bool:
+    def _on_operators(self, events: Iterator[Any], now_ms: int, out: list[Emission]) -> bool:
         """Events go to the operators; True as soon as the loop can take over, with events perhaps left."""
         while True:
             if self._may_return():
@@ -276,7 +293,7 @@ class RunningQuery(FastQuery):
             event = next(events, None)
             if event is None:
                 return False
-            self._one(stream, event, out)
+            self._one(event if self.is_timed else (event, now_ms), out)
 
     def _may_return(self) -> bool:
         """Whether all events in the operators' window are plain."""
@@ -292,9 +309,15 @@ class RunningQuery(FastQuery):
         self._replay(held)
 
     def _replay(self, held: list[tuple[Any, int]]) -> None:
+        """Make the window what it was, without giving anything out or counting."""
         counts = dict(self.counts)
         self.restart()
-        self.code["push"](iter(held), [])
+        push = self.code["push"]
+        if self.is_timed:
+            push(iter(held), 0, [])
+        else:
+            for row, at_ms in held:
+                push((row,), at_ms, [])
         self.counts |= counts
 
     # --- time ---------------------------------------------------------------------------------------------------------
@@ -325,7 +348,7 @@ class RunningQuery(FastQuery):
     def _state(self) -> Any:
         if self.operators is not None:
             return {"operators": self.operators.snapshot(), "plain_since": self.plain_since}
-        times = self.times or [0] * len(self.window)
+        times = self.times or repeat(0, len(self.window))
         return {"window": [[at_ms, pack_row(row)] for row, at_ms in zip(self.window, times, strict=True)]}
 
     def _put_back(self, state: Any, store: Any) -> None:
@@ -346,17 +369,23 @@ class LengthQuery(RunningQuery):
     """length(n): the newest n events; a row with every event."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
-        plan = args[1]
-        self.size_argument = plan.sources[0].windows[0].arguments["size"]
-        self.condition = plan.sources[0].filter
+        source = args[1].sources[0]
+        self.size = source.windows[0].arguments["size"].value
+        self.condition = source.filter
         super().__init__(*args, **keywords)
-        self.counts.pop("windows_empty_skipped", None)
 
-    def write_leaving(self, writer: SourceWriter, arguments: list[Argument], *, before: bool) -> None:
-        if not before:
-            size = constant_value(self.size_argument, self.functions)
-            with writer.block(f"if len(window) > {size}:"):
-                self.write_removal(writer, arguments)
+    def write_start(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+        writer.line(f"is_full = len(window) == {self.size}")
+
+    def write_leaving(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+        with writer.block("if is_full:"):
+            self.write_removal(writer, arguments, "[0]")
+            if not arguments:
+                writer.line("pass")
+
+    def write_entered(self, writer: SourceWriter) -> None:
+        with writer.block("if not is_full:"):
+            writer.line(f"is_full = len(window) == {self.size}")
 
     def slots(self, arguments: list[Argument]) -> dict[Any, Code]:
         return {**super().slots(arguments), ("istream", None): Code("True", False, True, "boolean")}
@@ -381,13 +410,26 @@ class SlidingQuery(RunningQuery):
         bounds["window", "start"] = Code(f"(now_ms - {window.length_ms})", False, True, "number")
         return {**super().slots(arguments), **bounds}
 
-    def write_leaving(self, writer: SourceWriter, arguments: list[Argument], *, before: bool) -> None:
-        assert self.plan.window is not None
-        if before:
-            with writer.block(f"while times and times[0] <= now_ms - {self.plan.window.length_ms}:"):
-                writer.line("times.popleft()")
-                self.write_removal(writer, arguments)
+    def write_start(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+        if not self.is_timed:
+            self._write_expiry(writer, arguments)
+
+    def write_leaving(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+        # A batch of one instant has nothing to expire after its first event, and gets its times at the end.
+        if self.is_timed:
+            self._write_expiry(writer, arguments)
             writer.line("times.append(now_ms)")
+
+    def write_end(self, writer: SourceWriter) -> None:
+        if not self.is_timed:
+            writer.line("times.extend([now_ms] * (len(window) - len(times)))")
+
+    def _write_expiry(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+        assert self.plan.window is not None
+        with writer.block(f"while times and times[0] <= now_ms - {self.plan.window.length_ms}:"):
+            writer.line("times.popleft()")
+            writer.line("window.popleft()")
+            self.write_removal(writer, arguments, ".popleft()")
 
     def next_deadline(self) -> int | None:
         """Expiry shows nothing, but a stream that falls silent must not hold its last window for ever."""

@@ -53,7 +53,7 @@ class StatelessQuery(FastQuery):
             self._write_analytic(loop, i, call)
         for condition in (plan.sources[0].filter, plan.where, plan.having):
             loop.skip_unless(condition)
-        before, after = "out.append(Emission(rule, now_ms, 'rows', [", "], [], None))"
+        before, after = "out.append(Emission(rule, now_ms, 'rows', [", "]))"
         write_row(loop, plan, self.functions.names, before, after)
 
     # --- many rules at once -------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ class StatelessQuery(FastQuery):
                 with writer.block("try:"):
                     for condition in self._rest_of_conditions():
                         loop.skip_unless(condition)
-                    write_row(loop, self.plan, names, "out.append(Emission(q.name, now_ms, 'rows', [", "], [], None))")
+                    write_row(loop, self.plan, names, "out.append(Emission(q.name, now_ms, 'rows', [", "]))")
                 with writer.block("except DATA_ERRORS:"):
                     writer.line("failed.append((q, e))")
             writer.line("return failed")
