@@ -56,7 +56,8 @@ class Bench:
         columns = None if None in needed else frozenset().union(*(part for part in needed if part is not None))
         self.decoding = Decoding(columns)
         self.batches = batched(messages)
-        self.events = len(messages)
+        self.passes = 1
+        """How often `run` goes through the messages."""
         self.engine = Engine(catalog, fast=fast)
         self.now_ms = START_MS
         for number, plan in enumerate(plans):
@@ -73,10 +74,16 @@ class Bench:
     def run(self) -> None:
         """One pass of decoding with the rules; the emissions are thrown away."""
         decode, push = self.decoding.decode, self.engine.push
-        for batch in self.batches:
-            rows, _ = decode(batch)
-            self.now_ms += BATCH // EVENTS_PER_MS
-            push("m", rows, self.now_ms)
+        for _ in range(self.passes):
+            for batch in self.batches:
+                rows, _ = decode(batch)
+                self.now_ms += BATCH // EVENTS_PER_MS
+                push("m", rows, self.now_ms)
+
+    @property
+    def events(self) -> int:
+        """How many events a run takes."""
+        return self.passes * sum(map(len, self.batches))
 
 
 def against_decoding(
