@@ -81,6 +81,7 @@ def rule_options(options: Options, rule_id: str, zone: str) -> RuleOptions:
         max_window_events=options.max_window_events,
         max_empty_windows=options.max_empty_windows,
         rule_id=rule_id,
+        send_meta=options.send_meta_to_sink,
     )
 
 

@@ -137,6 +137,7 @@ CODES: dict[str, Code] = {
     "B606": Code("a snapshot of rows that nothing keeps", "add a window in FROM"),
     "B607": Code("ORDER BY, LIMIT or DISTINCT where each event gives its own row", "add a window, or remove it"),
     "B608": Code("unidirectional without a join", "remove it"),
+    "B609": Code("sendMetaToSink where a row stands for many messages", "remove it"),
     "B701": Code("warning: a hop longer than the window leaves gaps", "make the hop at most the length"),
     "B702": Code(
         "warning: a session timeout above the maximum never closes a session", "the maximum stands before the timeout"

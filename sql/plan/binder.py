@@ -292,7 +292,19 @@ class SelectBinder:
                 self.problems.error("B206", f"two columns are called '{name}'", item.span, "give one an alias with AS")
             taken.add(name)
             out.append(ItemPlan(name, bound, item.invisible))
+        if self.options.send_meta:
+            out.append(self._meta_item())
         return tuple(out)
+
+    def _meta_item(self) -> ItemPlan:
+        """The column `__meta` of sendMetaToSink: rows that stand for one message can say which."""
+        select = self.select
+        keeps = any(isinstance(source, ast.StreamSource) and source.windows for source in self._all_sources())
+        if self.mode != "delta" or keeps or select.joins or select.group_by or self.binder.aggregates:
+            self.problems.error("B609", "sendMetaToSink has no effect with windows, joins and aggregates", select.span,
+                                "a row stands for many messages there; use collect(meta(topic))")  # fmt: skip
+        self.binder.uses_meta = True
+        return ItemPlan("__meta", self.scope.meta(select.span))
 
     def _unnamed(self, item: ast.SelectItem) -> str:
         """The name of a column without alias: its text in EPL; the field's or function's name in eKuiper."""

@@ -24,6 +24,7 @@ class RuleOptions:
     max_groups         groups a rule may keep; a further one is an error event
     max_window_events  events a rule may retain; a further one is an error event
     max_empty_windows  empty windows emitted in a row by one step; the rest is counted
+    send_meta          rows carry the metadata of their message in a column `__meta` (eKuiper's sendMetaToSink)
 
     """
 
@@ -39,6 +40,7 @@ class RuleOptions:
     max_window_events: int = 10_000_000
     max_empty_windows: int = 10_000
     rule_id: str = ""
+    send_meta: bool = False
 
     def zone_info(self) -> ZoneInfo:
         """The zone; ValueError for an unknown name."""
