@@ -11,6 +11,7 @@ from rules.document import Path
 from rules.model import ID_PATTERN, NO_EFFECT, Action, Rule, RuleFile, Variable, action_names, action_settings
 from rules.reading import LoadedRule, LoadedTest, Reading, items
 from rules.scenario import Test
+from rules.secrets import Absent
 from rules.validation import describe, sketch, validate
 from sql.errors import Span, did_you_mean
 
@@ -162,14 +163,22 @@ def _read_action(reading: Reading, sink: str, data: Any, path: Path) -> Action |
         reading.report.error("R105", f"there is no sink '{sink}'", reading.document.key_span(path), hint)
         return None
     resolved, failures = reading.secrets.resolve_all(data, path)
-    for at, message in failures:
-        reading.report.error("R108", message, reading.document.value_span(at))
+    missing = [at for at, reason in failures if reading.secrets.may_be_absent and isinstance(reason, Absent)]
+    for at, reason in failures:
+        span = reading.document.value_span(at)
+        if at in missing:
+            reading.report.note("R108", str(reason), span, "the gateway must have it")
+        else:
+            reading.report.error("R108", str(reason), span)
     before = len(reading.report.found)
     settings = validate(model, resolved, reading.document, path, reading.report)
     # What an unresolved text breaks further on is no second problem.
     broken = {reading.text.position(reading.document.value_span(at).start) for at, _ in failures}
     found = reading.report.found
     found[before:] = [problem for problem in found[before:] if (problem.line, problem.column) not in broken]
+    if failures and len(missing) == len(failures) and len(found) == before:
+        settings = settings or model.model_construct()  # nobody opens it, so what it lacks is not missed
+        return Action(sink, settings, path)
     return None if settings is None or failures else Action(sink, settings, path)
 
 

@@ -75,6 +75,10 @@ class Unresolved(ValueError):
     """A reference cannot be resolved. Its text names the reference and the remedy, never a value."""
 
 
+class Absent(Unresolved):
+    """The reference is right, but what it names is not on this machine."""
+
+
 @dataclass(frozen=True, slots=True)
 class Secrets:
     """Where secrets come from.
@@ -82,12 +86,14 @@ class Secrets:
     env_prefixes  only variables that begin with one of these may be used; "" allows all.
     directory     `${file:path}` is relative to it and may not leave it; None: no files.
     file_bytes_max  a larger file is refused.
+    may_be_absent   nothing is opened here, so a secret that is only on the gateway is worth a note, not an error.
     """
 
     env_prefixes: tuple[str, ...] = ("PENSTOCK_",)
     directory: Path | None = None
     env: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     file_bytes_max: int = 65_536
+    may_be_absent: bool = False
 
     def resolve(self, text: str) -> str | Secret:
         """The text itself if it has no reference, else a `Secret` with all references replaced; raises `Unresolved`."""
@@ -121,31 +127,33 @@ class Secrets:
         if name in self.env:
             return self.env[name]
         if not with_default:
-            raise Unresolved(f"the environment variable '{name}' is not set")
+            raise Absent(f"the environment variable '{name}' is not set")
         return default
 
     def _file(self, name: str) -> str:
-        if self.directory is None:
-            raise Unresolved(f"'${{file:{name}}}' cannot be read: no secrets directory is configured")
-        base = self.directory.resolve()
         relative = Path(name)
         if not name or relative.is_absolute() or ".." in relative.parts or "\0" in name:
             raise Unresolved(f"'${{file:{name}}}' must be a path below the secrets directory, without '..'")
+        if self.directory is None:
+            raise Absent(f"'${{file:{name}}}' cannot be read: no secrets directory is configured")
+        base = self.directory.resolve()
         try:
             path = (base / relative).resolve()
             if not path.is_relative_to(base):
                 raise Unresolved(f"'${{file:{name}}}' leaves the secrets directory through a link")
             if not path.is_file():
-                raise Unresolved(f"the secrets directory has no file '{name}'")
+                raise Absent(f"the secrets directory has no file '{name}'")
             if path.stat().st_size > self.file_bytes_max:
                 raise Unresolved(f"the secret file '{name}' is larger than {self.file_bytes_max} bytes")
             return path.read_text("utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             raise Unresolved(f"the secret file '{name}' cannot be read: {type(error).__name__}") from None
 
-    def resolve_all(self, value: Any, path: tuple[Any, ...] = ()) -> tuple[Any, list[tuple[tuple[Any, ...], str]]]:
-        """A copy of plain data with every text resolved, and (path, message) for each that cannot be."""
-        failures: list[tuple[tuple[Any, ...], str]] = []
+    def resolve_all(
+        self, value: Any, path: tuple[Any, ...] = ()
+    ) -> tuple[Any, list[tuple[tuple[Any, ...], Unresolved]]]:
+        """A copy of plain data with every text resolved, and (path, reason) for each that cannot be."""
+        failures: list[tuple[tuple[Any, ...], Unresolved]] = []
 
         def walk(item: Any, at: tuple[Any, ...]) -> Any:
             if isinstance(item, dict):
@@ -157,7 +165,7 @@ class Secrets:
             try:
                 return self.resolve(item)
             except Unresolved as error:
-                failures.append((at, str(error)))
+                failures.append((at, error))
                 return item
 
         return walk(value, path), failures

@@ -391,3 +391,16 @@ def test_a_flood_of_problems_is_bounded() -> None:
     file = load_text("id: a\nsql: SELECT 1 FROM s\n" + "".join(f"key{number}: 1\n" for number in range(2000)))
     assert len(file.problems) == 501
     assert any("more than 500 problems" in problem.message for problem in file.problems)
+
+
+def test_a_secret_that_is_only_on_the_gateway_is_a_note_where_nothing_is_opened() -> None:
+    text = "id: a\nsql: SELECT 1 FROM s\nactions:\n"
+    text += "- mqtt: {topic: t, server: '${env:PENSTOCK_BROKER}'}\n"
+    text += "- mqtt: {topic: t, server: '${env:X}'}\n"
+    document = load_text(text, secrets=Secrets(env={}, may_be_absent=True))
+    assert [(p.severity, p.line, p.message) for p in document.problems] == [
+        ("warning", 4, "the environment variable 'PENSTOCK_BROKER' is not set"),
+        ("error", 5, "the variable 'X' may not be used in rule files; allowed are PENSTOCK_…"),
+    ]
+    (rule,) = document.rules
+    assert [action.path for action in rule.actions] == [("actions", 0, "mqtt")]
