@@ -9,8 +9,8 @@ Row = dict[str, Any]
 
 
 def record(cls: Any) -> Any:
-    """A slotted dataclass made again as a msgspec struct where msgspec is installed: many are made, and that is twice as
-    fast. They hold JSON values only, through which no cycle can pass, so the garbage collector need not visit them.
+    """A slotted dataclass made again as a msgspec struct where msgspec is installed: many are made, and that is twice
+    as fast. They hold JSON values only, through which no cycle can pass, so the garbage collector need not visit them.
     """
     try:
         import msgspec
@@ -18,7 +18,9 @@ def record(cls: Any) -> Any:
         return cls
     columns: list[Any] = []
     for item in fields(cls):
-        default = msgspec.field(default_factory=item.default_factory) if item.default_factory is not MISSING else item.default
+        default: Any = item.default
+        if item.default_factory is not MISSING:
+            default = msgspec.field(default_factory=item.default_factory)
         columns.append((item.name, Any) if default is MISSING else (item.name, Any, default))
     names = {"__doc__": cls.__doc__, "__module__": cls.__module__}
     return msgspec.defstruct(cls.__name__, columns, namespace=names, gc=False)
@@ -28,8 +30,7 @@ def record(cls: Any) -> Any:
 class Emission:
     """One output of one rule at one instant.
 
-    kind   rows   `inserted` are the rows (the remove stream's with `select rstream`), `removed` the old rows of
-    irstream
+    kind   rows   `inserted` are the rows (of the remove stream with `select rstream`), `removed` irstream's old rows
            late   `inserted` holds an event that came after its window was closed
            error  `inserted` holds an event that could not be evaluated, `error` says why
     """

@@ -188,7 +188,7 @@ class Engine:
                 continue
             try:
                 entry.pour(mine, now_ms, out)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - the rule boundary
                 out += self._defect(entry.name, mine, now_ms, error)
 
     def _checked(self, stream: Stream, rows: Sequence[Any], names: Iterable[str], now_ms: int, out: list[Emission]
@@ -212,7 +212,7 @@ class Engine:
         query = self.queries[name]
         try:
             out = query.push_lot(stream, rows, now_ms) if as_lot else query.push(stream, rows, now_ms)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the rule boundary
             return self._defect(name, rows, now_ms, error)
         self.suspended.discard(name)
         self._schedule(name)
@@ -321,7 +321,7 @@ class Engine:
             at_once = how != "step" or query.steps_itself
             try:
                 emissions = query.advance(now_ms if at_once else instant)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - the rule boundary
                 emissions = self._defect(name, (), now_ms, error)
             out += [] if how == "skip" else self._collect(emissions)
             self._schedule(name)

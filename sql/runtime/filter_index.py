@@ -1,14 +1,16 @@
 """The filter index: an event meets only the rules of its stream that can match it.
 
 A rule's first condition is indexed where it compares a column with constants: `dev = 'p7'`, `site IN ('a', 'b')`,
-`temp > 90`, `temp BETWEEN 20 AND 30`. Only the first of several joined by AND: the others are evaluated after it, so an event
-that the first one drops can cause no error in them. A rule whose condition is of another form is met by every event.
+`temp > 90`, `temp BETWEEN 20 AND 30`. Only the first of several joined by AND: the others are evaluated after it, so
+an event that the first one drops can cause no error in them. A rule whose condition is of another form is met by every
+event.
 
     equal   column -> value -> rules        one look into a dictionary per event
     range   column -> stretches -> rules    |--a--|--a b--|-b-|   one bisection per event
 
-Which condition comes before everything that keeps state depends on the rule (`first_condition`). A value of another type than the
-constants (a text for `temp > 90`) meets the rule, whose own code makes it the error event it is. NULL meets none.
+Which condition comes before everything that keeps state depends on the rule (`first_condition`). A value of another
+type than the constants (a text for `temp > 90`) meets the rule, whose own code makes it the error event it is. NULL
+meets none.
 """
 
 from __future__ import annotations
@@ -71,8 +73,8 @@ Indexable = Equal | Range
 def first_condition(plan: Plan) -> Bound | None:
     """The condition that decides about an event before anything else does; None where there is none to rely on.
 
-    Event time looks at every event's stamp, analytic functions at every event; windows that count, or are shown by, what
-    passes FILTER need what WHERE drops afterwards.
+    Event time looks at every event's stamp, analytic functions at every event; windows that count, or are
+    shown by, what passes FILTER need what WHERE drops afterwards.
     """
     if plan.timestamp is not None or plan.analytics or plan.joins or plan.subqueries or plan.prevs or plan.hits:
         return None

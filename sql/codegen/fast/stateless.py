@@ -15,7 +15,6 @@ from sql.plan.bound import AnalyticCall, Bound, Const, Op
 from sql.runtime.emission import Emission
 from sql.types import key_of
 
-
 Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[Any, Any]]]
 """Takes events, the rule each is for, the instant, and the list that results are added to; gives back what failed."""
 
@@ -84,7 +83,9 @@ class StatelessQuery(FastQuery):
         if any(value is mine for value in names.bound.values() for mine in own):
             return None
         generated = Generated(writer, names.bound)
-        bound = sorted((name, value if isinstance(value, frozenset) else id(value)) for name, value in names.bound.items())
+        bound = sorted(
+            (name, value if isinstance(value, frozenset) else id(value)) for name, value in names.bound.items()
+        )
         return (generated.text, tuple(bound)), generated["pour"], not self._rest_of_conditions()
 
     def _rest_of_conditions(self) -> list[Bound | None]:
