@@ -120,7 +120,7 @@ def _comparison(name: str, column: str, kind: str, values: tuple[Any, ...]) -> I
     if name in (">", ">="):
         return Range(column, kind, low=values[0], low_inside=name == ">=")
     if name == "between":
-        return Range(column, kind, *values, low_inside=True, high_inside=True)
+        return Range(column, kind, values[0], values[1], low_inside=True, high_inside=True)
     return None
 
 
@@ -146,7 +146,7 @@ class Family:
     `pour` is the loop; `is_open`: whether every event it gets comes out, because there is no further condition.
     """
 
-    def __init__(self, pour: Callable[..., None], is_open: bool) -> None:
+    def __init__(self, pour: Callable[..., list[tuple[Any, Any]]], is_open: bool) -> None:
         self.pour = pour
         self.is_open = is_open
         self.by_value: dict[Any, Any] = {}
