@@ -97,6 +97,10 @@ _NOTES = {
     "VERSION": (None, "a file is compared by its content"),
     "TEMP": ("true", "streams live in files only"),
     "SHARED": ("false", "rules on one stream always share its source"),
+    "CONF_KEY": (None, "the broker is that of the gateway's configuration"),
+    "SCHEMAID": (None, "no format of this gateway needs a schema; declare the columns"),
+    "EXTRA": (None, "no source of this gateway reads it"),
+    "KEY": (None, "no source of this gateway reads it"),
 }
 """Options of a stream without effect: the value that is worth a note (None: any), and why."""
 

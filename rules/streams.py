@@ -40,13 +40,13 @@ class Stream(Model):
     timestamp_format: str | None = Field(None, description="pattern of time stamps that are text")
     strict_validation: bool | None = Field(None, description="refuse messages that do not fit the columns")
     shared: bool | None = Field(None, description="one source for all rules on the stream; here that is always so")
-    conf_key: str | None = Field(None, description="named section of the source's configuration")
-    schema_id: str | None = Field(None, description="schema of formats that need one")
+    conf_key: str | None = Field(None, description="no effect: the broker is that of the gateway's configuration")
+    schema_id: str | None = Field(None, description="no effect: no format here needs a schema; declare the columns")
     delimiter: str | None = Field(None, min_length=1, description="between the columns of the delimited format")
-    extra: dict[str, JsonValue] | str | None = Field(None, description="settings of the source, over those of confKey")
+    extra: dict[str, JsonValue] | str | None = Field(None, description="no effect: no source here reads it")
     kind: Literal["scan", "lookup"] | None = Field(None, description="of tables: scan or lookup")
     retain_size: int | None = Field(None, ge=1, description="of tables: rows kept")
-    key: str | None = Field(None, description="of tables: the key column")
+    key: str | None = Field(None, description="no effect: no source here reads it")
     version: str | int | None = Field(None, description="of the definition; for people only")
     temp: bool | None = Field(
         None, description="eKuiper's mark for streams that are not stored; nothing is stored here"

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     errors = 0
     for emission in replay(Engine(compiled.catalog), rule.id, rule.plan, stream, events):
         errors += emission.kind == "error"
-        print(json.dumps(as_line(emission), ensure_ascii=False, default=str))
+        print(printed(emission))
     return 1 if errors else 0
 
 
@@ -61,6 +61,17 @@ def advance(engine: Engine, to_ms: int) -> Iterator[Emission]:
         if engine.next_deadline_ms() == deadline_ms:
             break
     yield from engine.advance(to_ms)
+
+
+def printed(emission: Emission) -> str:
+    """An emission as one line of JSON; NaN and infinities, which JSON cannot hold, are null as in the sinks."""
+    line = as_line(emission)
+    try:
+        return json.dumps(line, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:
+        from sinks.json_text import json_text
+
+        return json.dumps(json.loads(json_text(line)), ensure_ascii=False)
 
 
 def as_line(emission: Emission) -> dict[str, Any]:

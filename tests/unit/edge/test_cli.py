@@ -90,6 +90,22 @@ def test_replay(rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ]
 
 
+def test_replay_prints_json_also_where_a_result_is_no_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule = tmp_path / "rule.yaml"
+    rule.write_text(
+        "streams: [{name: m, datasource: m, columns: {v: float}}]\n"
+        "rules: [{id: r, sql: 'select average, variance as x from m#uni(v)', actions: [{log: {}}]}]\n"
+    )
+    (tmp_path / "data.jsonl").write_text('{"at": 1, "v": 2}\n')
+    assert main(["replay", str(rule), str(tmp_path / "data.jsonl")]) == 0
+    # The variance of one value is not a number, and JSON has none such.
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == {
+        "at": 1, "rows": [{"average": 2.0, "x": None}]
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

@@ -164,6 +164,8 @@ BAD = [
     ("streams:\n  - {name: a, datasource: x, columns: {t: {typ: int}}}\n", ["2:40: R102", "2:44: R101"]),
     ("streams:\n  a: {datasource: x}\n  b: CREATE STREAM a () WITH (DATASOURCE='x')\n", ["3:20: R104", "3:20: R106"]),
     ("streams:\n  - {name: a, datasource: x, shared: false, version: 3}\n", ["2:38: R201", "2:54: R201"]),
+    ('streams:\n  - CREATE STREAM a () WITH (DATASOURCE="x", CONF_KEY="eu")\n', ["2:46: R201"]),
+    ("streams:\n  - {name: a, datasource: x, key: k, schemaId: s}\n", ["2:35: R201", "2:48: R201"]),
     # tests
     (HEAD + "tests: [{name: t}]\n", ["4:9: R102"]),
     (HEAD + "tests: [{name: t, events: [{at: 1s, sned: {}}]}]\n", ["4:37: R101"]),
