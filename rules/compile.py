@@ -8,6 +8,7 @@ from typing import Any
 
 from rules.catalog import build_catalog
 from rules.document import Path
+from rules.effects import idle_options
 from rules.loader import Loaded
 from rules.model import Action
 from rules.options import Options
@@ -122,8 +123,9 @@ def sql_path(rule: LoadedRule) -> Path:
 
 
 def _after_planning(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
-    """The planner's warnings, and a rule whose results would go nowhere."""
+    """The planner's warnings, settings in vain, and a rule whose results would go nowhere."""
     found = [rule.reading.sql_problem(problem, sql_path(rule)) for problem in plan.warnings]
+    found += _in_vain(rule, plan)
     if rule.usable and not rule.actions and not plan.insert_into:
         span = rule.reading.document.key_span(rule.path)
         found.append(
@@ -132,6 +134,19 @@ def _after_planning(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
             )
         )
     return found
+
+
+def _in_vain(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
+    """Notes on options and actions that the query gives nothing to do."""
+    idle = [(("options", key), key, reason) for key, reason in idle_options(rule.options, plan)]
+    if rule.late and plan.timestamp is None:
+        idle.append((("late",), "late", "the rule runs in processing time, where no event is late"))
+    document, text = rule.reading.document, rule.reading.text
+    return [
+        text.problem("R201", f"'{key}' has no effect: {reason}", document.key_span((*rule.path, *path)),
+                     severity="warning")
+        for path, key, reason in idle
+    ]  # fmt: skip
 
 
 def _once(problems: Iterable[FileProblem]) -> list[FileProblem]:

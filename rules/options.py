@@ -53,7 +53,7 @@ class Options(Model):
     )
     emit_empty: bool = Field(False, description="emit a row for an empty window: count is 0, other aggregates are NULL")
     catch_up: Literal["step", "once", "skip"] = Field(
-        "step", description="windows overdue after a pause: emit each in turn, once for the present instant, or none"
+        "step", description="timers overdue after a pause: each in turn; once for now, except windows in GROUP BY; none"
     )
     align: Literal["creation", "epoch", "firstEvent", "local"] = Field(
         "creation", description="where the update points of a stream query's 'every' count from"

@@ -129,3 +129,32 @@ def test_compiling_again_gives_the_same() -> None:
     loaded = unite([load_text(STREAM + "rules:\n  a: {sql: SELECT tmp FROM s, actions: [{log: {}}]}\n", "x.yaml")])
     first, second = compile_rules(loaded), compile_rules(loaded)
     assert [problem.render() for problem in first.problems] == [problem.render() for problem in second.problems]
+
+
+@pytest.mark.parametrize(
+    ("timed", "sql", "settings", "keys"),
+    [
+        (
+            False,
+            "SELECT temp FROM s",
+            "options: {lateTolerance: 1s, idleTimeout: 1s}",
+            ["lateTolerance", "idleTimeout"],
+        ),
+        (False, "SELECT temp FROM s", "late: [{log: {}}]", ["late"]),
+        (False, "SELECT temp FROM s", "options: {emitEmpty: true, align: epoch}", ["emitEmpty", "align"]),
+        (False, "SELECT count(*) AS n FROM s GROUP BY TUMBLINGWINDOW(ss, 1)", "options: {catchUp: once}", ["catchUp"]),
+        (False, "SELECT count(*) AS n FROM s GROUP BY TUMBLINGWINDOW(ss, 1)", "options: {catchUp: skip}", []),
+        (False, "from x in s within 2 every 1 select x.temp", "options: {align: epoch}", []),
+        (True, "SELECT temp FROM s", "options: {lateTolerance: 1s, catchUp: step}\n  late: [{log: {}}]", []),
+        (True, "SELECT temp FROM s", "options: {catchUp: skip}", ["catchUp"]),
+    ],
+)
+def test_settings_that_the_query_gives_nothing_to_do_are_noted(
+    timed: bool, sql: str, settings: str, keys: list[str]
+) -> None:
+    stream = (
+        "streams:\n- {name: s, datasource: x, columns: {temp: float, ts: bigint}, " + "timestamp: ts" * timed + "}\n"
+    )
+    result = compiled(f"{stream}rules:\n- id: a\n  sql: {sql}\n  actions: [{{log: {{}}}}]\n  {settings}\n")
+    assert result.ok, render_all(result.problems)
+    assert [problem.message.split("'")[1] for problem in result.problems] == keys

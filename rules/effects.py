@@ -1,0 +1,34 @@
+"""Options that the query of their rule gives nothing to do: each is worth a note, for its author expected something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rules.options import Options
+from sql import Plan
+
+EVENT_TIME_ONLY = ("late_tolerance_ms", "idle_timeout_ms", "max_future_ms")
+EMPTY_WINDOWS = ("emit_empty", "max_empty_windows")
+
+
+def idle_options(options: Options, plan: Plan) -> Iterator[tuple[str, str]]:
+    """The options that were written for nothing, by their YAML key, each with the reason."""
+    for name in options.model_fields_set:
+        field = Options.model_fields[name]
+        reason = _why_idle(name, options, plan)
+        if reason is not None and getattr(options, name) != field.default:
+            yield str(field.alias), reason
+
+
+def _why_idle(name: str, options: Options, plan: Plan) -> str | None:
+    if name in EVENT_TIME_ONLY and plan.timestamp is None:
+        return "the rule runs in processing time; declare the stream's timestamp"
+    if name in EMPTY_WINDOWS and (plan.mode != "sample" or plan.group_by):
+        return "only a window in GROUP BY without other groups tells that it is empty"
+    if name == "align" and not any(source.lot and source.lot.every_period for source in plan.sources):
+        return "only a stream query with 'every' a period has update points"
+    if name == "catch_up" and plan.timestamp is not None:
+        return "in event time no window is overdue"
+    if name == "catch_up" and options.catch_up == "once" and plan.mode == "sample":
+        return "each window in GROUP BY is a result of its own; 'skip' leaves them out"
+    return None
