@@ -138,7 +138,9 @@ def _after_planning(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
 
 def _in_vain(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
     """Notes on options and actions that the query gives nothing to do."""
-    idle = [(("options", key), key, reason) for key, reason in idle_options(rule.options, plan)]
+    idle: list[tuple[Path, str, str]] = [
+        (("options", key), key, reason) for key, reason in idle_options(rule.options, plan)
+    ]
     if rule.late and plan.timestamp is None:
         idle.append((("late",), "late", "the rule runs in processing time, where no event is late"))
     document, text = rule.reading.document, rule.reading.text
