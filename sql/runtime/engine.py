@@ -187,7 +187,8 @@ class Engine:
                 out += self._give(entry.name, stream, mine, now_ms)
                 continue
             try:
-                entry.pour(mine, now_ms, out)
+                for name in entry.pour(mine, now_ms, out) or ():
+                    self._schedule(name)
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 out += self._defect(entry.name, mine, now_ms, error)
 

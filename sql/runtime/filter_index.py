@@ -26,6 +26,7 @@ from typing import Any
 from sql.plan.bound import Bound, Const, Op, Read
 from sql.plan.plan import Plan
 from sql.rows import Shape, attribute_name
+from sql.runtime.sharing import parties
 
 STRETCHES_MAX = 1_000_000
 """Rules in all stretches of a column together; with more, its range conditions are not indexed."""
@@ -134,7 +135,8 @@ class Entry:
     name: str
     order: int
     query: Any
-    pour: Callable[[Sequence[Any], int, list[Any]], None] | None
+    pour: Callable[[Sequence[Any], int, list[Any]], Sequence[str] | None] | None
+    """Takes events, the instant and the list for the results; gives the rules that have a new deadline."""
     rows: list[Any] = field(default_factory=list)
     seen: int = 0
     """How many events the rule has counted since the last settling."""
@@ -311,33 +313,46 @@ class FilterIndex:
     """All rules of one stream, in order of deployment."""
 
     def __init__(self, rules: Iterable[tuple[str, Any]]) -> None:
-        self.moves_rows = False
-        """Whether a rule inserts its results into a stream."""
         self.total = 0
         """Events routed since the last settling."""
         self.columns: dict[tuple[str, str, Shape], ColumnIndex] = {}
         self.always: list[Entry] = []
         self.indexed: dict[str, Entry] = {}
-        for order, (name, query) in enumerate(rules):
-            plan = query.plan
-            self.moves_rows = self.moves_rows or plan.insert_into is not None
-            entry = Entry(name, order, query, getattr(query, "pour", None) if plan.insert is None else None)
-            condition = indexable(first_condition(plan))
-            shape = getattr(query, "shape", None)
-            if condition is None or shape is None:
-                self.always.append(entry)
-                continue
-            key = (condition.column, condition.kind, shape)
-            column = self.columns.setdefault(key, ColumnIndex(condition.column, condition.kind))
-            column.add(condition, entry)
-            self.indexed[name] = entry
+        rules = list(rules)
+        self.moves_rows = any(query.plan.insert_into is not None for _, query in rules)
+        """Whether a rule inserts its results into a stream."""
+        order = {name: place for place, (name, _) in enumerate(rules)}
+        shared: set[str] = set()
+        for party in parties(rules):
+            first, _ = party.members[0]
+            self.always.append(Entry(first, order[first], party, party.pour))
+            shared.update(name for name, _ in party.members)
+        for name, query in rules:
+            if name not in shared:
+                self._add(name, query, order[name])
+        self._finish()
+
+    def _add(self, name: str, query: Any, order: int) -> None:
+        plan = query.plan
+        entry = Entry(name, order, query, getattr(query, "pour", None) if plan.insert is None else None)
+        condition = indexable(first_condition(plan))
+        shape = getattr(query, "shape", None)
+        if condition is None or shape is None:
+            self.always.append(entry)
+            return
+        key = (condition.column, condition.kind, shape)
+        column = self.columns.setdefault(key, ColumnIndex(condition.column, condition.kind))
+        column.add(condition, entry)
+        self.indexed[name] = entry
+
+    def _finish(self) -> None:
         for key, column in list(self.columns.items()):
             if len(column.entries) < INDEX_MIN or not column.finish():
                 del self.columns[key]
                 self.always += column.entries
                 for entry in column.entries:
                     del self.indexed[entry.name]
-        self.always.sort(key=lambda entry: entry.order)
+        self.always.sort(key=_order)
 
     def route(self, rows: Sequence[Any], now_ms: int, out: list[Any]) -> Iterator[tuple[Entry, Sequence[Any]]]:
         """Each rule that has to see some of the rows, with those, in order of deployment.

@@ -9,8 +9,10 @@ from typing import Any
 
 from sql.calendar.grid import Grid
 from sql.codegen.fast.grouped import GroupedQuery
+from sql.codegen.fast.groups import GroupTable
 from sql.codegen.fast.query import runs
 from sql.codegen.fast.source import SourceWriter
+from sql.runtime.emission import Emission
 
 
 class GenerationQuery(GroupedQuery):
@@ -31,6 +33,50 @@ class TumblingQuery(GenerationQuery):
         super().__init__(*args, **keywords)
         self.grid = Grid(self.window.length_ms, self.context.zone)
         self.end_ms: int | None = None
+        self.failed: list[tuple[Any, BaseException]] | None = None
+        """Events that failed while others' events are gathered as well."""
+
+    # --- sharing ------------------------------------------------------------------------------------------------------
+
+    @property
+    def signature(self) -> Any:
+        """Equal for rules that gather the same events into the same groups; None in event time, where each has a clock.
+
+        The loop's text says nearly all; what it only names are helpers, and sets of constants.
+        """
+        if self.is_timed:
+            return None
+        sets = tuple(
+            (name, value) for name, value in self.functions.names.bound.items() if isinstance(value, frozenset)
+        )
+        aggregates = tuple((call.definition.name, call.args) for call in self.plan.aggregates)
+        gather = self.code.text.partition("def look(")[0]
+        options = self.plan.options
+        return gather, sets, aggregates, self.window.length_ms, options.zone, options.max_groups, self.shape
+
+    def follow(self, leader: TumblingQuery, events: int, now_ms: int) -> None:
+        """Another rule has gathered so many events for this one as well."""
+        self.now_ms = self.context.now_ms = now_ms
+        self.counts["events_in"] += events
+        self.end_ms = leader.end_ms
+
+    def told(self, failed: Sequence[tuple[Any, BaseException]], leader: TumblingQuery) -> list[Emission]:
+        """The events that failed while another rule gathered for this one, as errors of this one."""
+        self.counts["errors"] += len(failed)
+        return [self.failure(row, error, self.now_ms, leader.code) for row, error in failed]
+
+    def fail(self, row: Any, error: BaseException) -> None:
+        super().fail(row, error)
+        if self.failed is not None:
+            self.failed.append((row, error))
+
+    def copied_table(self) -> GroupTable:
+        """A table of its own with the same groups."""
+        table = self.new_table()
+        table.restore(self.table.snapshot(), self.row_of)
+        return table
+
+    # --- driving ------------------------------------------------------------------------------------------------------
 
     def enter(self, rows: Sequence[Any], times: Sequence[int] | None) -> None:
         if times is None:

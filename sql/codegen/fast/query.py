@@ -105,9 +105,10 @@ class FastQuery(Query):
         at_ms = self.time_of(row) if self.is_timed else self.now_ms
         self._failures.append(self.failure(row, error, at_ms))
 
-    def failure(self, row: Any, error: BaseException, at_ms: int) -> Emission:
-        """The emission of an event that could not be evaluated."""
-        span = self.code.span_of(error)
+    def failure(self, row: Any, error: BaseException, at_ms: int, code: Generated | None = None) -> Emission:
+        """The emission of an event that could not be evaluated, by this query or by another's equal `code`."""
+        line = (code or self.code).line_of(error)
+        span = None if line is None else self.code.spans.get(line)
         if span is not None:
             error = positioned(error, span, self.plan.text)
         return Emission(self.name, at_ms, "error", [dict(as_dict(row))], [], str(error))

@@ -8,11 +8,11 @@ from typing import Any
 
 from sql.aggregates.inline import INLINE
 from sql.calendar.zones import is_utc
+from sql.codegen.fast.every_event import LengthQuery, SlidingQuery
 from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
 from sql.codegen.fast.panes import CountQuery, HoppingQuery
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import Refused
-from sql.codegen.fast.running import LengthQuery, SlidingQuery
 from sql.codegen.fast.stateless import StatelessQuery
 from sql.errors import Span
 from sql.plan.bound import AggregateCall, Apply, Bound, Const, Read

@@ -72,12 +72,12 @@ class Generated:
     def __getitem__(self, name: str) -> Any:
         return self.functions[name]
 
-    def span_of(self, error: BaseException) -> Span | None:
-        """The expression that was evaluated when the error was raised."""
+    def line_of(self, error: BaseException) -> int | None:
+        """The line of this module that was at work when the error was raised."""
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self.file:
-                return self.spans.get(trace.tb_lineno)
+                return trace.tb_lineno
             trace = trace.tb_next
         return None
 

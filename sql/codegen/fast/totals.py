@@ -1,0 +1,121 @@
+"""Aggregates over a queue of panes, at a cost that does not depend on how many there are."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Aggregate, Removal
+from sql.codegen.fast.groups import Group, MixedGroup
+
+
+class Stacks:
+    """The aggregate over a queue of parts in two stacks: each part is merged a constant number of times.
+
+        front   merged from each part to the last of them, the oldest on top     [c+d, ...] <- leaves here
+        back    merged as they come                                              e+f+...    <- enters here
+    """  # fmt: skip
+
+    __slots__ = ("back", "front", "make", "parts")
+
+    def __init__(self, make: Callable[[], Accumulator]) -> None:
+        self.make = make
+        self.front: list[Accumulator] = []
+        self.back = make()
+        self.parts: list[Accumulator] = []
+        """The parts of `back`, oldest first."""
+
+    def push(self, part: Accumulator) -> None:
+        """A part comes."""
+        self.back.merge(part)
+        self.parts.append(part)
+
+    def pop(self) -> None:
+        """The oldest part goes."""
+        if not self.front:
+            later: Accumulator | None = None
+            for part in reversed(self.parts):
+                merged = self.make()
+                merged.merge(part)
+                if later is not None:
+                    merged.merge(later)
+                self.front.append(merged)
+                later = merged
+            self.parts = []
+            self.back = self.make()
+        self.front.pop()
+
+    def result(self) -> Any:
+        """The aggregate over all parts."""
+        if not self.front:
+            return self.back.result()
+        if not self.parts:
+            return self.front[-1].result()
+        merged = self.make()
+        merged.merge(self.front[-1])
+        merged.merge(self.back)
+        return merged.result()
+
+
+class Running:
+    """The aggregate over a queue of parts where what came can be taken away again."""
+
+    __slots__ = ("parts", "whole")
+
+    def __init__(self, make: Callable[[], Accumulator]) -> None:
+        self.whole = make()
+        self.parts: deque[Accumulator] = deque()
+
+    def push(self, part: Accumulator) -> None:
+        """A part comes."""
+        self.whole.merge(part)
+        self.parts.append(part)
+
+    def pop(self) -> None:
+        """The oldest part goes."""
+        self.whole.unmerge(self.parts.popleft())
+
+    def result(self) -> Any:
+        """The aggregate over all parts."""
+        return self.whole.result()
+
+
+class Total:
+    """One key's groups in all cut panes, oldest first, and the aggregates over them."""
+
+    __slots__ = ("aggregates", "groups", "mixed", "numbers")
+
+    def __init__(self, definitions: Sequence[Aggregate]) -> None:
+        self.groups: deque[Group] = deque()
+        self.numbers: deque[int] = deque()
+        """The places of the groups' first rows in order of arrival."""
+        self.mixed = 0
+        """In how many panes the key has text."""
+        self.aggregates = [
+            (Running if definition.invertible else Stacks)(maker(definition)) for definition in definitions
+        ]
+
+    def push(self, group: Group, number: int) -> None:
+        """The key's group of the newest pane, folded."""
+        self.groups.append(group)
+        self.numbers.append(number)
+        self.mixed += isinstance(group, MixedGroup)
+        for aggregate, part in zip(self.aggregates, group.accumulators, strict=True):
+            aggregate.push(part)
+
+    def pop(self) -> None:
+        """The oldest pane leaves the window."""
+        self.mixed -= isinstance(self.groups.popleft(), MixedGroup)
+        self.numbers.popleft()
+        for aggregate in self.aggregates:
+            aggregate.pop()
+
+    def look(self) -> tuple[Any, list[Any]]:
+        """The oldest row and the aggregates' values."""
+        return self.groups[0][0], [aggregate.result() for aggregate in self.aggregates]
+
+
+def maker(definition: Aggregate) -> Callable[[], Accumulator]:
+    """What makes accumulators that only grow."""
+    return lambda: definition.make(Removal.NEVER)
