@@ -137,13 +137,6 @@ def like_matcher(pattern: str, escape: str | None) -> Callable[[str], Any]:
     return re.compile("".join(parts), re.DOTALL).fullmatch
 
 
-def both(a: bool | None, b: bool | None) -> bool | None:
-    """AND in three-valued logic, both sides known."""
-    if a is False or b is False:
-        return False
-    return None if a is None or b is None else True
-
-
 def invert(value: Any) -> bool | None:
     """NOT in three-valued logic."""
     return None if boolean(value) is None else not value

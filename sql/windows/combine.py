@@ -285,7 +285,7 @@ class Key(Operator):
         for key in self.reclaim.aged(now):
             instance = self.instances.get(key)
             if instance is not None:
-                out += instance.farewell() if isinstance(instance, HasFarewell) else instance.content()
+                out += instance.content()
                 self._drop(key)
         return out
 
@@ -348,14 +348,6 @@ class Key(Operator):
         self.count = state["count"]
         if self.reclaim:
             self.reclaim.restore(state["reclaim"], keys)
-
-
-class HasFarewell(Operator):
-    """An operator whose last rows differ from its content (derived-value windows)."""
-
-    def farewell(self) -> list[Event]:
-        """The rows that leave when the instance is dropped."""
-        raise NotImplementedError
 
 
 class Reclaim:

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from sql.aggregates.state import decode, encode
-from sql.windows.combine import HasFarewell
 from sql.windows.event import Delta, Event
-from sql.windows.operator import FindEvent
+from sql.windows.operator import FindEvent, Operator
 
 Row = dict[str, Any]
 
@@ -52,7 +51,7 @@ class Size:
         self.count = state
 
 
-class Derived(HasFarewell):
+class Derived(Operator):
     """Folds deltas into a statistic and posts its row before and after.
 
     value   the argument(s) of the statistic for an event
@@ -91,9 +90,6 @@ class Derived(HasFarewell):
 
     def content(self) -> Iterable[Event]:
         return () if self.current is None else (self.current,)
-
-    def farewell(self) -> list[Event]:
-        return [] if self.current is None else [self.current]
 
     def snapshot(self) -> Any:
         current = None if self.current is None else self.current.seq

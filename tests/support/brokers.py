@@ -210,7 +210,7 @@ class Amqtt:
 
     def start(self) -> Amqtt:
         """Start, and wait until it accepts connections."""
-        command = [sys.executable, "-m", "tests.support.amqtt_broker", str(self.port)]
+        command = [sys.executable, "-m", "edge.demo.broker", str(self.port)]
         self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         wait_for(lambda: listens(self.port), START_S, "start of amqtt")
         return self
