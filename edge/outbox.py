@@ -184,7 +184,7 @@ class Outbox:
             action.waiting.append((self._number, emission))
 
     def _bury(self, emission: Emission, reason: str | None = None) -> None:
-        rows = emission.inserted + emission.removed
+        rows = [*emission.inserted, *emission.removed]
         self._dead_letters.keep(
             emission.at_ms, reason or emission.error or "error", rule=emission.rule, kind=emission.kind, rows=rows
         )

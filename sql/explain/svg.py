@@ -6,7 +6,7 @@ insert and the remove stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
@@ -186,7 +186,7 @@ class _Drawing:
         else:
             self.text(start - 8, y, _short(words, int((start - 8 - self.left) / GLYPH)), "", "end")
 
-    def lane(self, name: str, box: str, style: str, outputs: list[tuple[int, list[Row]]]) -> None:
+    def lane(self, name: str, box: str, style: str, outputs: Sequence[tuple[int, Sequence[Row]]]) -> None:
         """Rows as chips under their instants, on as many levels as they need."""
         chips = [chip for at_ms, rows in outputs for chip in self._chips(at_ms, rows)]
         if not chips:
@@ -203,7 +203,7 @@ class _Drawing:
         self.text(MARGIN, start + 13, name, "muted")
         self.y = start + len(free) * (CHIP + 3)
 
-    def _chips(self, at_ms: int, rows: list[Row]) -> list[tuple[float, str]]:
+    def _chips(self, at_ms: int, rows: Sequence[Row]) -> list[tuple[float, str]]:
         shown = [(self.x(at_ms), _short(label_of(row, None), 40)) for row in rows[:CHIPS_PER_POST]]
         return (
             shown if len(rows) <= CHIPS_PER_POST else [*shown, (self.x(at_ms), f"+{len(rows) - CHIPS_PER_POST} more")]
@@ -275,7 +275,7 @@ def _description(timeline: Timeline, axis: Axis) -> str:
         ]
         inside = f"in the window {', '.join(stays)}" if stays else line.remark or "no window"
         parts.append(f"{line.label} arrives at {axis.label(line.arrival_ms)}, {inside}.")
-    outputs: list[tuple[int, list[Row], list[Row]]] = [(look.at_ms, look.rows, []) for look in timeline.looks]
+    outputs: list[tuple[int, list[Row], Sequence[Row]]] = [(look.at_ms, look.rows, ()) for look in timeline.looks]
     if not outputs:
         outputs = [(post.at_ms, post.inserted, post.removed) for post in timeline.posts]
     for at_ms, inserted, removed in outputs:

@@ -7,7 +7,7 @@ o----->      still inside at the end           o              never inside; the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sql.explain.axis import Axis
@@ -121,7 +121,7 @@ class _Canvas:
         return f"{'at ' + self.axis_of.label(post.at_ms):<{self.gutter}}{'   '.join(parts) or 'no rows'}"
 
 
-def rows_text(rows: list[dict[str, Any]]) -> str:
+def rows_text(rows: Sequence[dict[str, Any]]) -> str:
     """Rows in few words."""
     shown = ", ".join(label_of(row, None) for row in rows[:ROWS_SHOWN])
     return shown if len(rows) <= ROWS_SHOWN else f"{shown}, … {len(rows)} rows"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +48,7 @@ class Post:
 
     at_ms: int
     inserted: list[Row]
-    removed: list[Row]
+    removed: Sequence[Row]
 
 
 @dataclass(slots=True)

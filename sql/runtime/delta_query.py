@@ -171,7 +171,7 @@ class DeltaQuery(WindowedQuery):
         if not new and not old and not ticked:
             return []
         inserted = in_order(new, self.plan, self.row_limit, self.spreads)
-        removed = in_order(old, self.plan, self.row_limit, self.spreads)
+        removed = in_order(old, self.plan, self.row_limit, self.spreads) if old else ()
         if self.spreads is not None and not inserted and not removed:
             return []
         self.counts["rows_out"] += len(inserted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -39,7 +40,7 @@ class Emission:
     at_ms: int
     kind: Literal["rows", "late", "error"] = "rows"
     inserted: list[Row] = field(default_factory=list)
-    removed: list[Row] = field(default_factory=list)
+    removed: Sequence[Row] = ()
     error: str | None = None
 
 

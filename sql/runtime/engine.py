@@ -106,7 +106,7 @@ class Engine:
         """A heap of (deadline, order of deployment, rule); entries that no longer hold are dropped when they
         surface."""
         self.now_ms: int | None = None
-        self.moved: deque[tuple[str, list[dict[str, Any]]]] = deque()
+        self.moved: deque[tuple[str, Sequence[Any]]] = deque()
         self.indexes: dict[str, FilterIndex] = {}
         """By stream, made when events come and gone when rules change."""
         self.moves_rows: bool | None = None
@@ -229,7 +229,7 @@ class Engine:
         self.suspended.add(name)
         why = f"defect in the engine: {type(error).__name__}: {error}"
         shown = [dict(as_dict(row)) for row in rows]
-        return [Emission(name, now_ms, "error", shown, [], why)]
+        return [Emission(name, now_ms, "error", shown, (), why)]
 
     def _schedule(self, name: str) -> None:
         """Note when a rule has something to do next."""
@@ -266,7 +266,7 @@ class Engine:
             insert = self.queries[emission.rule].plan.insert if emission.rule in self.queries else None
             if insert is None or emission.kind != "rows":
                 continue
-            rows = emission.inserted
+            rows: Sequence[Any] = emission.inserted
             if insert.selector == "rstream" and self.queries[emission.rule].plan.selector == "irstream":
                 rows = emission.removed
             if insert.columns:
@@ -286,7 +286,7 @@ class Engine:
                 self.moved.clear()
                 why = f"more than {MOVED_MAX} rows moved between streams in one step: rules feed each other in a circle"
                 why = f"{why}; the rest, for '{stream}', is dropped"
-                return [*out, Emission("engine", now_ms, "error", [], [], why)]
+                return [*out, Emission("engine", now_ms, "error", [], (), why)]
             rows = [self._changed(stream, row) for row in rows] if stream in self.before else rows
             names = self.readers.get(stream, ())
             for name in tuple(names):

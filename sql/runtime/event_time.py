@@ -164,7 +164,7 @@ class EventTime:
 
     def _refuse(self, row: Any, now_ms: int, why: str) -> list[Emission]:
         self.query.counts["errors"] += 1
-        return [Emission(self.name, now_ms, "error", [dict(as_dict(row))], [], why)]
+        return [Emission(self.name, now_ms, "error", [dict(as_dict(row))], (), why)]
 
     def _release(self, now_ms: int) -> list[Emission]:
         """Move the watermark and hand over what it has passed."""

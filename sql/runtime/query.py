@@ -146,13 +146,13 @@ class Query(ABC):
         """An event could not be evaluated: counted, and an emission of its own."""
         self.counts["errors"] += 1
         failure = self.functions.failure(error)
-        self.errors.append(Emission(self.name, self.now_ms, "error", [_plain(event.row)], [], str(failure)))
+        self.errors.append(Emission(self.name, self.now_ms, "error", [_plain(event.row)], (), str(failure)))
 
     def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
         """An event was refused before it came here: counted, and an emission of its own."""
         self.counts["events_in"] += 1
         self.counts["errors"] += 1
-        return [Emission(self.name, now_ms, "error", [_plain(row)], [], why)]
+        return [Emission(self.name, now_ms, "error", [_plain(row)], (), why)]
 
     def take_errors(self) -> list[Emission]:
         """The error emissions since the last call."""

@@ -161,7 +161,7 @@ class OnSet:
         return []
 
     def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
-        return [Emission(self.name, now_ms, "error", [dict(row)], [], why)]
+        return [Emission(self.name, now_ms, "error", [dict(row)], (), why)]
 
     def variable_changed(self, name: str) -> None:
         return None
