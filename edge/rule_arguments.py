@@ -32,6 +32,7 @@ def compile_paths(arguments: argparse.Namespace) -> tuple[Compiled, list[FilePro
 def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProblem]]:
     """Load and compile. Nothing is opened, so secrets need not be here; one that is missing is a note."""
     from edge.actions import register_sinks
+    from edge.circles import circle_problems
     from edge.stream_types import stream_problems
     from rules.compile import compile_rules
     from rules.loader import load_paths, rule_files
@@ -46,7 +47,7 @@ def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProb
     _check_zone(zone)
     register_sinks()
     compiled = compile_rules(load_paths(paths, secrets=Secrets(may_be_absent=True)), zone=zone)
-    return compiled, in_order([*compiled.problems, *stream_problems(compiled)])
+    return compiled, in_order([*compiled.problems, *stream_problems(compiled), *circle_problems(compiled)])
 
 
 def _check_zone(zone: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from edge.circles import circle_problems
 from edge.stream_types import stream_problems
 from edge.watch import stamp
 from rules.compile import Compiled, CompiledRule, compile_rules
@@ -95,4 +96,4 @@ class RuleFiles:
 
     def _compile(self, files: dict[str, LoadedFile]) -> tuple[Compiled, list[FileProblem]]:
         compiled = compile_rules(unite(files.values()), zone=self._zone)
-        return compiled, [*compiled.problems, *stream_problems(compiled)]
+        return compiled, [*compiled.problems, *stream_problems(compiled), *circle_problems(compiled)]

@@ -146,4 +146,8 @@ CODES: dict[str, Code] = {
     "B704": Code("warning: ORDER BY, LIMIT or DISTINCT where each event gives its own row", "add a window in FROM"),
     "B705": Code("warning: rstream without a window selects nothing", "add a window in FROM"),
     "B706": Code("warning: an annotation or a hint without effect", "remove it"),
+    "B707": Code(
+        "warning: a rule that inserts into the stream it reads",
+        "insert into another stream, or filter so that the circle ends",
+    ),
 }

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 
 from edge.docs.markdown import code, table
 
-GATEWAY_CODES = {"E101": ("a stream that this gateway cannot feed", "the hint names the stream types there are")}
+GATEWAY_CODES = {
+    "E101": ("a stream that this gateway cannot feed", "the hint names the stream types there are"),
+    "E102": ("warning: rules that feed each other in a circle", "write to another stream, or end it by a condition"),
+}
 """Codes of the gateway itself."""
 
 

@@ -20,6 +20,7 @@ HINTS = ("reclaim_group_aged", "reclaim_group_freq")
 def check_effects(problems: Problems, select: ast.Select, sources: Sequence[ast.Source], plan: Plan,
                   *, is_epl: bool) -> None:  # fmt: skip
     """Report what has no effect in a bound statement."""
+    _check_self_insert(problems, select, sources)
     _check_unidirectional(problems, sources)
     _check_annotations(problems, select, sources)
     if not _one_by_one(plan):
@@ -43,6 +44,14 @@ def _one_by_one(plan: Plan) -> bool:
     """Whether each result holds one row at most."""
     return (plan.mode == "delta" and plan.output is None and not plan.joins and not plan.spreads
             and not any(source.windows for source in plan.sources))  # fmt: skip
+
+
+def _check_self_insert(problems: Problems, select: ast.Select, sources: Sequence[ast.Source]) -> None:
+    """A circle over several rules is seen by who has them all; see `edge.circles`."""
+    target = select.insert_into
+    if target is not None and any(source.name == target.stream for source in sources):
+        problems.warn("B707", f"the rule inserts into '{target.stream}', which it reads: each row is its next event",
+                      target.span, "insert into another stream, or filter so that the circle ends")  # fmt: skip
 
 
 def _check_unidirectional(problems: Problems, sources: Sequence[ast.Source]) -> None:
