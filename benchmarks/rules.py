@@ -27,6 +27,11 @@ SINGLE: dict[str, tuple[str, float | None]] = {
     "length_minmax": ("select dev, temp, min(temp) as lo, max(temp) as hi from m#length(1000)", None),
     "session": ("SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, SESSIONWINDOW(ss, 60, 5)", 2.5),
     "count": ("SELECT dev, avg(temp) AS a, max(temp) AS hi FROM m GROUP BY dev, COUNTWINDOW(10000)", 2.5),
+    "length_batch": ("select dev, avg(temp) as a from m#length_batch(10000) group by dev", None),
+    "time_batch": (
+        "select dev, avg(temp) as a, count(*) as c, max(temp) as hi from m#time_batch(10 sec) group by dev",
+        None,
+    ),
     "lag": ("SELECT dev, temp - lag(temp) AS d FROM m WHERE temp > 90", None),
 }
 """Name, rule and bar (cost of an event in costs of decoding it)."""

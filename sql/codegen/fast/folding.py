@@ -114,7 +114,6 @@ class FoldingQuery(FastQuery):
 
     def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         self.counts["events_in"] += len(rows)
-        self.now_ms = max(self.now_ms, times[0])
         self.enter(rows, times)
         self.now_ms = max(self.now_ms, times[-1])
         return self.take()

@@ -83,6 +83,10 @@ class GroupedQuery(FoldingQuery):
 
     # --- events -------------------------------------------------------------------------------------------------------
 
+    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        self.now_ms = max(self.now_ms, times[0])
+        return super().push_timed(rows, times)
+
     def gather(self, rows: Sequence[Any], times: Iterable[int] | None = None) -> None:
         """Put events into the groups of the open window."""
         if times is None:

@@ -55,6 +55,8 @@ class GroupTable:
         self.spare = max_groups
         """So many groups the loop may open by itself; it asks `open` for further ones."""
         self.groups: dict[Hashable, list[Any]] = {}
+        self.has_text = False
+        """Whether a value has come that is neither a number nor NULL, where numbers are expected."""
         self.arguments: list[Bound] = list(dict.fromkeys(call.args[0] for call in calls if call.args))
         """The distinct arguments; none: an event counts as one value, 1."""
         self.width = max(1, len(self.arguments))
@@ -112,6 +114,7 @@ class GroupTable:
             for value, anything in zip(values, self.takes_any, strict=False)
         )
         if is_text:
+            self.has_text = True
             self.settle(group.key, group)
         by_call = [True if place is None else values[place] for place in self.places]
         self.check(group, by_call)

@@ -111,7 +111,7 @@ class FastQuery(Query):
         span = None if line is None else self.code.spans.get(line)
         if span is not None:
             error = positioned(error, span, self.plan.text)
-        return Emission(self.name, at_ms, "error", [dict(as_dict(row))], (), str(error))
+        return Emission(self.name, at_ms, "error", [{} if row is None else dict(as_dict(row))], (), str(error))
 
     def time_of(self, row: Any) -> int:
         """The instant of an event in event time: where its stamp is no whole number, it came alone, and it is now."""

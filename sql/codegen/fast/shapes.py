@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sql.aggregates.inline import INLINE
 from sql.calendar.zones import is_utc
-from sql.codegen.fast.every_event import LengthQuery, SlidingQuery
+from sql.codegen.fast.batches import BatchQuery
+from sql.codegen.fast.every_event import (
+    DataClockQuery,
+    KeepAllQuery,
+    LatestQuery,
+    LengthQuery,
+    SlidingQuery,
+    TimeQuery,
+    needs_look,
+)
 from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
 from sql.codegen.fast.panes import CountQuery, HoppingQuery
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import Refused
 from sql.codegen.fast.stateless import StatelessQuery
 from sql.errors import Span
-from sql.plan.bound import AggregateCall, Apply, Bound, Const, Read
+from sql.plan.bound import AggregateCall, Apply, Bound, Slot
 from sql.plan.catalog import Catalog
 from sql.plan.plan import GroupWindowPlan, Plan
 from sql.rows import Shape
@@ -66,8 +74,10 @@ def _delta(plan: Plan) -> type[FastQuery]:
     source = plan.sources[0]
     if plan.output is not None:
         raise Refused("it has an output limit")
-    if len(source.windows) == 1 and source.windows[0].name == "length" and not source.union:
-        return _length(plan)
+    if len(source.windows) == 1 and source.windows[0].name in _RUNNING and not source.union:
+        return _running(plan)
+    if len(source.windows) == 1 and source.windows[0].name in BATCHES and not source.union:
+        return _batched(plan)
     if source.windows:
         raise Refused("its windows are chained or of a kind without generated code", source.windows[0].span)
     if plan.aggregates:
@@ -77,40 +87,52 @@ def _delta(plan: Plan) -> type[FastQuery]:
     return StatelessQuery
 
 
-def _length(plan: Plan) -> type[FastQuery]:
-    span = plan.sources[0].windows[0].span
-    if plan.row_kind not in ("aggregate", "event") or plan.selector != "istream" or plan.analytics:
-        raise Refused("only aggregates over all events of a length window have generated code", span)
-    size = plan.sources[0].windows[0].arguments["size"]
-    if not isinstance(size, Const):
-        raise Refused("the window's size is no literal", span)
-    _check_running(plan)
-    return LengthQuery
+def _batched(plan: Plan) -> type[FastQuery]:
+    if plan.selector != "istream":
+        raise Refused("it shows what leaves its batches", plan.sources[0].windows[0].span)
+    if plan.analytics:
+        raise Refused("an analytic function runs before the window", plan.analytics[0].span)
+    _check_variables(plan)
+    for call in plan.aggregates:
+        _check_aggregate(call)
+    return BatchQuery
 
 
-def _check_running(plan: Plan) -> None:
-    """What a loop that shows a row for every event cannot have."""
-    if plan.where is not None:
-        raise Refused("WHERE stands above the window", plan.where.span)
-    if plan.order_by or plan.limit is not None or plan.offset is not None:
+def _running(plan: Plan) -> type[FastQuery]:
+    window = plan.sources[0].windows[0]
+    if plan.selector != "istream":
+        raise Refused("it shows what leaves its window", window.span)
+    if plan.analytics:
+        raise Refused("an analytic function runs before the window", plan.analytics[0].span)
+    _check_running(plan, may_order=plan.row_kind == "group")
+    return _RUNNING[window.name]
+
+
+def _check_running(plan: Plan, *, may_order: bool) -> None:
+    """What a loop that shows rows for every event cannot have."""
+    if not may_order and (plan.order_by or plan.limit is not None or plan.offset is not None):
         raise Refused("it has ORDER BY or LIMIT for single rows")
     for call in plan.aggregates:
         _check_aggregate(call)
-        if call.definition.name not in INLINE:
-            raise Refused(f"aggregate {call.definition.name} has no running form", call.span)
+        if call.definition.ever:
+            raise Refused(f"aggregate {call.definition.name} keeps what has left", call.span)
+    _check_variables(plan)
+
+
+def _check_variables(plan: Plan) -> None:
+    """What an event is taken in with must be what it is taken out with."""
+    for expression in _per_event(plan, with_items=False):
+        for node in expression.walk():
+            if isinstance(node, Slot) and node.kind == "variable":
+                raise Refused(f"variable {node.key} may change while an event is held", node.span)
 
 
 def _sliding(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
-    if plan.group_by:
-        raise Refused("a sliding window shows all its groups with every event", window.span)
-    if window.delay_ms or window.when is not None:
-        raise Refused("its looks are delayed or conditional", window.span)
-    for item in plan.items:
-        if any(isinstance(node, Read) for node in item.value.walk()):
-            raise Refused("a row reads the oldest event of the window", item.value.span)
-    if plan.having is not None and any(isinstance(node, Read) for node in plan.having.walk()):
-        raise Refused("HAVING reads the oldest event of the window", plan.having.span)
-    _check_running(plan)
+    if window.delay_ms:
+        raise Refused("its looks are delayed", window.span)
+    _check_running(plan, may_order=needs_look(plan))
+    if plan.timestamp is not None:
+        _check_instants(plan, [*(item.value for item in plan.items), *([plan.having] if plan.having else [])])
     return SlidingQuery
 
 
@@ -161,6 +183,13 @@ def _count(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
 
 QUARTER_MS = 900_000
 
+_RUNNING: dict[str, type[FastQuery]] = {
+    "length": LengthQuery, "lastevent": LengthQuery, "keepall": KeepAllQuery, "time": TimeQuery,
+    "ext_timed": DataClockQuery, "unique": LatestQuery,
+}  # fmt: skip
+
+BATCHES = ("length_batch", "time_batch", "time_length_batch")
+
 _WINDOWS: dict[str, Callable[[Plan, GroupWindowPlan], type[FastQuery]]] = {
     "tumbling": _tumbling, "session": _session, "hopping": _hopping, "count": _count,
     "sliding": _sliding,
@@ -174,13 +203,17 @@ def _check_clock(plan: Plan) -> None:
     """Functions of the present instant see each event's own; a loop over a batch has one instant."""
     if plan.mode == "delta" and plan.timestamp is None:
         return
-    for expression in _per_event(plan):
+    _check_instants(plan, _per_event(plan))
+
+
+def _check_instants(plan: Plan, expressions: Iterable[Bound]) -> None:
+    for expression in expressions:
         for node in expression.walk():
             if isinstance(node, Apply) and node.function.context:
                 raise Refused(f"{node.function.name}() depends on the instant of each event", node.span)
 
 
-def _per_event(plan: Plan) -> Iterator[Bound]:
+def _per_event(plan: Plan, *, with_items: bool = True) -> Iterator[Bound]:
     if plan.sources[0].filter is not None:
         yield plan.sources[0].filter
     if plan.window is not None and plan.window.filter is not None:
@@ -192,5 +225,5 @@ def _per_event(plan: Plan) -> Iterator[Bound]:
         yield from aggregate.args
     for analytic in plan.analytics:
         yield from analytic.args
-    if plan.mode == "delta":
+    if plan.mode == "delta" and with_items:
         yield from (item.value for item in plan.items)

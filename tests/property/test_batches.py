@@ -1,0 +1,68 @@
+"""EPL batch windows on generated code: what the operators give, whatever arrives."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.fast.support import Step, compare
+from tests.unit.fast.test_equal_to_operators import streams
+
+WINDOWS = [
+    "#length_batch(3)", "#length_batch(1)", "#time_batch(2 sec)", "#time_batch(1 sec, 500L)",
+    '#time_batch(1 sec, "FORCE_UPDATE")', '#time_batch(1500 msec, "START_EAGER")',
+    '#time_batch(2 sec, 700L, "START_EAGER")', "#time_length_batch(2 sec, 3)",
+    '#time_length_batch(1 sec, 2, "FORCE_UPDATE")', '#time_length_batch(3 sec, 2, "START_EAGER")',
+    "#time_batch(1 month)",
+]  # fmt: skip
+
+AGGREGATES = "count(*) as c, count(v) as cv, sum(v) as s, avg(v) as a, min(v) as lo, max(v) as hi, sum(n * 2) as n2"
+
+SELECTS = {
+    "plain": "select dev, v * 2 as w, n from m{}",
+    "event": f"select dev, n, {AGGREGATES} from m{{}}",
+    "aggregate": f"select {AGGREGATES} from m{{}}",
+    "group": f"select dev, {AGGREGATES} from m{{}} group by dev",
+    "group_event": f"select dev, n, v, {AGGREGATES} from m{{}} group by dev",
+    "groups of two": "select dev, n, count(*) as c, sum(v) as s from m{} group by dev, n",
+}
+"""A statement of each kind of rows."""
+
+RESTS = ["", " having count(*) > 1", " having max(v) > 3 order by c desc, a limit 3"]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("kind", SELECTS)
+@given(steps=streams(), event_time=st.booleans(), restarts=st.booleans())
+@settings(deadline=None, max_examples=25)
+def test_kinds_of_rows(window: str, kind: str, steps: list[Step], event_time: bool, restarts: bool) -> None:
+    compare(SELECTS[kind].format(window), steps, event_time=event_time, restarts=restarts)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("kind", ["plain", "event", "aggregate", "group", "group_event"])
+@given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), rest=st.sampled_from(RESTS))
+@settings(deadline=None, max_examples=25)
+def test_clauses_around_batches(
+    window: str, kind: str, steps: list[Step], event_time: bool, restarts: bool, rest: str
+) -> None:
+    select, _, group = SELECTS[kind].format(f"(n != 2){window} where v > 0 or n = 1").partition(" group by ")
+    rest = rest if kind != "plain" else " order by n desc, w limit 2"
+    compare(f"{select}{f' group by {group}' if group else ''}{rest}", steps, event_time=event_time, restarts=restarts)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("kind", SELECTS)
+@given(steps=streams(plain=True), restarts=st.booleans())
+@settings(deadline=None, max_examples=15)
+def test_plain_values_in_structs(window: str, kind: str, steps: list[Step], restarts: bool) -> None:
+    compare(SELECTS[kind].format(window), steps, structs=True, restarts=restarts)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("kind", ["plain", "group", "group_event"])
+@given(steps=streams(), groups=st.integers(1, 3), events=st.integers(2, 20))
+@settings(deadline=None, max_examples=25)
+def test_bounds(window: str, kind: str, steps: list[Step], groups: int, events: int) -> None:
+    compare(SELECTS[kind].format("(n != 2)" + window), steps, max_groups=groups, max_window_events=events)
