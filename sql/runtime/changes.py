@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.plan.bound import Const, PrevCall
+from sql.plan.bound import Const, PrevCall, Read
 from sql.plan.plan import Plan
 from sql.runtime.emission import Out, Update
 from sql.runtime.groups import AggregateSet, Group
@@ -95,6 +95,7 @@ class Changes:
         self.where = functions.true(plan.where) if plan.where is not None else None
         self.having = functions.true(plan.having) if plan.having is not None else None
         self.key = functions.key(plan.group_by)
+        self.keys_fail = any(not isinstance(node, Read) for node in plan.group_by)
         self.project = functions.row(plan.items, [source.columns for source in plan.sources])
         self.order = functions.criteria(plan.order_by, nulls_lowest=False) if plan.order_by else None
         removal = Removal.ANY if plan.joins else window.departure
@@ -121,6 +122,11 @@ class Changes:
             removed = self._passing(removed, False)
             if not inserted and not removed:
                 return None
+        if self.keys_fail:
+            inserted = self._with_key(inserted, True)
+            removed = self._with_key(removed, False)
+            if not inserted and not removed and (delta.inserted or delta.removed):
+                return None
         if self.kind != "plain":
             return _MAKERS[self.kind](self, inserted, removed)
         new = self._rows(inserted, True)
@@ -136,6 +142,18 @@ class Changes:
                 if self.where(event, self._beside(event, True), True):
                     out.append(event)
                     self._hit("WHERE", event)
+            except DATA_ERRORS as error:
+                if is_new:
+                    self.on_error(event, error)
+        return out
+
+    def _with_key(self, events: Sequence[Event], is_new: bool) -> list[Event]:
+        """The events that have a group. One whose key cannot be evaluated is an error as it comes, and in no row."""
+        out = []
+        for event in events:
+            try:
+                self.key(event)
+                out.append(event)
             except DATA_ERRORS as error:
                 if is_new:
                     self.on_error(event, error)
@@ -311,6 +329,7 @@ class Changes:
         if self.kind == "aggregate":
             return [row for row in [self._row(self.whole.first, self.whole, True)] if row]
         events = list(content) if self.where is None else self._passing(list(content), False)
+        events = self._with_key(events, False) if self.keys_fail else events
         if self.kind == "plain":
             return self._rows(events, True)
         if self.kind == "event":

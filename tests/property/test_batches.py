@@ -25,6 +25,7 @@ SELECTS = {
     "aggregate": f"select {AGGREGATES} from m{{}}",
     "group": f"select dev, {AGGREGATES} from m{{}} group by dev",
     "group_event": f"select dev, n, v, {AGGREGATES} from m{{}} group by dev",
+    "group of a failing key": "select n, count(*) as c, sum(v) as s from m{} group by v + 1, n",
     "groups of two": "select dev, n, count(*) as c, sum(v) as s from m{} group by dev, n",
 }
 """A statement of each kind of rows."""

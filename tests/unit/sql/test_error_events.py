@@ -40,8 +40,12 @@ def run(text: str, events: list[tuple[str, Any]]) -> tuple[Engine, list[str], li
             [([["a", 1.0]], [["a", None]]), ([["c", 2.0], ["a", None]], [["c", None], ["a", 1.0]]),
              ([["c", 6.0]], [["c", 2.0]])],
         ),
+        (
+            "select irstream v + 1 as k, count(*) as c from m#length(2) group by v + 1",
+            [([[2.0, 1]], [[2.0, 0]]), ([[3.0, 1], [2.0, 0]], [[3.0, 0], [2.0, 1]]), ([[5.0, 1]], [[5.0, 0]])],
+        ),
     ],
-    ids=["where", "select", "aggregate", "group"],
+    ids=["where", "select", "aggregate", "group", "key"],
 )  # fmt: skip
 def test_it_is_an_error_once_and_in_no_row(text: str, rows: list[Any]) -> None:
     _, errors, found = run(text, EVENTS)
