@@ -28,7 +28,7 @@ class _Step(NamedTuple):
 
 
 def circle_problems(compiled: Compiled) -> list[FileProblem]:
-    """A warning for each circle, at the rule that closes it; `insert into` what the same rule reads is told by its plan."""
+    """A warning for each circle, at the rule that closes it. Of one that inserts into what it reads, its plan tells."""
     steps: dict[str, list[_Step]] = {}
     for rule in compiled.rules.values():
         for target in _targets(rule, compiled):

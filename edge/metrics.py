@@ -31,6 +31,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_source_reconnects_total": ("counter", "Times the source had to connect again."),
     "penstock_rule_events_total": ("counter", "Events a rule has taken in."),
     "penstock_rule_rows_total": ("counter", "Rows a rule has put out."),
+    "penstock_rule_rows_skipped_total": ("counter", "Rows that overdue timers made and `catchUp: skip` left out."),
     "penstock_rule_late_total": ("counter", "Events below the watermark."),
     "penstock_rule_errors_total": ("counter", "Events a rule could not evaluate."),
     "penstock_rule_refused_total": ("counter", "Events refused: too far in the future, or beyond a bound."),

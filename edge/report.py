@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COUNTERS = {
     "events_in": "penstock_rule_events_total",
     "rows_out": "penstock_rule_rows_total",
+    "rows_skipped": "penstock_rule_rows_skipped_total",
     "late": "penstock_rule_late_total",
     "errors": "penstock_rule_errors_total",
     "refused_future": "penstock_rule_refused_total",

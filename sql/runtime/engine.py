@@ -31,6 +31,7 @@ class Running(Protocol):
     def next_deadline(self) -> int | None: ...
     def flush(self, now_ms: int) -> list[Emission]: ...
     def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]: ...
+    def unseen(self, emissions: list[Emission]) -> list[Emission]: ...
     def variable_changed(self, name: str) -> None: ...
     def read(self) -> list[dict[str, Any]]: ...
     def counters(self) -> dict[str, int]: ...
@@ -103,8 +104,7 @@ class Engine:
         self.suspended: set[str] = set()
         """Rules whose timers rest after a defect."""
         self.timers: list[tuple[int, int, str]] = []
-        """A heap of (deadline, order of deployment, rule); entries that no longer hold are dropped when they
-        surface."""
+        """A heap of (deadline, order of deployment, rule); what no longer holds is dropped when it surfaces."""
         self.now_ms: int | None = None
         self.moved: deque[tuple[str, Sequence[Any]]] = deque()
         self.indexes: dict[str, FilterIndex] = {}
@@ -317,16 +317,22 @@ class Engine:
             query = self.queries[name]
             deadline = query.next_deadline()
             assert deadline is not None
-            overdue = now_ms - deadline > OVERDUE_MS
-            how = catch_up or (query.plan.options.catch_up if overdue else "step")
-            at_once = how != "step" or query.steps_itself
+            how = catch_up or self._how_late(query, now_ms - deadline)
+            # Rows that move on enter the next stream at their window's own instant, so each has a turn.
+            at_once = how == "skip" or query.plan.insert is None if query.steps_itself else how != "step"
             try:
                 emissions = query.advance(now_ms if at_once else instant)
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 emissions = self._defect(name, (), now_ms, error)
-            out += [] if how == "skip" else self._collect(emissions)
+            out += self._collect(query.unseen(emissions) if how == "skip" else emissions)
             self._schedule(name)
         return out + self._follow(instant)
+
+    @staticmethod
+    def _how_late(query: Running, late_ms: int) -> CatchUp:
+        """What a rule wants of a timer that is late: in event time no window is, whatever the clock says."""
+        missed = late_ms > OVERDUE_MS and query.plan.timestamp is None
+        return query.plan.options.catch_up if missed else "step"
 
     def _due(self, instant: int) -> list[str]:
         """The rules due at or before `instant`, taken from the timers."""

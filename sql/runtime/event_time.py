@@ -216,6 +216,9 @@ class EventTime:
 
     # --- the rest is the query's --------------------------------------------------------------------------------------
 
+    def unseen(self, emissions: list[Emission]) -> list[Emission]:
+        return self.query.unseen(emissions)
+
     def variable_changed(self, name: str) -> None:
         self.query.variable_changed(name)
 

@@ -154,6 +154,13 @@ class Query(ABC):
         self.counts["errors"] += 1
         return [Emission(self.name, now_ms, "error", [_plain(row)], (), why)]
 
+    def unseen(self, emissions: list[Emission]) -> list[Emission]:
+        """Leave out results that come too late (`catchUp: skip`), and count them as skipped; errors remain."""
+        skipped = sum(len(emission.inserted) for emission in emissions if emission.kind == "rows")
+        self.counts["rows_out"] -= skipped
+        self.counts["rows_skipped"] = self.counts.get("rows_skipped", 0) + skipped
+        return [emission for emission in emissions if emission.kind != "rows"]
+
     def take_errors(self) -> list[Emission]:
         """The error emissions since the last call."""
         out, self.errors = self.errors, []

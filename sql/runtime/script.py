@@ -163,6 +163,9 @@ class OnSet:
     def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
         return [Emission(self.name, now_ms, "error", [dict(row)], (), why)]
 
+    def unseen(self, emissions: list[Emission]) -> list[Emission]:
+        return emissions
+
     def variable_changed(self, name: str) -> None:
         return None
 
