@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tests.conformance.noise import Noise
@@ -49,7 +49,7 @@ def same_row(got: Row, wanted: Row) -> bool:
     return all(same_value(got.get(name), wanted.get(name)) for name in got.keys() | wanted.keys())
 
 
-def same_rows(got: list[Row], wanted: list[Row], *, ordered: bool) -> bool:
+def same_rows(got: Sequence[Row], wanted: Sequence[Row], *, ordered: bool) -> bool:
     """Equality of lists of rows, or of bags of them."""
     if len(got) != len(wanted):
         return False

@@ -135,7 +135,7 @@ def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], 
     for out in emissions:
         if out.kind != "rows":
             raise Difference(_shown(number, step, emissions, step.get("expect", [])))
-        got.setdefault(out.rule, []).append((out.at_ms, out.inserted, out.removed))
+        got.setdefault(out.rule, []).append((out.at_ms, out.inserted, list(out.removed)))
     if "merged" in step:
         wanted, got = _merged(wanted), _merged(got)
     for name in wanted.keys() | got.keys():

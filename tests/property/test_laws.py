@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ PLAIN = SELECTS[0]
 """Every event as it enters and leaves."""
 
 
-def _ids(rows: list[Step]) -> Counter[str]:
+def _ids(rows: Sequence[Step]) -> Counter[str]:
     return Counter(row["id"] for row in rows)
 
 
