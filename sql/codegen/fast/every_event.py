@@ -1,91 +1,326 @@
-"""EPL length and eKuiper sliding windows: when events leave."""
+"""The windows that are looked at with every event: when events leave each of them.
+
+length, lastevent    the oldest, as one more enters than there is room for
+keepall              never
+time, sliding        at arrival + length; where that shows nothing, only as the next event comes
+ext_timed            as an event comes whose own time is so much later
+unique               the one of the same key
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
+from sql.aggregates.base import Removal
 from sql.codegen.expressions import Code
-from sql.codegen.fast.arguments import Argument
-from sql.codegen.fast.reader import WINDOW_SLOTS
-from sql.codegen.fast.running import RunningQuery
+from sql.codegen.fast.reader import WINDOW_SLOTS, LoopWriter, Refused
+from sql.codegen.fast.running import POP, RunningQuery
 from sql.codegen.fast.source import SourceWriter
+from sql.plan.bound import Bound, Read
+from sql.plan.plan import Plan, WindowPlan
+from sql.runtime.build import period, size
 
 
-class LengthQuery(RunningQuery):
-    """length(n): the newest n events; a row with every event."""
+class ChangeQuery(RunningQuery):
+    """Base of EPL's windows, which show what a change does to the groups."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
-        source = args[1].sources[0]
-        self.size = source.windows[0].arguments["size"].value
-        self.condition = source.filter
+        plan: Plan = args[1]
+        self.kind = plan.row_kind
+        self.condition = plan.sources[0].filter
         super().__init__(*args, **keywords)
 
-    def write_start(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+    @property
+    def epl(self) -> WindowPlan:
+        """The window as it is written."""
+        return self.plan.sources[0].windows[0]
+
+    def fixed_ms(self) -> int:
+        """The window's period in ms; Refused where that depends on the calendar."""
+        length = period(self.epl.arguments["period"], self.functions)
+        if length.is_calendar:
+            raise Refused("months are of different lengths", self.epl.span)
+        return length.millis
+
+
+class LengthQuery(ChangeQuery):
+    """length(n), lastevent: the newest n events."""
+
+    taking = "[0]"
+    """The queues drop their oldest entry by themselves."""
+
+    def prepare(self) -> None:
+        argument = self.epl.arguments.get("size")
+        self.size = 1 if argument is None else size(argument, self.functions)
+
+    def new_queue(self) -> deque[Any]:
+        return deque(maxlen=self.size)
+
+    def write_start(self, writer: SourceWriter) -> None:
         writer.line(f"is_full = len(window) == {self.size}")
 
-    def write_leaving(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+    def write_leaving(self, writer: SourceWriter) -> None:
         with writer.block("if is_full:"):
-            self.write_removal(writer, arguments, "[0]")
-            if not arguments:
+            self.write_removal(writer, stays="g")
+            if not self.arguments and not self.has_groups:
                 writer.line("pass")
 
-    def write_entered(self, writer: SourceWriter) -> None:
+    def write_remembering(self, writer: SourceWriter) -> None:
+        super().write_remembering(writer)
         with writer.block("if not is_full:"):
             writer.line(f"is_full = len(window) == {self.size}")
 
-    def slots(self, arguments: list[Argument]) -> dict[Any, Code]:
-        return {**super().slots(arguments), ("istream", None): Code("True", False, True, "boolean")}
+
+class KeepAllQuery(ChangeQuery):
+    """keepall: nothing leaves."""
+
+    removal = Removal.NEVER
+    leaves_beside = False
 
 
-class SlidingQuery(RunningQuery):
-    """SLIDINGWINDOW without delay: for each event at t the events of (t - length, t]."""
+class LatestQuery(ChangeQuery):
+    """unique(k …): the newest event of each key, with all that is remembered of it in one entry."""
 
-    steps_itself = True
-    shown = "window[0]"
+    removal = Removal.ANY
 
-    def __init__(self, *args: Any, **keywords: Any) -> None:
-        self.condition = args[1].window.filter
-        super().__init__(*args, **keywords)
-        self.counts["windows_empty_skipped"] = 0
+    @property
+    def queues(self) -> list[str]:
+        return []
 
-    def slots(self, arguments: list[Argument]) -> dict[Any, Code]:
-        window = self.plan.window
-        assert window is not None
-        now = Code("now_ms", False, True, "number")
-        bounds = dict.fromkeys(WINDOW_SLOTS, now)
-        bounds["window", "start"] = Code(f"(now_ms - {window.length_ms})", False, True, "number")
-        return {**super().slots(arguments), **bounds}
+    def fresh(self) -> dict[str, Any]:
+        return super().fresh() | {"entries": {}}
 
-    def write_start(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+    def remembered(self) -> list[tuple[Any, int]]:
+        return [(entry[0], self.now_ms) for entry in self.kept["entries"].values()]
+
+    def retained(self) -> int:
+        return len(self.kept["entries"]) if self.operators is None else super().retained()
+
+    def write_load(self, writer: SourceWriter) -> None:
+        super().write_load(writer)
+        writer.line("entries = kept['entries']")
+
+    @property
+    def number_of_events(self) -> str:
+        return super().number_of_events.replace("window", "entries")
+
+    def write_own(self, loop: LoopWriter) -> None:
+        keys = self.epl.arguments["keys"]
+        self.write_odd_unless(loop, keys, lambda: loop.key(keys, "unique"))
+
+    def _entry(self, place: int) -> str:
+        """The locals of an entry, as it enters (1) or as it is taken out (2)."""
+        member = [("", "g" if self.has_groups else "passes", "h")] if self.has_groups or self.has_ghosts else []
+        parts = [("", "e", "left"), *member, *(part for item in self.arguments.values() for part in item.remembered)]
+        return "".join(f"{part[place]}, " for part in parts)
+
+    def write_leaving(self, writer: SourceWriter) -> None:
+        writer.line("entry = entries.pop(unique, None)")
+        with writer.block("if entry is not None:"):
+            writer.line(f"{self._entry(2)} = entry")
+            self.write_taking_out(writer, "g")
+
+    def write_remembering(self, writer: SourceWriter) -> None:
+        writer.line(f"entries[unique] = ({self._entry(1)})")
+
+
+class DataClockQuery(ChangeQuery):
+    """ext_timed(ts, d): the arriving event's own time is the clock; older ones leave from the head."""
+
+    @property
+    def queues(self) -> list[str]:
+        return [*super().queues, "stamps"]
+
+    def prepare(self) -> None:
+        self.length_ms = self.fixed_ms()
+
+    def write_own(self, loop: LoopWriter) -> None:
+        writer = loop.source
+        node = self.epl.arguments["timestamp"]
+        self.stamp = "stamp"
+        if isinstance(node, Read):
+            self.stamp = loop.atom(node, "")
+        else:
+            self.write_odd_unless(loop, [node], lambda: writer.line(f"stamp = {loop.value(node)}"))
+        with writer.block(f"if {self.stamp}.__class__ is not int and {self.stamp} is not None:"):
+            self.write_odd(writer)
+
+    def write_leaving(self, writer: SourceWriter) -> None:
+        if_timed = writer.block(f"if {self.stamp} is not None and {self.stamp} != -1:")
+        with if_timed, writer.block(f"while stamps and stamps[0] <= {self.stamp} - {self.length_ms}:"):
+            writer.line(f"stamps{POP}")
+            self.write_removal(writer, stays="g")
+
+    def write_remembering(self, writer: SourceWriter) -> None:
+        super().write_remembering(writer)
+        writer.line(f"stamps.append({self.stamp} or 0)")
+
+
+class Expiring(RunningQuery):
+    """Base of windows whose events leave at arrival + length.
+
+    Where leaving shows nothing it waits for the next event, or for the end of a silent stream.
+    """
+
+    leaves_beside = False
+    length_ms: int
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether leaving shows nothing."""
+        return self.kind not in ("aggregate", "group")
+
+    @property
+    def queues(self) -> list[str]:
+        return [*super().queues, "times"]
+
+    def remembered(self) -> list[tuple[Any, int]]:
+        return list(zip(self.kept["window"], self.kept["times"], strict=True))
+
+    # --- code ---------------------------------------------------------------------------------------------------------
+
+    def _write(self, writer: SourceWriter, names: Any) -> None:
+        super()._write(writer, names)
+        if self.is_silent:
+            return
+        writer.line("")
+        with writer.block("def expire(now_ms, out):"):
+            self.write_load(writer)
+            writer.line("changed = {}" if self.kind == "group" else "left = touched = None")
+            self._write_expiry(writer)
+            self.write_store(writer)
+            if self.kind == "group":
+                self.write_group_rows(writer)
+                return
+            with writer.block(
+                "for e in (touched,) if touched is not None else ():" if self.has_ghosts else "for e in (None,):"
+            ):
+                self.write_row(self.loop_writer(writer, self.slots()))
+
+    def write_start(self, writer: SourceWriter) -> None:
+        if self.is_silent and not self.is_timed:
+            self._write_expiry(writer)
+
+    def write_before(self, writer: SourceWriter) -> None:
         if not self.is_timed:
-            self._write_expiry(writer, arguments)
+            return
+        if self.is_silent:
+            self._write_expiry(writer)
+            return
+        with writer.block(f"if times and times[0] <= now_ms - {self.length_ms}:"):
+            self.write_store(writer)
+            writer.line("q.step_to(now_ms)")
+            self.write_load(writer)
 
-    def write_leaving(self, writer: SourceWriter, arguments: list[Argument]) -> None:
-        # A batch of one instant has nothing to expire after its first event, and gets its times at the end.
+    def write_remembering(self, writer: SourceWriter) -> None:
+        super().write_remembering(writer)
         if self.is_timed:
-            self._write_expiry(writer, arguments)
             writer.line("times.append(now_ms)")
 
     def write_end(self, writer: SourceWriter) -> None:
+        # A batch of one instant gets its times at the end.
         if not self.is_timed:
             writer.line("times.extend([now_ms] * (len(window) - len(times)))")
 
-    def _write_expiry(self, writer: SourceWriter, arguments: list[Argument]) -> None:
-        assert self.plan.window is not None
-        with writer.block(f"while times and times[0] <= now_ms - {self.plan.window.length_ms}:"):
-            writer.line("times.popleft()")
-            writer.line("window.popleft()")
-            self.write_removal(writer, arguments, ".popleft()")
+    def _write_expiry(self, writer: SourceWriter) -> None:
+        with writer.block(f"while times and times[0] <= now_ms - {self.length_ms}:"):
+            writer.line(f"times{POP}")
+            self.write_removal(writer)
+
+    # --- time ---------------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
-        """Expiry shows nothing, but a stream that falls silent must not hold its last window for ever."""
-        if self.operators is not None or not self.times:
+        if self.operators is not None:
             return super().next_deadline()
-        assert self.plan.window is not None
-        return self.times[-1] + self.plan.window.length_ms
+        times = self.kept["times"]
+        return times[-1 if self.is_silent else 0] + self.length_ms if times else None
 
     def advance_to(self, now_ms: int) -> None:
         super().advance_to(now_ms)
         deadline = self.next_deadline()
-        if self.operators is None and deadline is not None and deadline <= now_ms:
-            self.restart()
+        if self.operators is not None or deadline is None or deadline > now_ms:
+            return
+        if self.is_silent:
+            self.kept = self.fresh()
+            return
+        self.context.now_ms = now_ms
+        before = len(self.out)
+        self.code["expire"](now_ms, self.out)
+        self.counts["rows_out"] += sum(len(item.inserted) for item in self.out[before:] if item.kind == "rows")
+
+    def step_to(self, until_ms: int) -> None:
+        while (deadline := self.next_deadline()) is not None and deadline <= until_ms:
+            self.now_ms = max(self.now_ms, deadline)
+            self.advance_to(deadline)
+
+
+class TimeQuery(Expiring, ChangeQuery):
+    """time(d): the events of the last d."""
+
+    def prepare(self) -> None:
+        self.length_ms = self.fixed_ms()
+
+
+class SlidingQuery(Expiring):
+    """SLIDINGWINDOW without delay: for each event at t, or each that WHEN holds for, the events of (t - length, t].
+
+    Without groups, and where no column of the oldest event is read, there is one row to show: it is kept ready in
+    locals. Else the rows of all groups are shown.
+    """
+
+    steps_itself = True
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        plan: Plan = args[1]
+        assert plan.window is not None
+        self.condition = plan.window.filter
+        self.length_ms = plan.window.length_ms
+        self.kind = "look" if needs_look(plan) else "event"
+        super().__init__(*args, **keywords)
+        self.counts["windows_empty_skipped"] = 0
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        return super().numbers | ({"serial": int} if self.kind == "look" else {})
+
+    def slots(self) -> dict[Any, Code]:
+        now = Code("now_ms", False, True, "number")
+        bounds = dict.fromkeys(WINDOW_SLOTS, now)
+        bounds["window", "start"] = Code(f"(now_ms - {self.length_ms})", False, True, "number")
+        return {**super().slots(), **bounds}
+
+    def write_shown(self, loop: LoopWriter) -> None:
+        writer = loop.source
+        when = self.plan.window.when if self.plan.window is not None else None
+        if when is None:
+            self._write_look(loop)
+            return
+        with writer.block("try:"):
+            self.loop_writer(writer, self.slots()).skip_unless(when)
+        with writer.block("except DATA_ERRORS as error:"):
+            writer.line("fail(e, error)")
+            writer.line("continue")
+        self._write_look(loop)
+
+    def _write_look(self, loop: LoopWriter) -> None:
+        writer = loop.source
+        if self.kind == "look":
+            self.write_rows(writer, "for g in sorted(groups.values(), key=first_of):", "e = g.rows[0]")
+        elif self.has_ghosts:
+            with writer.block("if n:"):
+                self.write_row(loop, "window[0]")
+        else:
+            self.write_row(loop, "window[0]")
+
+
+def needs_look(plan: Plan) -> bool:
+    """Whether a sliding window has groups, or shows columns of its oldest event."""
+    shown: Sequence[Bound | None] = [
+        *(item.value for item in plan.items),
+        plan.having,
+        *(c.value for c in plan.order_by),
+    ]
+    reads = any(isinstance(part, Read) for node in shown if node is not None for part in node.walk())
+    return bool(plan.group_by or plan.order_by) or reads

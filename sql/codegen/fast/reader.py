@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
 from sql.codegen.fast.source import SourceWriter, identifier
 from sql.errors import NOWHERE, Span
@@ -107,6 +109,18 @@ class LoopWriter:
             return code.text
         self.source.line(f"{name} = {code.text}", node.span if span is None else span)
         return name
+
+    def key(self, nodes: Sequence[Bound], name: str) -> None:
+        """Assign the group key of the nodes' values: of one node its value's own, of several a tuple."""
+        parts = []
+        for i, node in enumerate(nodes):
+            value = self.atom(node, f"{name}_{i}", nodes[0].span)
+            parts.append(f"{value} if {value}.__class__ is str else key_of({value})")
+        self.line(f"{name} = {parts[0] if len(parts) == 1 else self._tuple(parts)}")
+
+    @staticmethod
+    def _tuple(parts: Sequence[str]) -> str:
+        return f"({', '.join(f'({part})' for part in parts)})"
 
     def line(self, text: str, span: Span = NOWHERE) -> None:
         self.source.line(text, span)

@@ -1,344 +1,426 @@
-"""Windows that are looked at with every event, without groups; `every_event` holds the two there are.
+"""Windows that are looked at with every event: one loop that lets events in and out of running aggregates.
 
-What enters is added to running aggregates and what leaves is taken out, both as statements in the loop
-(`sql.aggregates.inline`). They are exact for plain numbers and NULL. Any other value, or one that cannot be evaluated,
-is left to the operators: the query builds one, shows it the events in the window, and lets it work until the window
-holds only plain values again.
+This file writes the loop; `every_event` holds the windows, which say when events leave. What a window shows of a change
+follows the kind of the statement (`sql.runtime.changes`), or it is looked at as a whole (eKuiper's sliding window):
+
+    plain, event, group_event    a row for the event that came
+    aggregate                    a row, if something came or left
+    group                        a row for each group that has changed
+    look                         a row for each group
+
+Without groups what is kept are locals of the loop; a group is an object with the same names as attributes.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
-from itertools import repeat
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
-from sql.aggregates.inline import INLINE, SCALE, SHIFT, united
-from sql.aggregates.state import decode
+from sql.aggregates.base import Removal
+from sql.aggregates.inline import SCALE, SHIFT
 from sql.codegen.expressions import Code, Names
-from sql.codegen.fast.arguments import Argument
-from sql.codegen.fast.query import FastQuery
+from sql.codegen.fast.arguments import arguments_of
+from sql.codegen.fast.handover import HandingOver
 from sql.codegen.fast.reader import LoopWriter
-from sql.codegen.fast.rows import write_row
+from sql.codegen.fast.rows import criteria_text, write_row
 from sql.codegen.fast.source import SourceWriter
 from sql.plan.bound import Bound, Read
-from sql.runtime.emission import Emission
-from sql.runtime.state import pack_row
+from sql.runtime.emission import Out
+from sql.runtime.query import in_order, row_limit
+from sql.types import key_of
+
+POP = ".popleft()"
 
 
-class RunningQuery(FastQuery):
-    """Base: the loop, and the way to the operators and back."""
+class RunningQuery(HandingOver):
+    """Base: the loop."""
+
+    removal = Removal.FIFO
+    """How events leave."""
+    kind: str
+    """What a change shows."""
+    leaves_beside = True
+    """Whether events leave in the same change in which one enters."""
+    condition: Bound | None = None
+    """What keeps events out of the window altogether."""
+    taking = POP
+    """How what has to be remembered of the oldest event is read from its queue."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
-        self.window: deque[Any] = deque()
-        """The events in the window."""
-        self.times: deque[int] = deque()
-        """Their times, where they matter."""
-        self.kept: dict[str, Any] = {}
-        self.operators: Any = None
-        self.plain_since = 0
+        plan = args[1]
+        self.arguments = arguments_of(plan.aggregates, self.removal)
+        self.has_groups = bool(plan.group_by) or self.kind == "look"
+        self.has_ghosts = plan.where is not None
+        """Whether there may be events in the window that WHERE has dropped: they take up room and show nothing."""
+        self.many_rows = self.kind in ("group", "look")
+        self.owner = "g." if self.has_groups else ""
         super().__init__(*args, **keywords)
-        self.restart()
+
+    def _generate(self) -> Any:
+        self.prepare()
+        return super()._generate()
+
+    def prepare(self) -> None:
+        """Evaluate the window's parameters, before the code is written."""
+
+    # --- what is kept -------------------------------------------------------------------------------------------------
 
     @property
-    def arguments(self) -> list[Argument]:
-        """The distinct arguments of the plan's aggregates."""
-        by_node: dict[Bound, list[str]] = {}
-        for call in self.plan.aggregates:
-            if call.args:
-                by_node.setdefault(call.args[0], []).append(call.definition.name)
-        return [Argument(node, place, names) for place, (node, names) in enumerate(by_node.items())]
+    def queues(self) -> list[str]:
+        """What there is one of for each event in the window, oldest first."""
+        members = ["members"] if self.has_groups or self.has_ghosts else []
+        return ["window", *members, *(part.queue for item in self.arguments.values() for part in item.remembered)]
 
-    def restart(self) -> None:
-        """An empty window."""
-        self.window, self.times, self.kept = deque(maxlen=self.size), deque(), {}
-        for argument in self.arguments:
-            for name in argument.kept:
-                is_queue = name.split("_")[0] in ("values", "scaled", "low", "high")
-                size = self.size if name.startswith(("values", "scaled")) else None
-                self.kept[name] = deque(maxlen=size) if is_queue else 0
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What is kept of all events together, and how it begins."""
+        if self.has_groups:
+            return {}
+        kept = {name: make for item in self.arguments.values() for name, make in item.kept().items()}
+        return kept | ({"n": int} if self.has_ghosts else {})
+
+    def fresh(self) -> dict[str, Any]:
+        kept: dict[str, Any] = {name: self.new_queue() for name in self.queues}
+        if self.has_groups:
+            kept["groups"] = {}
+        return kept | {name: make() for name, make in self.numbers.items()}
+
+    def new_queue(self) -> deque[Any]:
+        """An empty queue for as many entries as the window has room for."""
+        return deque()
+
+    def remembered(self) -> list[tuple[Any, int]]:
+        return [(row, self.now_ms) for row in self.kept["window"]]
 
     # --- code ---------------------------------------------------------------------------------------------------------
 
     def _write(self, writer: SourceWriter, names: Names) -> None:
-        arguments = self.arguments
-        loop = self.loop_writer(writer, self.slots(arguments))
-        kept = [name for argument in arguments for name in argument.kept]
+        names.bound |= {"key_of": key_of, "deque": deque, "first_of": attrgetter("first")}
+        if self.has_groups:
+            self._write_group(writer, names)
         with writer.block("def push(events, now_ms, out):"):
-            writer.line("window, times, kept = q.window, q.times, q.kept")
-            for name in kept:
-                writer.line(f"{name} = kept[{name!r}]")
+            self.write_load(writer)
             writer.line("odd = None")
-            self.write_start(writer, arguments)
+            self.write_start(writer)
             with writer.block("for e, now_ms in events:" if self.is_timed else "for e in events:"):
-                self._write_event(loop, arguments)
+                self._write_event(writer)
             self.write_end(writer)
-            for name in kept:
-                if not name.startswith(("values", "scaled", "low", "high")):
-                    writer.line(f"kept[{name!r}] = {name}")
+            self.write_store(writer)
             writer.line("return odd")
 
-    def slots(self, arguments: list[Argument]) -> dict[Any, Code]:
-        """How the rows read aggregates: by the results' text."""
-        slots: dict[Any, Code] = {}
-        for place, call in enumerate(self.plan.aggregates):
-            if not call.args:
-                slots["aggregate", place] = Code("len(window)", False, False, "number")
-                continue
-            argument = next(item for item in arguments if item.node == call.args[0])
-            text = INLINE[call.definition.name].result.format(**argument.local, value="")
-            slots["aggregate", place] = Code(f"({text})", True, False)
-        return slots
+    def _write_group(self, writer: SourceWriter, names: Names) -> None:
+        """The class of groups: of how many events, and what is kept of them."""
+        kept: dict[str, Any] = {name: make for item in self.arguments.values() for name, make in item.kept().items()}
+        if self.kind == "look":
+            kept |= {"rows": deque, "serials": deque, "first": int}
+        with writer.block("class Group:"):
+            writer.line(f"__slots__ = {('key', 'n', *kept)!r}")
+            writer.line("")
+            with writer.block("def __init__(self, key):"):
+                writer.line("self.key = key")
+                writer.line("self.n = 0")
+                for name, make in kept.items():
+                    text = {int: "0", deque: "deque()"}.get(make) or f"{names.bind(make, f'new_{name}')}()"
+                    writer.line(f"self.{name} = {text}")
+        writer.line("")
 
-    def _write_event(self, loop: LoopWriter, arguments: list[Argument]) -> None:
-        writer = loop.source
-        condition = self.condition
-        if condition is not None:
-            with writer.block("try:"):
-                loop.skip_unless(condition)
-            with writer.block("except DATA_ERRORS as error:"):
-                writer.line("fail(e, error)")
-                writer.line("continue")
-        for argument in arguments:
-            self._write_value(loop, argument)
-        self.write_leaving(writer, arguments)
-        writer.line("window.append(e)")
-        self.write_entered(writer)
-        for argument in arguments:
-            self._write_add(writer, argument)
-        with writer.block("try:"):
-            loop.skip_unless(self.plan.having)
-            before, after = "out.append(Emission(rule, now_ms, 'rows', [", "]))"
-            write_row(loop, self.plan, self.functions.names, before, after)
-        with writer.block("except DATA_ERRORS as error:"):
-            writer.line(f"fail({self.shown}, error)")
+    def write_load(self, writer: SourceWriter) -> None:
+        """What is kept becomes locals."""
+        writer.line("kept = q.kept")
+        for name in (*self.queues, *self.numbers):
+            writer.line(f"{name} = kept[{name!r}]")
+        if self.has_groups:
+            writer.line("groups = kept['groups']")
+            writer.line("get = groups.get")
 
-    def _write_value(self, loop: LoopWriter, argument: Argument) -> None:
-        """The value of an argument and its scaled form; anything but a plain number or NULL ends the loop."""
-        writer, place = loop.source, argument.place
-        if isinstance(argument.node, Read):
-            value = loop.atom(argument.node, "")
-        else:
-            value = f"a_{place}"
-            with writer.block("try:"):
-                writer.line(f"{value} = {loop.value(argument.node)}")
-            with writer.block("except DATA_ERRORS:"):
-                self._write_odd(writer)
-        argument.local["value"] = value
-        scaled = argument.local["scaled"]
-        with writer.block(f"if {value}.__class__ is float:"):
-            writer.line(f"{scaled} = {value} * {SCALE!r}")
-            with writer.block(f"if not {scaled}.is_integer():"):
-                self._write_odd(writer)
-            if argument.is_scaled:
-                writer.line(f"{scaled} = int({scaled})")
-        with writer.block(f"elif {value}.__class__ is int and -{2**53} < {value} < {2**53}:"):
-            writer.line(f"{scaled} = {value} << {SHIFT}" if argument.is_scaled else "pass")
-        with writer.block(f"elif {value} is None:"):
-            writer.line(f"{scaled} = None" if argument.is_scaled else "pass")
-        with writer.block("else:"):
-            self._write_odd(writer)
+    def write_store(self, writer: SourceWriter) -> None:
+        """Numbers go back to where they are kept."""
+        for name, make in self.numbers.items():
+            if make is int:
+                writer.line(f"kept[{name!r}] = {name}")
 
-    @staticmethod
-    def _write_odd(writer: SourceWriter) -> None:
-        writer.line("odd = (e, now_ms)")
-        writer.line("break")
-
-    def _write_add(self, writer: SourceWriter, argument: Argument) -> None:
-        place, value = argument.place, argument.local["value"]
-        if argument.is_plain:
-            writer.line(f"values_{place}.append({value})")
-        if argument.is_scaled:
-            writer.line(f"scaled_{place}.append(x_{place})")
-        with writer.block(f"if {value} is not None:"):
-            for line in united(argument.aggregates, "add"):
-                writer.line(line.format(**argument.local))
-
-    def write_removal(self, writer: SourceWriter, arguments: list[Argument], take: str) -> None:
-        """The oldest event leaves the aggregates; `take` is how its values are read from their queues."""
-        for argument in arguments:
-            place = argument.place
-            if argument.is_plain:
-                writer.line(f"left_{place} = values_{place}{take}")
-            if argument.is_scaled:
-                writer.line(f"left_x_{place} = scaled_{place}{take}")
-            with writer.block(f"if left_{'' if argument.is_plain else 'x_'}{place} is not None:"):
-                for line in united(argument.aggregates, "remove"):
-                    writer.line(line.format(**argument.local))
-
-    def write_start(self, writer: SourceWriter, arguments: list[Argument]) -> None:
+    def write_start(self, writer: SourceWriter) -> None:
         """Before the loop."""
-
-    def write_entered(self, writer: SourceWriter) -> None:
-        """After an event has entered."""
 
     def write_end(self, writer: SourceWriter) -> None:
         """After the loop."""
 
-    @abstractmethod
-    def write_leaving(self, writer: SourceWriter, arguments: list[Argument]) -> None:
-        """What leaves before an event enters."""
+    def write_before(self, writer: SourceWriter) -> None:
+        """Before an event is looked at."""
 
-    size: int | None = None
-    """How many events the window takes at most; the queues drop the oldest by themselves."""
-    condition: Bound | None = None
-    """FILTER, or the stream's filter."""
-    shown = "e"
-    """The event that errors of rows are reported for."""
+    def write_own(self, loop: LoopWriter) -> None:
+        """The window's own values of an event."""
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    def write_leaving(self, writer: SourceWriter) -> None:
+        """What leaves as an event enters."""
 
-    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        self.now_ms = self.context.now_ms = now_ms
-        return self._run(iter(rows), len(rows), now_ms)
+    # --- an event -----------------------------------------------------------------------------------------------------
 
-    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        out = self._run(iter(zip(rows, times, strict=True)), len(rows), 0)
-        self.now_ms = max(self.now_ms, times[-1])
-        return out
-
-    def _run(self, events: Iterator[Any], count: int, now_ms: int) -> list[Emission]:
-        """Events at `now_ms`, or in event time pairs of event and time."""
-        self.counts["events_in"] += count
-        out: list[Emission] = []
-        while True:
-            if self.operators is not None and not self._on_operators(events, now_ms, out):
-                break
-            errors = self.counts["errors"]
-            odd = None
-            if len(self.window) + count <= self.plan.options.max_window_events:
-                odd = self.code["push"](events, now_ms, self.out)
-            elif (event := next(events, None)) is not None:
-                odd = event if self.is_timed else (event, now_ms)
-            failed = self.counts["errors"] - errors if self.is_timed else 0
-            self.counts["rows_out"] += len(self.out) - failed
-            out += self.out
-            self.out.clear()
-            if odd is None:
-                break
-            self._hand_over(odd, out)
-        if self.errors:
-            out += self.errors
-            self.errors.clear()
-        return out
-
-    def _hand_over(self, odd: tuple[Any, int], out: list[Emission]) -> None:
-        """An event that the loop cannot take: the operators go on from the events in the window."""
-        from sql.runtime.engine import on_operators
-
-        made = on_operators(
-            self.name, self.plan, self.catalog, now_ms=self.now_ms, shape=self.shape, make_row=self.make_row
-        )
-        times = self.times or repeat(self.now_ms, len(self.window))
-        for row, at_ms in zip(self.window, times, strict=True):
-            self._step(made, row, at_ms)
-        made.counts |= dict.fromkeys(made.counts, 0)
-        self.operators = made
-        self._one(odd, out)
-
-    def _one(self, event: tuple[Any, int], out: list[Emission]) -> None:
-        row, at_ms = event
-        got = self._step(self.operators, row, at_ms)
-        for emission in got:
-            later = self.errors if emission.kind == "error" and not self.is_timed else out
-            later.append(emission)
-        self.plain_since = 0 if not self._is_plain(row) else self.plain_since + 1
-        self.now_ms = max(self.now_ms, at_ms)
-
-    def _step(self, query: Any, row: Any, at_ms: int) -> list[Emission]:
-        due: list[Emission] = []
-        while (deadline := query.next_deadline()) is not None and deadline <= at_ms:
-            due += query.advance(at_ms if query.steps_itself else deadline)
-        due += query.push(self.plan.sources[0].stream, [row], at_ms)
-        return due
-
-    def _is_plain(self, row: Any) -> bool:
-        """Whether the loop could take the event: tried on an empty window."""
-        kept = self.window, self.times, self.kept, self.out, dict(self.counts), list(self.errors)
-        self.restart()
-        odd = self.code["push"](iter(((row, 0),) if self.is_timed else (row,)), 0, [])
-        self.window, self.times, self.kept, self.out, counts, errors = kept
-        self.counts |= counts
-        self.errors[:] = errors
-        return odd is None
-
-    def _on_operators(self, events: Iterator[Any], now_ms: int, out: list[Emission]) -> bool:
-        """Events go to the operators; True as soon as the loop can take over, with events perhaps left."""
-        while True:
-            if self._may_return():
-                self._return()
-                return True
-            event = next(events, None)
-            if event is None:
-                return False
-            self._one(event if self.is_timed else (event, now_ms), out)
-
-    def _may_return(self) -> bool:
-        """Whether all events in the operators' window are plain."""
-        return self.plain_since >= 64 and self.plain_since >= self.operators.retained()
-
-    def _return(self) -> None:
-        """The loop goes on from the events in the operators' window."""
-        held = [(event.row, event.time_ms) for event in sorted(self.operators.held(), key=lambda event: event.seq)]
-        for name, count in self.operators.counts.items():
-            if name != "events_in":
-                self.counts[name] = self.counts.get(name, 0) + count
-        self.operators = None
-        self._replay(held)
-
-    def _replay(self, held: list[tuple[Any, int]]) -> None:
-        """Make the window what it was, without giving anything out or counting."""
-        counts = dict(self.counts)
-        self.restart()
-        push = self.code["push"]
-        if self.is_timed:
-            push(iter(held), 0, [])
+    def _write_event(self, writer: SourceWriter) -> None:
+        loop = self.loop_writer(writer, self.slots())
+        self.write_before(writer)
+        if self.condition is not None:
+            with writer.block("try:"):
+                loop.skip_unless(self.condition)
+            self._write_failed(writer, "continue")
+        self.write_own(loop)
+        if self.has_ghosts:
+            self._write_where(loop)
         else:
-            for row, at_ms in held:
-                push((row,), at_ms, [])
-        self.counts |= counts
+            self._write_values(loop)
+        if self.leaves_beside:
+            self._write_changed(writer)
+        self.write_leaving(writer)
+        self._write_entering(writer)
+        self.write_shown(loop)
 
-    # --- time ---------------------------------------------------------------------------------------------------------
+    def _write_failed(self, writer: SourceWriter, then: str) -> None:
+        with writer.block("except DATA_ERRORS as error:"):
+            writer.line("fail(e, error)")
+            writer.line(then)
 
-    def next_deadline(self) -> int | None:
-        return None if self.operators is None else self.operators.next_deadline()
+    def _write_where(self, loop: LoopWriter) -> None:
+        """WHERE: an event it drops, or that fails in it, becomes a ghost."""
+        writer, where = loop.source, self.plan.where
+        assert where is not None
+        with writer.block("try:"):
+            condition = loop.expressions.true(where)
+            loop.reader.load(writer)
+            loop.line(f"passes = {condition}", where.span)
+        if self.is_timed and self.leaves_beside and self.kind in ("aggregate", "group"):
+            # Its error comes after the rows that show what leaves because of it: too rare for statements of its own.
+            with writer.block("except DATA_ERRORS:"):
+                self.write_odd(writer)
+        else:
+            self._write_failed(writer, "passes = False" if self.plan.mode == "delta" else "continue")
+        known = set(loop.reader.loaded)
+        with writer.block("if passes:"):
+            if not self.arguments and not self.has_groups:
+                writer.line("pass")
+            self._write_values(loop)
+        known = {loop.reader.locals[column] for column in known}
+        ghost = [part.local for item in self.arguments.values() for part in item.remembered if part.local not in known]
+        ghost += ["g"] if self.has_groups else []
+        with writer.block("else:"):
+            writer.line(f"{' = '.join(ghost)} = None" if ghost else "pass")
 
-    def advance_to(self, now_ms: int) -> None:
-        if self.operators is not None:
-            self.out += self.operators.advance(now_ms)
-
-    def flush(self, now_ms: int) -> list[Emission]:
-        return []
-
-    # --- state --------------------------------------------------------------------------------------------------------
-
-    def counters(self) -> dict[str, int]:
-        found = super().counters()
-        if self.operators is not None:
-            for name, count in self.operators.counts.items():
-                if name != "events_in":
-                    found[name] += count
-        return found
-
-    def retained(self) -> int:
-        return len(self.window) if self.operators is None else self.operators.retained()
-
-    def _state(self) -> Any:
-        if self.operators is not None:
-            return {"operators": self.operators.snapshot(), "plain_since": self.plain_since}
-        times = self.times or repeat(0, len(self.window))
-        return {"window": [[at_ms, pack_row(row)] for row, at_ms in zip(self.window, times, strict=True)]}
-
-    def _put_back(self, state: Any, store: Any) -> None:
-        if "operators" in state:
-            from sql.runtime.engine import on_operators
-
-            self.operators = on_operators(
-                self.name, self.plan, self.catalog, now_ms=self.now_ms, shape=self.shape, make_row=self.make_row
-            )
-            self.operators.restore(state["operators"])
-            self.plain_since = state["plain_since"]
+    def _write_values(self, loop: LoopWriter) -> None:
+        """The arguments' values and the group of an event."""
+        for argument in self.arguments.values():
+            self._write_value(loop, argument)
+        if not self.has_groups:
             return
-        rows = (({name: decode(value) for name, value in row.items()}, at_ms) for at_ms, row in state["window"])
-        self._replay([(self.make_row(row), at_ms) for row, at_ms in rows])
+        writer = loop.source
+        self.write_odd_unless(loop, self.plan.group_by, lambda: loop.key(self.plan.group_by, "key"))
+        writer.line("g = get(key)")
+        with writer.block("if g is None:"):
+            with writer.block(f"if len(groups) >= {self.plan.options.max_groups}:"):
+                self.write_odd(writer)
+            writer.line("g = groups[key] = Group(key)")
+            if self.kind == "look":
+                writer.line("g.first = serial")
+
+    def _write_value(self, loop: LoopWriter, argument: Any) -> None:
+        """The value of an argument and its scaled form; anything but a plain number or NULL ends the loop."""
+        writer, place = loop.source, argument.place
+        if isinstance(argument.node, Read):
+            argument.value = loop.atom(argument.node, "")
+        else:
+            argument.value = f"a_{place}"
+            self.write_odd_unless(
+                loop, [argument.node], lambda: writer.line(f"a_{place} = {loop.value(argument.node)}")
+            )
+        if argument.is_scaled:
+            self._write_scaled(writer, argument.value, f"x_{place}")
+        elif argument.takes_numbers:
+            value = argument.value
+            with writer.block(f"if {value}.__class__ is float:"), writer.block(f"if {value} != {value}:"):
+                self.write_odd(writer)
+            with writer.block(f"elif {value}.__class__ is not int and {value} is not None:"):
+                self.write_odd(writer)
+
+    def _write_scaled(self, writer: SourceWriter, value: str, scaled: str) -> None:
+        """The value as a whole multiple of the smallest unit that exact sums are counted in."""
+        with writer.block(f"if {value}.__class__ is float:"):
+            writer.line(f"{scaled} = {value} * {SCALE!r}")
+            with writer.block(f"if not {scaled}.is_integer():"):
+                self.write_odd(writer)
+            writer.line(f"{scaled} = {scaled}.__trunc__()")
+        with writer.block(f"elif {value}.__class__ is int and -{2**53} < {value} < {2**53}:"):
+            writer.line(f"{scaled} = {value} << {SHIFT}")
+        with writer.block(f"elif {value} is None:"):
+            writer.line(f"{scaled} = None")
+        with writer.block("else:"):
+            self.write_odd(writer)
+
+    def write_odd_unless(self, loop: LoopWriter, nodes: Sequence[Bound], write: Callable[[], None]) -> None:
+        """What `write` writes; an event for which the nodes cannot be evaluated is odd."""
+        if all(isinstance(node, Read) for node in nodes):
+            write()
+            return
+        with loop.source.block("try:"):
+            write()
+        with loop.source.block("except DATA_ERRORS:"):
+            self.write_odd(loop.source)
+
+    @staticmethod
+    def write_odd(writer: SourceWriter) -> None:
+        """The event at hand ends the loop."""
+        writer.line("odd = (e, now_ms)")
+        writer.line("break")
+
+    def _write_changed(self, writer: SourceWriter) -> None:
+        """Begin to note what this change touches: groups, or that anything was touched at all."""
+        if self.kind == "group":
+            writer.line("changed = {g: e} if passes else {}" if self.has_ghosts else "changed = {g: e}")
+        elif self.kind == "aggregate" and self.has_ghosts:
+            writer.line("touched = e if passes else None")
+
+    # --- in and out ---------------------------------------------------------------------------------------------------
+
+    def _write_entering(self, writer: SourceWriter) -> None:
+        self.write_remembering(writer)
+        if self.has_ghosts:
+            with writer.block("if passes:"):
+                self._write_taking_in(writer)
+        else:
+            self._write_taking_in(writer)
+
+    def write_remembering(self, writer: SourceWriter) -> None:
+        """The event enters the window."""
+        writer.line("window.append(e)")
+        if self.has_groups or self.has_ghosts:
+            writer.line(f"members.append({'g' if self.has_groups else 'passes'})")
+        for argument in self.arguments.values():
+            for part in argument.remembered:
+                writer.line(f"{part.queue}.append({part.local})")
+
+    def _write_taking_in(self, writer: SourceWriter) -> None:
+        if self.has_groups or self.has_ghosts:
+            writer.line(f"{self.owner}n += 1")
+        if self.kind == "look":
+            writer.line("g.rows.append(e)")
+            writer.line("g.serials.append(serial)")
+            writer.line("serial += 1")
+        for argument in self.arguments.values():
+            with writer.block(f"if {argument.value} is not None:"):
+                for line in argument.add(self.owner):
+                    writer.line(line)
+
+    def write_removal(self, writer: SourceWriter, *, stays: str = "") -> None:
+        """The oldest event leaves; the group named by `stays` is kept even if it is empty."""
+        if self.kind == "group" or (self.kind == "aggregate" and self.has_ghosts):
+            writer.line(f"left = window{self.taking}")
+        elif self.taking == POP:
+            writer.line(f"window{POP}")
+        for argument in self.arguments.values():
+            for part in argument.remembered:
+                writer.line(f"{part.left} = {part.queue}{self.taking}")
+        if self.has_groups or self.has_ghosts:
+            writer.line(f"h = members{self.taking}")
+        self.write_taking_out(writer, stays)
+
+    def write_taking_out(self, writer: SourceWriter, stays: str) -> None:
+        """What has been read of the event that leaves is taken out of the group `h`, or of the whole."""
+        if self.has_ghosts:
+            with writer.block("if h is not None:" if self.has_groups else "if h:"):
+                self._write_taken_out(writer, stays)
+        else:
+            self._write_taken_out(writer, stays)
+
+    def _write_taken_out(self, writer: SourceWriter, stays: str) -> None:
+        owner = "h." if self.has_groups else ""
+        if self.has_groups or self.has_ghosts:
+            writer.line(f"{owner}n -= 1")
+        for argument in self.arguments.values():
+            with writer.block(f"if left_{'' if argument.is_plain else 'x_'}{argument.place} is not None:"):
+                for line in argument.remove(owner):
+                    writer.line(line)
+        if self.kind == "look":
+            writer.line("h.rows.popleft()")
+            writer.line("h.serials.popleft()")
+        if self.has_groups:
+            with writer.block(f"if not h.n{f' and h is not {stays}' if stays else ''}:"):
+                writer.line("del groups[h.key]")
+            if self.kind == "look":
+                with writer.block("else:"):
+                    writer.line("h.first = h.serials[0]")
+        if self.kind == "group":
+            writer.line("changed.setdefault(h, left)")
+        elif self.kind == "aggregate" and self.has_ghosts:
+            with writer.block("if touched is None:"):
+                writer.line("touched = left")
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def slots(self) -> dict[Any, Code]:
+        """How rows read what operators keep."""
+        slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
+        for place, call in enumerate(self.plan.aggregates):
+            if call.args:
+                text = self.arguments[call.args[0]].result(call.definition.name, self.owner)
+                slots["aggregate", place] = Code(f"({text})", True, False)
+            else:
+                slots["aggregate", place] = Code(self.number_of_events, False, False, "number")
+        return slots
+
+    @property
+    def number_of_events(self) -> str:
+        """The text of count(*)."""
+        return f"{self.owner}n" if self.has_groups or self.has_ghosts else "len(window)"
+
+    def write_shown(self, loop: LoopWriter) -> None:
+        writer = loop.source
+        if self.leaves_beside and self.kind == "group":
+            self.write_group_rows(writer)
+        elif not self.has_ghosts:
+            self.write_row(loop)
+        elif self.leaves_beside and self.kind == "aggregate":
+            with writer.block("if touched is not None:"):
+                writer.line("e = touched")
+                self.write_row(self.loop_writer(writer, self.slots()))
+        else:
+            with writer.block("if passes:"):
+                self.write_row(loop)
+
+    def write_row(self, loop: LoopWriter, event: str = "e") -> None:
+        """The single row of a change, read from `e`; its errors are those of `event`."""
+        writer = loop.source
+        with writer.block("try:"):
+            loop.skip_unless(self.plan.having)
+            write_row(loop, self.plan, self.functions.names, "out.append(Emission(rule, now_ms, 'rows', [", "]))")
+        with writer.block("except DATA_ERRORS as error:"):
+            writer.line(f"fail({event}, error)")
+
+    def write_group_rows(self, writer: SourceWriter) -> None:
+        """A row for each group in `changed`, read from the event beside it."""
+        self.write_rows(writer, "for g, e in changed.items():", "")
+
+    def write_rows(self, writer: SourceWriter, header: str, first: str) -> None:
+        """Several rows, in one emission; errors follow it."""
+        plan, names = self.plan, self.functions.names
+        writer.line("rows, bad = [], []")
+        with writer.block(header):
+            if first:
+                writer.line(first)
+            loop = self.loop_writer(writer, self.slots())
+            with writer.block("try:"):
+                loop.skip_unless(plan.having)
+                order = f", None, {criteria_text(loop, plan.order_by, names)})" if plan.order_by else ""
+                out = f"{names.bind(Out, 'Out')}(" if order else ""
+                write_row(loop, plan, names, f"rows.append({out}", f"{order})")
+            with writer.block("except DATA_ERRORS as error:"):
+                writer.line("bad.append((e, error))")
+        limit = row_limit(plan, self.functions)
+        if plan.order_by or plan.distinct or limit != (None, 0):
+            writer.line(f"rows = {names.bind(self._ordering(limit), 'ordered')}(rows)")
+        with writer.block("if rows:"):
+            writer.line("out.append(Emission(rule, now_ms, 'rows', rows))")
+        with writer.block("for e, error in bad:"):
+            writer.line("fail(e, error)")
+
+    def _ordering(self, limit: tuple[int | None, int]) -> Any:
+        has_order = bool(self.plan.order_by)
+        return lambda rows: in_order(rows if has_order else [Out(row) for row in rows], self.plan, limit)

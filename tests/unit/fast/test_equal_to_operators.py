@@ -118,3 +118,45 @@ RUNNING = "count(*) AS c, count(v) AS cv, sum(v) AS s, avg(v) AS a, min(v) AS lo
 @settings(deadline=None)
 def test_windows_looked_at_with_every_event(sql: str, event_time: bool, steps: list[Step], restarts: bool) -> None:
     compare(sql, steps, event_time=event_time, restarts=restarts)
+
+
+KINDS = [
+    "select * from m{window}",
+    "select dev, v, {all} from m{window}",
+    "select {all} from m{window}",
+    "select dev, {all} from m{window} group by dev",
+    "select dev, n, {all} from m(n != 2){window} group by dev having count(*) < 3",
+    "select v, {all} from m{window} where n > 0",
+    "select {all} from m{window} where n > 0 having count(*) > 1",
+    "select dev, {all} from m{window} where n > 0 group by dev",
+    "select dev, n * 2 as k, count(*) as c from m{window} group by dev, n * 2 order by c limit 1",
+]  # fmt: skip
+EPL_WINDOWS = [
+    "#length(3)", "#lastevent", "#keepall", "#time(2100 msec)", "#ext_timed(n, 2 msec)", "#unique(dev)",
+    "#unique(dev, n * 2)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("window", EPL_WINDOWS)
+@pytest.mark.parametrize("event_time", [False, True])
+@given(kind=st.sampled_from(KINDS), steps=streams(), restarts=st.booleans(), limit=st.sampled_from([2, 1000]))
+@settings(deadline=None, max_examples=300)
+def test_windows_of_epl(
+    window: str, event_time: bool, kind: str, steps: list[Step], restarts: bool, limit: int
+) -> None:
+    sql = kind.format(window=window, all=RUNNING)
+    compare(sql, steps, event_time=event_time, restarts=restarts, max_groups=limit)
+
+
+@pytest.mark.parametrize("sql", [
+    f"SELECT dev, n, {RUNNING} FROM m GROUP BY dev, SLIDINGWINDOW(ms, 2100)",
+    f"SELECT dev, v, {RUNNING} FROM m WHERE n > 0 GROUP BY SLIDINGWINDOW(ms, 2100)",
+    f"SELECT {RUNNING} FROM m WHERE n > 0 GROUP BY SLIDINGWINDOW(ss, 2) OVER (WHEN v > 0)",
+    "SELECT dev, count(*) AS c, window_start() AS ws FROM m GROUP BY dev, SLIDINGWINDOW(ss, 2) OVER (WHEN n > 0) "
+    "HAVING count(*) > 1 ORDER BY c DESC, dev LIMIT 2",
+])  # fmt: skip
+@pytest.mark.parametrize("event_time", [False, True])
+@given(steps=streams(), restarts=st.booleans(), limit=st.sampled_from([2, 1000]))
+@settings(deadline=None)
+def test_sliding_windows_of_groups(sql: str, event_time: bool, steps: list[Step], restarts: bool, limit: int) -> None:
+    compare(sql, steps, event_time=event_time, restarts=restarts, max_groups=limit)
