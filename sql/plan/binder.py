@@ -97,7 +97,10 @@ class SelectBinder:
             columns = stream.columns
             scalar = next(iter(columns)) if columns is not None and len(columns) == 1 else None
             is_item = isinstance(source, ast.LotSource)
-            scopes.append(SourceScope(source.alias, source.name, columns, scalar if is_item else None, is_item))
+            declared = {column.name: column.type for column in stream.declared}
+            scopes.append(
+                SourceScope(source.alias, source.name, columns, scalar if is_item else None, is_item, declared)
+            )
         scope = Scope(self.catalog, self.problems, scopes)
         seen: set[str] = set()
         for source in self._all_sources():
@@ -247,7 +250,7 @@ class SelectBinder:
         for name, bound in derived.arguments.get("extras", ()):
             columns |= {name: bound.type} if name else (original or {})
         # The derived row is what the rest of the statement reads; the stream's own columns were read by the windows.
-        self.scope.sources[index] = replace(scope, columns=columns)
+        self.scope.sources[index] = replace(scope, columns=columns, declared={})
         self.read_below[index], self.scope.reads[index] = self.scope.reads[index], set()
         return columns
 

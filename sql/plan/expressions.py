@@ -258,7 +258,7 @@ class ExpressionBinder:
     def _field(self, node: ast.Field, place: Place) -> Bound:
         base = self.bind(node.base, place)
         self.expect(base, Type.OBJECT, f"'{node.name}' is read from a struct", node.base.span)
-        return Op("field", (base,), node.name, span=node.span)
+        return self.scope.field(base, node.name, node.span)
 
     def _index(self, node: ast.Index, place: Place) -> Bound:
         base = self.bind(node.base, place)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.bound import Bound, Op, Read, Slot
 from sql.plan.catalog import Catalog
-from sql.syntax import SelectItem
-from sql.types import Type
+from sql.syntax import ColumnType, SelectItem
+from sql.types import Type, declared_type
 
 META = "$meta"
 """The column under which a row carries its message's metadata (topic, message id, …)."""
@@ -23,6 +23,8 @@ class SourceScope:
     columns: dict[str, Type] | None
     scalar: str | None = None
     is_item: bool = False
+    declared: dict[str, ColumnType] = field(default_factory=dict)
+    """The full types of its columns, with the fields of structs, where they are declared."""
 
 
 @dataclass(slots=True)
@@ -116,7 +118,30 @@ class Scope:
                 self.unknown(name, span, source)
             return self.read(source, name, span)
         base = self.column(table, None, span)  # `a.b` where a is a struct column
-        return None if base is None else Op("field", (base,), name, span=span)
+        return None if base is None else self.field(base, name, span)
+
+    def field(self, base: Bound, name: str, span: Span) -> Bound:
+        """A field of a struct; one that its declaration lacks is reported, and reads NULL."""
+        struct = self._declaration(base)
+        if struct is None or not struct.fields:
+            return Op("field", (base,), name, span=span)
+        types = {column.name: column.type for column in struct.fields}
+        if name not in types:
+            self.problems.error("B201", f"unknown field '{name}' of a struct; it has {', '.join(sorted(types)[:12])}",
+                                span, did_you_mean(name, types))  # fmt: skip
+            return Op("field", (base,), name, span=span)
+        return Op("field", (base,), name, type=declared_type(types[name]), span=span)
+
+    def _declaration(self, bound: Bound) -> ColumnType | None:
+        """The declared type of a column, of a field in it, or of an element of it; None where there is none."""
+        if isinstance(bound, Read):
+            return self.sources[bound.source].declared.get(bound.column or "")
+        if not isinstance(bound, Op) or bound.name not in ("field", "index"):
+            return None
+        outer = self._declaration(bound.args[0])
+        if outer is None or bound.name == "index":
+            return None if outer is None else outer.element
+        return next((column.type for column in outer.fields if column.name == bound.extra), None)
 
     # --- reporting ---
 

@@ -1,7 +1,7 @@
 """STRICT_VALIDATION: each message of a stream is checked against its declared columns, once for all rules.
 
-A column that is absent or NULL takes its DEFAULT, and is NULL without one. A value of another type refuses the whole
-event, with the column's name. Numbers stay numbers: a whole float stands for a `bigint`, an integer for a `float`.
+A column that is absent or NULL takes its DEFAULT, and is NULL without one. A value of another type, at any depth of
+arrays and structs, refuses the whole event, with its place: `readings[2].temp`. Numbers stay numbers: a whole float stands for a `bigint`, an integer for a `float`.
 Columns that are not declared are left alone.
 """
 
@@ -20,7 +20,19 @@ from sql.syntax import ColumnType
 from sql.types import Type, declared_type, describe
 
 Check = Callable[[Any], Any]
-"""The value as its column takes it; DataError where it cannot."""
+"""The value as its column takes it; _Misfit where it cannot."""
+
+
+class _Misfit(DataError):
+    """A value that does not fit its declared type; `place` is its way inside the column: `[2].temp`."""
+
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(message)
+        self.place = place
+
+    def inside(self, step: str) -> _Misfit:
+        """The same, seen from the array or struct around it."""
+        return _Misfit(str(self), step + self.place)
 
 
 class Validator:
@@ -42,8 +54,8 @@ class Validator:
                 continue
             try:
                 taken = check(value)
-            except DataError as error:
-                raise DataError(f"column '{name}' of stream '{self.stream.name}' {error}") from None
+            except _Misfit as error:
+                raise DataError(f"column '{name}{error.place}' of stream '{self.stream.name}' {error}") from None
             if taken is not value:
                 changed[name] = taken
         if not changed:
@@ -93,14 +105,14 @@ def _bytes(value: Any) -> Any:
     try:
         base64.b64decode(_expected(value, "base64 text", str), validate=True)
     except binascii.Error:
-        raise DataError(f"must be base64 text, not {describe(value)}") from None
+        raise _Misfit(f"must be base64 text, not {describe(value)}") from None
     return value
 
 
 def _expected(value: Any, what: str, *kinds: type) -> Any:
     if value.__class__ in kinds:
         return value
-    raise DataError(f"must be {what}, not {describe(value)}")
+    raise _Misfit(f"must be {what}, not {describe(value)}")
 
 
 _SCALARS: dict[Type, Check] = {
@@ -115,7 +127,13 @@ _SCALARS: dict[Type, Check] = {
 
 def _array(element: Check) -> Check:
     def check(value: Any) -> Any:
-        items = [None if item is None else element(item) for item in _expected(value, "an array", list, tuple)]
+        _expected(value, "an array", list, tuple)
+        items = []
+        for index, item in enumerate(value):
+            try:
+                items.append(None if item is None else element(item))
+            except _Misfit as error:
+                raise error.inside(f"[{index}]") from None
         return value if all(a is b for a, b in zip(items, value, strict=True)) else items
 
     return check
@@ -124,7 +142,14 @@ def _array(element: Check) -> Check:
 def _struct(fields: list[tuple[str, Check]]) -> Check:
     def check(value: Any) -> Any:
         _expected(value, "a struct", dict)
-        taken = {name: check(value[name]) for name, check in fields if value.get(name) is not None}
+        taken = {}
+        for name, check in fields:
+            if (held := value.get(name)) is None:
+                continue
+            try:
+                taken[name] = check(held)
+            except _Misfit as error:
+                raise error.inside(f".{name}") from None
         return value if all(taken[name] is value[name] for name in taken) else {**value, **taken}
 
     return check
@@ -145,7 +170,7 @@ def _datetime(pattern: str | None) -> Check:
             try:
                 instant_ms(value, zone) if pattern is None else parse_moment(value, pattern, zone)
             except (DataError, ValueError) as error:
-                raise DataError(f"is no time: {error}") from None
+                raise _Misfit(f"is no time: {error}") from None
         return value
 
     return check

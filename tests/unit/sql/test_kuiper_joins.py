@@ -233,7 +233,8 @@ def test_tables_that_cannot_be_joined_are_refused() -> None:
 # --- strict streams ---------------------------------------------------------------------------------------------------
 
 STRICT = (
-    "CREATE STREAM s (n bigint DEFAULT 5, x float, ok boolean, at datetime, xs array(bigint), o struct(k string)) "
+    "CREATE STREAM s (n bigint DEFAULT 5, x float, ok boolean, at datetime, xs array(bigint), o struct(k string), "
+    "rs array(struct(t float))) "
     'WITH (DATASOURCE="s", STRICT_VALIDATION="true", TIMESTAMP_FORMAT="YYYY-MM-dd");'
 )
 
@@ -251,13 +252,32 @@ def test_a_strict_stream_names_the_column_that_is_wrong() -> None:
         ({"n": 1.5}, "column 'n' of stream 's' must be a bigint, not float 1.5"),
         ({"x": True}, "column 'x' of stream 's' must be a float, not boolean True"),
         ({"ok": 1}, "column 'ok' of stream 's' must be a boolean, not bigint 1"),
-        ({"xs": [1, "a"]}, "column 'xs' of stream 's' must be a bigint, not string 'a'"),
-        ({"o": {"k": 1}}, "column 'o' of stream 's' must be a string, not bigint 1"),
+        ({"xs": [1, "a"]}, "column 'xs[1]' of stream 's' must be a bigint, not string 'a'"),
+        ({"o": {"k": 1}}, "column 'o.k' of stream 's' must be a string, not bigint 1"),
+        ({"rs": [{}, {"t": "x"}]}, "column 'rs[1].t' of stream 's' must be a float, not string 'x'"),
+        ({"rs": [{"t": 1}, 7]}, "column 'rs[1]' of stream 's' must be a struct, not bigint 7"),
+        ({"rs": {"t": 1}}, "column 'rs' of stream 's' must be an array, not struct {'t': 1}"),
     ]
     found = emissions("SELECT x FROM s", ("s", 1, *(event for event, _ in wrong)), ddl=STRICT)
     assert [(item.kind, item.inserted, item.error) for item in found] == [
         ("error", [event], reason) for event, reason in wrong
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sql", "message", "hint"),
+    [
+        ("SELECT o.kk FROM s", "unknown field 'kk' of a struct; it has k", "did you mean 'k'?"),
+        ("SELECT o->name FROM s", "unknown field 'name' of a struct; it has k", None),
+        ("SELECT rs[0].temp FROM s", "unknown field 'temp' of a struct; it has t", None),
+        ("SELECT o.k + 1 AS k FROM s", "'+' takes numbers, not string", None),
+    ],
+)
+def test_fields_of_declared_structs_are_known(sql: str, message: str, hint: str | None) -> None:
+    with pytest.raises(SqlError) as caught:
+        plan_rule(sql, define(Catalog(), STRICT))
+    (problem,) = caught.value.problems
+    assert (problem.message, problem.hint) == (message, hint)
 
 
 def test_a_strict_datetime_is_milliseconds_or_text_in_the_format_of_the_stream() -> None:
@@ -269,7 +289,7 @@ def test_a_strict_datetime_is_milliseconds_or_text_in_the_format_of_the_stream()
 
 def test_all_columns_of_a_strict_stream_are_read() -> None:
     plan = plan_rule("SELECT x FROM s", define(Catalog(), STRICT))
-    assert plan.columns("s") == frozenset({"n", "x", "ok", "at", "xs", "o"})
+    assert plan.columns("s") == frozenset({"n", "x", "ok", "at", "xs", "o", "rs"})
 
 
 def test_without_strict_validation_a_wrong_value_matters_only_where_it_is_used() -> None:
