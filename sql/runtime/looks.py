@@ -52,7 +52,7 @@ class RowMaker:
                 order = None if self.order is None else self.order(event, values, bounds)
                 out.append(Out(self.project(event, values, bounds), None, order))
             except DATA_ERRORS as error:
-                self.query.on_error(event, error)
+                self.query.on_error(event, error, bounds[2])
                 continue
             if selected is not None:
                 selected.note(bounds[2])
@@ -66,7 +66,7 @@ class RowMaker:
                 if not self.having(event, values, bounds):
                     continue
             except DATA_ERRORS as error:
-                self.query.on_error(event, error)
+                self.query.on_error(event, error, bounds[2])
                 continue
             if met is not None:
                 met.note(bounds[2])
@@ -83,7 +83,7 @@ class RowMaker:
                     rank = () if order is None else order(event, values, bounds)
                     ordered.append((rank, key(event, values, bounds), (event, values)))
                 except DATA_ERRORS as error:
-                    self.query.on_error(event, error)
+                    self.query.on_error(event, error, bounds[2])
             ordered.sort(key=lambda item: item[0])
             counts: dict[Hashable, int] = {}
             numbers: dict[Event, int] = {}
@@ -133,7 +133,7 @@ class Fresh:
                 if where is not None and not where(event):
                     continue
             except DATA_ERRORS as error:
-                self.query.on_error(event, error)
+                self.query.on_error(event, error, trigger_ms)
                 continue
             if met is not None:
                 met.note(event.time_ms)

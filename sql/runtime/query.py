@@ -40,6 +40,17 @@ class Budget:
         self.room = limit
         self.refusing = 0
 
+    def takes(self, query: Query, count: int) -> bool:
+        """Take in so many events at once if they are surely not too many; else `admit` has to say so of each."""
+        if self.refusing:
+            return False
+        if self.room < count:
+            self.room = self.limit - query.retained()
+        if self.room < count:
+            return False
+        self.room -= count
+        return True
+
     def admit(self, query: Query) -> None:
         """Raise DataError where one more event would be too many."""
         self.room -= 1
@@ -142,11 +153,12 @@ class Query(ABC):
                 return None
         return event
 
-    def on_error(self, event: Event, error: BaseException) -> None:
-        """An event could not be evaluated: counted, and an emission of its own."""
+    def on_error(self, event: Event, error: BaseException, at_ms: int | None = None) -> None:
+        """An event could not be evaluated, now or at a look's instant: counted, and an emission of its own."""
         self.counts["errors"] += 1
         failure = self.functions.failure(error)
-        self.errors.append(Emission(self.name, self.now_ms, "error", [_plain(event.row)], (), str(failure)))
+        at_ms = self.now_ms if at_ms is None else at_ms
+        self.errors.append(Emission(self.name, at_ms, "error", [_plain(event.row)], (), str(failure)))
 
     def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
         """An event was refused before it came here: counted, and an emission of its own."""

@@ -169,7 +169,7 @@ class BatchQuery(FoldingQuery):
                     self.forming.append(row)
             except DATA_ERRORS as error:
                 self.on_error(Event(row, self.now_ms, 0), error)
-        self._tell_errors()
+        self.tell_errors()
 
     # --- releases -----------------------------------------------------------------------------------------------------
 
@@ -217,13 +217,7 @@ class BatchQuery(FoldingQuery):
             rows = self.in_order(rows)
             self.counts["rows_out"] += len(rows)
             self.out.append(Emission(self.name, self.now_ms, "rows", rows))
-        self._tell_errors()
-
-    def _tell_errors(self) -> None:
-        """In event time errors stand where they happened."""
-        if self.is_timed:
-            self.out += self.errors
-            self.errors.clear()
+        self.tell_errors()
 
     def _rows(self, new: Generation, old: Generation) -> list[Any] | None:
         """The rows of a release; None where WHERE lets nothing of it through."""
@@ -291,7 +285,7 @@ class BatchQuery(FoldingQuery):
         generation = self._events(self.generation.rows)
         changes = self.changes or self._primed(generation)
         rows = in_order(changes.present(generation if self.fresh else self._events(self.forming)), self.plan, (None, 0))
-        self._tell_errors()
+        self.tell_errors()
         return rows
 
     # --- state --------------------------------------------------------------------------------------------------------

@@ -124,6 +124,12 @@ class FoldingQuery(FastQuery):
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
+    def tell_errors(self) -> None:
+        """After the rows of one instant: in event time the errors of looks stand behind them."""
+        if self.is_timed:
+            self.out += self.errors
+            self.errors.clear()
+
     def in_order(self, rows: list[Any]) -> list[Any]:
         """What `look` gave, after ORDER BY, DISTINCT and LIMIT."""
         if self.is_plain_output:

@@ -67,6 +67,10 @@ class GroupedQuery(FoldingQuery):
 
     def write_start(self, writer: SourceWriter) -> None:
         """Before the loop."""
+        self.write_table(writer)
+
+    def write_table(self, writer: SourceWriter) -> None:
+        """What the loop needs of the open window's table."""
         writer.line("table = q.table")
         writer.line("groups = table.groups")
         writer.line("get = groups.get")
@@ -98,9 +102,13 @@ class GroupedQuery(FoldingQuery):
             self.since_settled = 0
             self.table.settle_all()
 
+    def step_to(self, until_ms: int) -> None:
+        super().step_to(until_ms)
+        self.tell_errors()
+
     # --- looking ------------------------------------------------------------------------------------------------------
 
-    def emit(self, looks: Iterable[tuple[Any, list[Any]]], start_ms: int, end_ms: int) -> None:
+    def emit(self, looks: Iterable[tuple[Any, Sequence[Any]]], start_ms: int, end_ms: int) -> None:
         """The rows of a window [start, end): `looks` are each group's first row and aggregates."""
         self.context.now_ms = end_ms
         bad: list[tuple[Any, BaseException]] = []
@@ -110,7 +118,7 @@ class GroupedQuery(FoldingQuery):
             self.out.append(Emission(self.name, end_ms, "rows", rows, (), None))
         for row, error in bad:
             self.counts["errors"] += 1
-            self._failures.append(self.failure(row, error, self.now_ms))
+            self.errors.append(self.failure(row, error, end_ms))
 
     # --- state --------------------------------------------------------------------------------------------------------
 

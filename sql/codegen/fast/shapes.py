@@ -21,6 +21,7 @@ from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, Tumbling
 from sql.codegen.fast.panes import CountQuery, HoppingQuery
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import Refused
+from sql.codegen.fast.showing import SHOWING
 from sql.codegen.fast.stateless import StatelessQuery
 from sql.errors import Span
 from sql.plan.bound import AggregateCall, Apply, Bound, Slot
@@ -143,8 +144,6 @@ def _sampled(plan: Plan) -> type[FastQuery]:
         raise Refused("an analytic function runs before the window", plan.analytics[0].span)
     if window.partition_by:
         raise Refused("OVER(PARTITION BY) has a window per key", window.span)
-    if not plan.aggregates and not plan.group_by:
-        raise Refused("it shows the window's rows, not groups", window.span)
     if plan.options.emit_empty:
         raise Refused("emitEmpty shows windows without events", window.span)
     for call in plan.aggregates:
@@ -152,7 +151,12 @@ def _sampled(plan: Plan) -> type[FastQuery]:
     kind = _WINDOWS.get(window.kind)
     if kind is None:
         raise Refused(f"{window.kind} windows have no generated code", window.span)
-    return kind(plan, window)
+    found = kind(plan, window)
+    if plan.aggregates or plan.group_by:
+        return found
+    if found not in SHOWING:
+        raise Refused("it shows the rows of a sliding window", window.span)
+    return SHOWING[found]
 
 
 def _check_aggregate(call: AggregateCall) -> None:

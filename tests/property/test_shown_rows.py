@@ -1,0 +1,40 @@
+"""Windows that show their rows, on generated code: what the operators give, whatever arrives."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.fast.support import Step, compare
+from tests.unit.fast.test_equal_to_operators import WINDOWS, streams
+
+SELECTS = [
+    "SELECT * FROM m GROUP BY {}",
+    "SELECT dev, v * 2 AS w, window_start() AS ws, window_end() AS we FROM m GROUP BY {}",
+    "SELECT dev, n FROM m WHERE v > 0 OR n = 1 GROUP BY {} FILTER(WHERE n < 3)",
+    "SELECT dev, v FROM m GROUP BY {} ORDER BY n DESC, v LIMIT 3",
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("select", SELECTS)
+@given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), tolerance=st.sampled_from([0, 1000]))
+@settings(deadline=None, max_examples=50)
+def test_rows(window: str, select: str, steps: list[Step], event_time: bool, restarts: bool, tolerance: int) -> None:
+    compare(select.format(window), steps, event_time=event_time, restarts=restarts, late_tolerance_ms=tolerance)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@given(steps=streams(plain=True), restarts=st.booleans())
+@settings(deadline=None, max_examples=25)
+def test_rows_of_structs(window: str, steps: list[Step], restarts: bool) -> None:
+    compare("SELECT dev, v + n AS w FROM m GROUP BY " + window, steps, structs=True, restarts=restarts)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@given(steps=streams(), event_time=st.booleans(), events=st.integers(1, 20))
+@settings(deadline=None, max_examples=50)
+def test_the_bound_of_events(window: str, steps: list[Step], event_time: bool, events: int) -> None:
+    sql = f"SELECT dev, v FROM m GROUP BY {window} FILTER(WHERE n != 2)"
+    compare(sql, steps, event_time=event_time, max_window_events=events)
