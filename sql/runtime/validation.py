@@ -1,8 +1,8 @@
 """STRICT_VALIDATION: each message of a stream is checked against its declared columns, once for all rules.
 
 A column that is absent or NULL takes its DEFAULT, and is NULL without one. A value of another type, at any depth of
-arrays and structs, refuses the whole event, with its place: `readings[2].temp`. Numbers stay numbers: a whole float stands for a `bigint`, an integer for a `float`.
-Columns that are not declared are left alone.
+arrays and structs, refuses the whole event, with its place: `readings[2].temp`. Numbers stay numbers: a whole float
+stands for a `bigint`, an integer for a `float`. Columns that are not declared are left alone.
 """
 
 from __future__ import annotations
