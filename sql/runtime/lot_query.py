@@ -25,6 +25,13 @@ class LotQuery(WindowedQuery):
         super().__init__(*args, **keywords)
         self.current: list[Event] = []
         """Items without window: in this activation only."""
+        lots = [source.lot for source in self.plan.sources]
+        self.keys = [
+            [self.functions.key(keys) for keys in (lot.partition_by, lot.unique) if keys] if lot is not None else []
+            for lot in lots
+        ]
+        """What the windows of each source key items by. A lot enters them as a whole, perhaps later, so an item whose
+        key cannot be evaluated is sorted out before."""
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Messages from outside are an activation each, however they were batched."""
@@ -45,16 +52,14 @@ class LotQuery(WindowedQuery):
         admitted = []
         for event in events:
             try:
+                for key in self.keys[index]:
+                    key(event)
                 if not isinstance(self.windows[index], Pass):
                     self.budget.admit(self)
                 admitted.append(event)
             except DATA_ERRORS as error:
                 self.on_error(event, error)
-        try:
-            return self.windows[index].push(Delta(admitted), now_ms) if admitted else []
-        except DATA_ERRORS as error:
-            self.on_error(admitted[0], error)
-            return []
+        return self.windows[index].push(Delta(admitted), now_ms) if admitted else []
 
     def _activate(self, index: int, deltas: list[Delta], at_ms: int) -> list[Emission]:
         lot = net(deltas)

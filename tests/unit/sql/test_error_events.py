@@ -103,3 +103,26 @@ def test_booleans_in_place_of_numbers_are_as_the_manual_says(expression: str, va
     (found,) = engine.push("m", [{"flag": True}], 0)
     assert found.inserted == ([{"flag": True}] if value is None else [{"x": value}])
     assert (found.kind == "error") is (value is None)
+
+
+LOTS = [
+    "from x in Peaks partition by x.v + 1 retain 1 select x.v",
+    "from x in Peaks retain 9 with unique x.v + 1 select x.v",
+    "from x in Peaks within 5.0 every 1.0 with unique x.v + 1 select x.v",
+]
+
+
+@pytest.mark.parametrize("text", LOTS)
+def test_a_row_of_a_lot_whose_key_fails_does_not_take_the_others_with_it(text: str) -> None:
+    (statement,) = parse('CREATE STREAM m () WITH (DATASOURCE="m")')
+    assert isinstance(statement, CreateStream)
+    catalog = Catalog()
+    catalog.define(statement)
+    engine = Engine(catalog)
+    engine.deploy("lot", plan_rule("insert into Peaks select v from m#length_batch(3)", catalog), 0)
+    engine.deploy("r", plan_rule(text, catalog), 0)
+    found = [e for v in (1, "x", 3) for e in engine.push("m", [{"v": v}], 500)] + engine.advance(2_000)
+    mine = [e for e in found if e.rule == "r"]
+    assert [e.inserted for e in mine if e.kind == "error"] == [[{"v": "x"}]]
+    assert [row for e in mine if e.kind == "rows" for row in e.inserted] == [{"v": 1}, {"v": 3}]
+    assert engine.counters("r")["errors"] == 1 and engine.defects == 0
