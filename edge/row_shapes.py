@@ -3,7 +3,7 @@
 A struct is decoded several times faster and holds only what some rule reads. A stream gets dicts where anybody may want
 to see the whole message: a rule that selects `*` of an undeclared stream, that passes late or erroneous events on, or
 that has the messages checked against declared types; and where rows come from several sides (joins, `insert into`,
-memory).
+memory, windows that post statistics instead of events).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rules.compile import CompiledRule
 from sql.plan.catalog import Catalog
 from sql.plan.plan import Plan
 from sql.rows import Shape
+from sql.windows.catalog import lookup
 
 MakeRow = Callable[[dict[str, Any]], Any]
 
@@ -28,7 +29,7 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
     plans = [rule.plan for rule in rules]
     whole = {plan.insert_into for plan in plans}
     for rule in rules:
-        if len(rule.plan.sources) > 1 or rule.plan.subqueries or _shows_events(rule):
+        if len(rule.plan.sources) > 1 or rule.plan.subqueries or _has_statistics(rule.plan) or _shows_events(rule):
             whole.update(rule.plan.streams)
     found = {}
     for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
@@ -45,6 +46,12 @@ def _shows_events(rule: CompiledRule) -> bool:
     """Whether whole events go somewhere: to late or error actions, or with their metadata."""
     loaded, options = rule.rule, rule.options
     return bool(loaded.late or loaded.error or options.send_error or options.send_meta_to_sink)
+
+
+def _has_statistics(plan: Plan) -> bool:
+    """Whether a window posts rows of its own, which are dicts."""
+    specs = (lookup(window.name) for source in plan.sources for window in source.windows)
+    return any(spec is not None and spec.role == "derived" for spec in specs)
 
 
 def shape_of(plan: Plan, structs: Mapping[str, frozenset[str]]) -> Shape:

@@ -1,6 +1,6 @@
 """Run scenario files.
 
-    python -m tests.conformance FILE.jsonl … [--show K] [--mode single|batched|restart|fast] [--only TEXT]
+    python -m tests.conformance FILE.jsonl … [--show K] [--mode single|batched|restart|fast|struct] [--only TEXT]
 
 The last line is `N passed, N failed`, with `, N skipped` when some are; the exit status is 1 if any failed.
 """
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
                     print(f"--- {scenario.name}\n    {scenario.text}\n{difference}\n")
     for reason, count in skipped.most_common():
         print(f"skipped {count}: {reason}")
-    if options.mode == "fast":
+    if any(drive.fast for drive in DRIVES[options.mode]):
         print(f"on a generated loop: {generated} of {passed}")
     tail = f", {sum(skipped.values())} skipped" if skipped else ""
     print(f"{passed} passed, {len(failed)} failed{tail}")

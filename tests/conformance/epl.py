@@ -9,6 +9,7 @@ from typing import Any
 from sql import Catalog, Emission, Engine, parse, run_script
 from tests.conformance.compare import Row, decoded
 from tests.conformance.scenario import Drive
+from tests.conformance.structs import new_engine, structs_of
 
 EVENT_TYPES = """
 create schema E(id string, k string, v double, ts long, n int, f boolean);
@@ -27,7 +28,11 @@ class Session:
         self.drive = drive
         self.now = 0
         self.texts: dict[str, str] = {}
+        self.structs: dict[str, frozenset[str]] | None = None
         self.engine = self._start()
+        if drive.structs:
+            self.structs = structs_of(self.engine)
+            self.engine = self._start()
         for text in statements:
             for statement in parse(text):
                 for note in statement.annotations:
@@ -35,7 +40,7 @@ class Session:
                         self.texts[str(note.value)] = statement.text
 
     def _start(self) -> Engine:
-        engine = Engine(Catalog(), fast=self.drive.fast)
+        engine = new_engine(Catalog(), fast=self.drive.fast, structs=self.structs)
         for text in [EVENT_TYPES, *self.statements]:
             run_script(engine, text, self.now)
         return engine

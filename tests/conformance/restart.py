@@ -8,6 +8,7 @@ from typing import Any
 
 from sql import Catalog, Engine, Plan
 from tests.conformance.scenario import Drive
+from tests.conformance.structs import new_engine, structs_of
 
 
 class Restartable:
@@ -16,11 +17,15 @@ class Restartable:
     def __init__(self, prepare: Callable[[], tuple[Catalog, Plan]], now_ms: int, drive: Drive) -> None:
         self.prepare = prepare
         self.drive = drive
+        self.structs: dict[str, frozenset[str]] | None = None
         self.engine = self._deployed(now_ms, None)
+        if drive.structs:
+            self.structs = structs_of(self.engine)
+            self.engine = self._deployed(now_ms, None)
 
     def _deployed(self, now_ms: int, state: Any) -> Engine:
         catalog, plan = self.prepare()
-        engine = Engine(catalog, fast=self.drive.fast)
+        engine = new_engine(catalog, fast=self.drive.fast, structs=self.structs)
         engine.deploy("rule", plan, now_ms, state)
         return engine
 

@@ -24,12 +24,12 @@ def run(scenario: Scenario, mode: Mode = "single") -> bool:
     TRUE if a generated loop did the work.
     """
     generated = False
-    if mode == "fast":
+    if any(drive.fast for drive in DRIVES[mode]):
         scenario = for_generated_loop(scenario)
     try:
         for drive in DRIVES[mode]:
             engine = run_epl(scenario, drive) if scenario.is_epl else run_kuiper(scenario, drive)
-            generated = engine is not None and any(path == "fast" for path, _ in engine.paths.values())
+            generated |= engine is not None and any(path == "fast" for path, _ in engine.paths.values())
     except SqlError as error:
         reasons = [problem.message for problem in error.problems if problem.code in NOT_SUPPORTED]
         if reasons:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
 from tests.conformance.noise import with_noise
 
-Mode = Literal["single", "batched", "restart", "fast"]
+Mode = Literal["single", "batched", "restart", "fast", "struct"]
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,21 @@ class Drive:
     """Before every step the state is taken, written as JSON and put into a new engine."""
     fast: bool = False
     """On the generated loop where the plan allows, not on operators."""
+    structs: bool = False
+    """Events are structs of the columns that are read, wherever the gateway would decode them into such."""
 
+
+BOTH = (False, True)
 
 DRIVES: dict[Mode, tuple[Drive, ...]] = {
     "single": (Drive(),),
     "batched": (Drive(batched=True),),
-    "restart": (Drive(restarts=True),),
-    "fast": (Drive(fast=True), Drive(fast=True, batched=True), Drive(fast=True, restarts=True)),
+    "restart": (Drive(restarts=True), Drive(restarts=True, batched=True)),
+    "fast": tuple(Drive(fast=True, batched=batched, restarts=restarts) for batched, restarts in product(BOTH, BOTH)),
+    "struct": (
+        Drive(structs=True),
+        *(Drive(fast=True, structs=True, batched=together, restarts=together) for together in BOTH),
+    ),
 }
 """The ways in which a scenario must give the same, by mode."""
 
