@@ -21,6 +21,7 @@ from sql.codegen.fast.source import SourceWriter
 from sql.plan.bound import Bound, Read
 from sql.plan.plan import Plan, WindowPlan
 from sql.runtime.build import period, size
+from sql.runtime.emission import Emission
 
 
 class ChangeQuery(RunningQuery):
@@ -170,7 +171,7 @@ class Expiring(RunningQuery):
     @property
     def is_silent(self) -> bool:
         """Whether leaving shows nothing."""
-        return self.kind not in ("aggregate", "group")
+        return self.kind not in ("aggregate", "group") and not self.shows_old
 
     @property
     def queues(self) -> list[str]:
@@ -188,16 +189,27 @@ class Expiring(RunningQuery):
         writer.line("")
         with writer.block("def expire(now_ms, out):"):
             self.write_load(writer)
-            writer.line("changed = {}" if self.kind == "group" else "left = touched = None")
+            self._write_touched(writer)
             self._write_expiry(writer)
             self.write_store(writer)
-            if self.kind == "group":
+            if self.shows_old:
+                self.write_both_rows(writer, comes=False)
+            elif self.kind == "group":
                 self.write_group_rows(writer)
-                return
-            with writer.block(
-                "for e in (touched,) if touched is not None else ():" if self.has_ghosts else "for e in (None,):"
-            ):
-                self.write_row(self.loop_writer(writer, self.slots()))
+            else:
+                touched = "(touched,) if touched is not None else ()" if self.has_ghosts else "(None,)"
+                with writer.block(f"for e in {touched}:"):
+                    self.write_row(self.loop_writer(writer, self.slots()))
+
+    def _write_touched(self, writer: SourceWriter) -> None:
+        if self.shows_old:
+            writer.line("old = []")
+        if self.kind == "group":
+            writer.line("changed = {}")
+        elif self.shows_old:
+            writer.line("gone = []")
+        elif self.has_ghosts:
+            writer.line("touched = None")
 
     def write_start(self, writer: SourceWriter) -> None:
         if self.is_silent and not self.is_timed:
@@ -246,9 +258,13 @@ class Expiring(RunningQuery):
             self.kept = self.fresh()
             return
         self.context.now_ms = now_ms
-        before = len(self.out)
         self.code["expire"](now_ms, self.out)
-        self.counts["rows_out"] += sum(len(item.inserted) for item in self.out[before:] if item.kind == "rows")
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        out = super().advance(now_ms)
+        if self.operators is None:
+            self.counts["rows_out"] += sum(len(item.inserted) for item in out if item.kind == "rows")
+        return out
 
     def step_to(self, until_ms: int) -> None:
         while (deadline := self.next_deadline()) is not None and deadline <= until_ms:

@@ -18,45 +18,24 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from sql.aggregates.base import Removal
 from sql.aggregates.inline import SCALE, SHIFT
-from sql.codegen.expressions import Code, Names
-from sql.codegen.fast.arguments import arguments_of
-from sql.codegen.fast.handover import HandingOver
+from sql.codegen.expressions import Names
+from sql.codegen.fast.changes import ShowingChanges
 from sql.codegen.fast.reader import LoopWriter
-from sql.codegen.fast.rows import criteria_text, write_row
 from sql.codegen.fast.source import SourceWriter
 from sql.plan.bound import Bound, Read
-from sql.runtime.emission import Out
-from sql.runtime.query import in_order, row_limit
 from sql.types import key_of
 
 POP = ".popleft()"
 
 
-class RunningQuery(HandingOver):
+class RunningQuery(ShowingChanges):
     """Base: the loop."""
 
-    removal = Removal.FIFO
-    """How events leave."""
-    kind: str
-    """What a change shows."""
-    leaves_beside = True
-    """Whether events leave in the same change in which one enters."""
     condition: Bound | None = None
     """What keeps events out of the window altogether."""
     taking = POP
     """How what has to be remembered of the oldest event is read from its queue."""
-
-    def __init__(self, *args: Any, **keywords: Any) -> None:
-        plan = args[1]
-        self.arguments = arguments_of(plan.aggregates, self.removal)
-        self.has_groups = bool(plan.group_by) or self.kind == "look"
-        self.has_ghosts = plan.where is not None
-        """Whether there may be events in the window that WHERE has dropped: they take up room and show nothing."""
-        self.many_rows = self.kind in ("group", "look")
-        self.owner = "g." if self.has_groups else ""
-        super().__init__(*args, **keywords)
 
     def _generate(self) -> Any:
         self.prepare()
@@ -100,6 +79,8 @@ class RunningQuery(HandingOver):
         names.bound |= {"key_of": key_of, "deque": deque, "first_of": attrgetter("first")}
         if self.has_groups:
             self._write_group(writer, names)
+        if self.shows_old:
+            self.write_show(writer)
         with writer.block("def push(events, now_ms, out):"):
             self.write_load(writer)
             writer.line("odd = None")
@@ -170,7 +151,7 @@ class RunningQuery(HandingOver):
             self._write_where(loop)
         else:
             self._write_values(loop)
-        if self.leaves_beside:
+        if self.leaves_beside or self.shows_old:
             self._write_changed(writer)
         self.write_leaving(writer)
         self._write_entering(writer)
@@ -189,7 +170,7 @@ class RunningQuery(HandingOver):
             condition = loop.expressions.true(where)
             loop.reader.load(writer)
             loop.line(f"passes = {condition}", where.span)
-        if self.is_timed and self.leaves_beside and self.kind in ("aggregate", "group"):
+        if self.is_timed and self.leaves_beside and (self.kind in ("aggregate", "group") or self.shows_old):
             # Its error comes after the rows that show what leaves because of it: too rare for statements of its own.
             with writer.block("except DATA_ERRORS:"):
                 self.write_odd(writer)
@@ -273,8 +254,15 @@ class RunningQuery(HandingOver):
 
     def _write_changed(self, writer: SourceWriter) -> None:
         """Begin to note what this change touches: groups, or that anything was touched at all."""
+        if self.shows_old:
+            writer.line("old = []")
         if self.kind == "group":
             writer.line("changed = {g: e} if passes else {}" if self.has_ghosts else "changed = {g: e}")
+            if self.shows_old:
+                with writer.block("if changed:"):
+                    writer.line("show(g, e, now_ms, old, None, False)")
+        elif self.shows_old:
+            writer.line("gone = []")
         elif self.kind == "aggregate" and self.has_ghosts:
             writer.line("touched = e if passes else None")
 
@@ -311,7 +299,7 @@ class RunningQuery(HandingOver):
 
     def write_removal(self, writer: SourceWriter, *, stays: str = "") -> None:
         """The oldest event leaves; the group named by `stays` is kept even if it is empty."""
-        if self.kind == "group" or (self.kind == "aggregate" and self.has_ghosts):
+        if self.kind == "group" or self.shows_old or (self.kind == "aggregate" and self.has_ghosts):
             writer.line(f"left = window{self.taking}")
         elif self.taking == POP:
             writer.line(f"window{POP}")
@@ -332,6 +320,14 @@ class RunningQuery(HandingOver):
 
     def _write_taken_out(self, writer: SourceWriter, stays: str) -> None:
         owner = "h." if self.has_groups else ""
+        if self.kind == "group" and self.shows_old:
+            with writer.block("if h not in changed:"):
+                writer.line("changed[h] = left")
+                writer.line("show(h, left, now_ms, old, None, False)")
+        elif self.kind == "group":
+            writer.line("changed.setdefault(h, left)")
+        elif self.shows_old:
+            writer.line(f"gone.append(({'h' if self.has_groups else 'None'}, left))")
         if self.has_groups or self.has_ghosts:
             writer.line(f"{owner}n -= 1")
         for argument in self.arguments.values():
@@ -347,80 +343,6 @@ class RunningQuery(HandingOver):
             if self.kind == "look":
                 with writer.block("else:"):
                     writer.line("h.first = h.serials[0]")
-        if self.kind == "group":
-            writer.line("changed.setdefault(h, left)")
-        elif self.kind == "aggregate" and self.has_ghosts:
+        if self.kind == "aggregate" and self.has_ghosts:
             with writer.block("if touched is None:"):
                 writer.line("touched = left")
-
-    # --- rows ---------------------------------------------------------------------------------------------------------
-
-    def slots(self) -> dict[Any, Code]:
-        """How rows read what operators keep."""
-        slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
-        for place, call in enumerate(self.plan.aggregates):
-            if call.args:
-                text = self.arguments[call.args[0]].result(call.definition.name, self.owner)
-                slots["aggregate", place] = Code(f"({text})", True, False)
-            else:
-                slots["aggregate", place] = Code(self.number_of_events, False, False, "number")
-        return slots
-
-    @property
-    def number_of_events(self) -> str:
-        """The text of count(*)."""
-        return f"{self.owner}n" if self.has_groups or self.has_ghosts else "len(window)"
-
-    def write_shown(self, loop: LoopWriter) -> None:
-        writer = loop.source
-        if self.leaves_beside and self.kind == "group":
-            self.write_group_rows(writer)
-        elif not self.has_ghosts:
-            self.write_row(loop)
-        elif self.leaves_beside and self.kind == "aggregate":
-            with writer.block("if touched is not None:"):
-                writer.line("e = touched")
-                self.write_row(self.loop_writer(writer, self.slots()))
-        else:
-            with writer.block("if passes:"):
-                self.write_row(loop)
-
-    def write_row(self, loop: LoopWriter, event: str = "e") -> None:
-        """The single row of a change, read from `e`; its errors are those of `event`."""
-        writer = loop.source
-        with writer.block("try:"):
-            loop.skip_unless(self.plan.having)
-            write_row(loop, self.plan, self.functions.names, "out.append(Emission(rule, now_ms, 'rows', [", "]))")
-        with writer.block("except DATA_ERRORS as error:"):
-            writer.line(f"fail({event}, error)")
-
-    def write_group_rows(self, writer: SourceWriter) -> None:
-        """A row for each group in `changed`, read from the event beside it."""
-        self.write_rows(writer, "for g, e in changed.items():", "")
-
-    def write_rows(self, writer: SourceWriter, header: str, first: str) -> None:
-        """Several rows, in one emission; errors follow it."""
-        plan, names = self.plan, self.functions.names
-        writer.line("rows, bad = [], []")
-        with writer.block(header):
-            if first:
-                writer.line(first)
-            loop = self.loop_writer(writer, self.slots())
-            with writer.block("try:"):
-                loop.skip_unless(plan.having)
-                order = f", None, {criteria_text(loop, plan.order_by, names)})" if plan.order_by else ""
-                out = f"{names.bind(Out, 'Out')}(" if order else ""
-                write_row(loop, plan, names, f"rows.append({out}", f"{order})")
-            with writer.block("except DATA_ERRORS as error:"):
-                writer.line("bad.append((e, error))")
-        limit = row_limit(plan, self.functions)
-        if plan.order_by or plan.distinct or limit != (None, 0):
-            writer.line(f"rows = {names.bind(self._ordering(limit), 'ordered')}(rows)")
-        with writer.block("if rows:"):
-            writer.line("out.append(Emission(rule, now_ms, 'rows', rows))")
-        with writer.block("for e, error in bad:"):
-            writer.line("fail(e, error)")
-
-    def _ordering(self, limit: tuple[int | None, int]) -> Any:
-        has_order = bool(self.plan.order_by)
-        return lambda rows: in_order(rows if has_order else [Out(row) for row in rows], self.plan, limit)

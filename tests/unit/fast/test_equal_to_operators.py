@@ -130,6 +130,12 @@ KINDS = [
     "select {all} from m{window} where n > 0 having count(*) > 1",
     "select dev, {all} from m{window} where n > 0 group by dev",
     "select dev, n * 2 as k, count(*) as c from m{window} group by dev, n * 2 order by c limit 1",
+    "select irstream *, istream() as new from m{window} where n > 0",
+    "select irstream dev, v, {all} from m{window}",
+    "select irstream {all} from m{window} having avg(v) > 1",
+    "select irstream dev, {all}, istream() as new from m{window} where n > 0 group by dev",
+    "select rstream dev, n, {all} from m(n != 2){window} group by dev",
+    "select irstream dev, count(*) as c from m{window} group by dev order by c desc",
 ]  # fmt: skip
 EPL_WINDOWS = [
     "#length(3)", "#lastevent", "#keepall", "#time(2100 msec)", "#ext_timed(n, 2 msec)", "#unique(dev)",
