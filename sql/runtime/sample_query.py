@@ -256,8 +256,12 @@ class SampleQuery(Query):
 
     # --- state --------------------------------------------------------------------------------------------------------
 
+    def content(self) -> Iterable[Event]:
+        """The events in the window."""
+        return self.window.content()
+
     def held(self) -> Iterable[Event]:
-        yield from self.window.content()
+        yield from self.content()
         if self.join is not None:
             for table in self.join.tables.values():
                 yield from table

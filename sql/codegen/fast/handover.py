@@ -139,7 +139,7 @@ class HandingOver(FastQuery):
 
     def _return(self) -> bool:
         """Let the loop go on from the events in the operators' window, if it can take them all."""
-        held = sorted(set(self.operators.held()), key=lambda event: event.seq)
+        held = sorted(self.operators.content(), key=lambda event: event.seq)
         if not self._replay([(event.row, event.time_ms) for event in held]):
             self.kept = self.fresh()
             self.plain_since = 0
