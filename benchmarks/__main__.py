@@ -8,10 +8,10 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import daemon, growth, intake, rules
+from benchmarks import daemon, growth, intake, latency, rules
 from benchmarks.measure import Result
 
-CASES = {**rules.CASES, **intake.CASES, **daemon.CASES, **growth.CASES}
+CASES = {**rules.CASES, **intake.CASES, **latency.CASES, **daemon.CASES, **growth.CASES}
 
 
 def main(arguments: list[str]) -> int:

@@ -1,35 +1,20 @@
-"""The real daemon, as a process of its own with a mosquitto of its own: latency, memory, start-up, deployment.
-
-Latency is measured end to end: from the moment a publisher stamps a message to the moment a subscriber has the result,
-so two passages through the broker, decoding, rule, and the MQTT sink are in it. The publisher writes packets straight
-into its socket at an even rate; one in a hundred is stamped and passes the rule, the others only make the load.
-"""
+"""The real daemon, as a process of its own with a mosquitto of its own: memory, start-up, deployment."""
 
 from __future__ import annotations
 
-import socket
-import statistics
-import struct
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.latency import Sender
 from benchmarks.measure import STREAM as STREAM_SQL
 from benchmarks.measure import Result
 from benchmarks.payloads import payloads
 from sql import Catalog, Engine, parse, plan_rule
 from tests.integration.daemon.support import STREAM, Process, daemon
 from tests.support.brokers import Mosquitto, mosquitto, wait_for
-
-RATES = (1_000, 10_000, 50_000)
-SECONDS = 4.0
-TICK_S = 0.005
-STAMPED = 100
-
-CONNECT = bytes.fromhex("100f00044d5154540402003c0003")
 
 
 def rules_file(count: int) -> str:
@@ -43,9 +28,6 @@ def rules_file(count: int) -> str:
         sql = kinds[number % 2].format(n=number, s=10 + number)
         lines.append(f'  - {{id: r{number}, sql: "{sql}", actions: [{{memory: {{topic: out/r{number}}}}}]}}')
     return "\n".join(lines) + "\n"
-
-
-# --- start, memory, deployment ----------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -105,99 +87,4 @@ def deploy() -> Result:
     return Result("deploy", unit="s", lines=[line], numbers={"s_per_1000": whole})
 
 
-# --- latency ----------------------------------------------------------------------------------------------------------
-
-
-class Sender:
-    """Writes PUBLISH packets of QoS 0 into a socket."""
-
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port))
-        self._socket.sendall(CONNECT + b"pub")
-        assert self._socket.recv(4) == b"\x20\x02\x00\x00"
-        self._waiting: list[bytes] = []
-
-    def add(self, payload: bytes) -> None:
-        """One more packet of the next write."""
-        body = struct.pack(">H", 7) + b"plant/1" + payload
-        self._waiting.append(bytes([0x30, len(body) & 127 | 128, len(body) >> 7]) + body)
-
-    def flush(self) -> None:
-        """Write what waits."""
-        self._socket.sendall(b"".join(self._waiting))
-        self._waiting.clear()
-
-    def close(self) -> None:
-        """Leave."""
-        self._socket.sendall(b"\xe0\x00")
-        self._socket.close()
-
-
-def latency() -> Result:
-    """Milliseconds from stamp to result at several rates."""
-    rule = (
-        STREAM + "rules:\n  - id: pass\n    sql: SELECT sent FROM m WHERE sent > 0\n"
-        "    actions: [{mqtt: {server: 'BROKER', topic: results, sendSingle: true}}]\n"
-    )
-    result = Result("latency", unit="ms")
-    for rate in RATES:
-        with tempfile.TemporaryDirectory() as folder, mosquitto(Path(folder) / "broker") as broker:
-            text = rule.replace("BROKER", f"tcp://127.0.0.1:{broker.port}")
-            with daemon(Path(folder) / "gateway", broker.url, {"pass.yaml": text}) as process:
-                process.wait_ready()
-                found = sorted(_latencies(broker, rate))
-        p50, p99 = statistics.median(found), found[int(len(found) * 0.99)]
-        result.numbers |= {f"p50_{rate}": p50, f"p99_{rate}": p99}
-        result.lines.append(
-            f"latency at {rate:,} messages/s: p50 {p50:.1f} ms, p99 {p99:.1f} ms ({len(found)} results)"
-        )
-    return result
-
-
-def _latencies(broker: Mosquitto, rate: int) -> list[float]:
-    import paho.mqtt.client as paho
-    from paho.mqtt.enums import CallbackAPIVersion
-
-    found: list[float] = []
-    subscribed = threading.Event()
-    client = paho.Client(CallbackAPIVersion.VERSION2, client_id="results")
-    client.on_subscribe = lambda *_: subscribed.set()
-
-    def on_message(client: object, userdata: object, message: paho.MQTTMessage) -> None:
-        sent = int(message.payload.split(b":")[1].rstrip(b"}"))
-        found.append((time.monotonic_ns() - sent) / 1e6)
-
-    client.on_message = on_message
-    client.connect("127.0.0.1", broker.port)
-    client.subscribe("results", 0)
-    client.loop_start()
-    assert subscribed.wait(5)
-    wanted = _send_evenly(broker.port, rate)
-    wait_for(lambda: len(found) >= wanted, 30, "the results")
-    client.disconnect()
-    client.loop_stop()
-    return found[len(found) // 10 :]  # the first tenth warms up
-
-
-def _send_evenly(port: int, rate: int) -> int:
-    """Send at a rate for a while; how many messages were stamped."""
-    sender = Sender(port)
-    plain = b'{"sent":0,' + payloads(1, 1)[0][1:]
-    stamped = 0
-    number = 0
-    began = time.monotonic()
-    while (passed := time.monotonic() - began) < SECONDS:
-        while number < passed * rate:
-            if number % STAMPED == 0:
-                sender.add(b'{"sent":%d,' % time.monotonic_ns() + plain[10:])
-                stamped += 1
-            else:
-                sender.add(plain)
-            number += 1
-        sender.flush()
-        time.sleep(TICK_S)
-    sender.close()
-    return stamped
-
-
-CASES: dict[str, Callable[[], Result]] = {"latency": latency, "memory": memory, "startup": startup, "deploy": deploy}
+CASES: dict[str, Callable[[], Result]] = {"memory": memory, "startup": startup, "deploy": deploy}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge.sources.base import BadMessage, ConnectionLost, Message, OnBad, OnBatch
 from edge.sources.mqtt_client import OFFLINE, ONLINE, MqttOptions, Version, connect, make_client, subscribe
+from sinks.tcp import send_at_once
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
@@ -155,7 +156,7 @@ class Connection:
         connect(self._client, self.options, self.version)
         self._socket = self._client.socket()
         # Each turn sends its acknowledgements at once; holding them back would only make the broker wait for them.
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        send_at_once(self._socket)
         # While we do not read we cannot see answers to pings; the kernel then notices that nobody is there.
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2_000 * self.options.keepalive_s)
@@ -269,10 +270,10 @@ class Connection:
         waiting = [tokens.popleft() for _ in range(len(tokens))]
         epoch = self.epoch
         ids = [token & 0xFFFF for token in waiting if token >> 16 == epoch]
-        self._counters.acknowledged += len(ids)
-        self._counters.stale_acknowledgements += len(waiting) - len(ids)
         if ids:
             self._reader.acknowledge(ids)
+        self._counters.acknowledged += len(ids)
+        self._counters.stale_acknowledgements += len(waiting) - len(ids)
 
     def _keep_alive(self) -> None:
         """paho's housekeeping, unless it would hang up because we have not read what the broker answered."""

@@ -16,6 +16,7 @@ from rules.durations import DurationMs
 from sinks.base import Clock, Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
 from sinks.dynamic import check_topic
 from sinks.settings import SinkSettings, Text, reveal
+from sinks.tcp import acknowledge_at_once, send_at_once
 from sinks.tls import TlsSettings
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class MqttSink:
             raise Fatal(f"certificate of the broker is not trusted: {failure.verify_message}") from failure
         except (OSError, ValueError) as failure:
             raise Retry(f"broker cannot be reached: {failure}") from failure
+        send_at_once(client.socket())
         self._client = client
         client.loop_start()
         self._await_connection()
@@ -201,6 +203,8 @@ class MqttSink:
     def _on_publish(self, client: Client, mid: int, reason: ReasonCode) -> None:
         with self._changed:
             if client is self._client:
+                if (connection := client.socket()) is not None:
+                    acknowledge_at_once(connection)  # or the broker holds back the confirmations after this one
                 self._confirmed[mid] = reason
                 self._changed.notify_all()
 

@@ -63,6 +63,10 @@ class Publisher:
         self._client.loop_start()
         assert self._connected.wait(5)
 
+    def socket(self) -> Any:
+        """The connection itself."""
+        return self._client.socket()
+
     def publish(self, topic: str, payload: bytes, qos: int = 1, **settings: Any) -> None:
         self._client.publish(topic, payload, qos, **settings).wait_for_publish(10)
 

@@ -153,13 +153,14 @@ def test_filters_change_while_running(
 def test_overlapping_wildcards(
     broker: Mosquitto, publish: Publisher, start_source: StartSource, settings: dict[str, str]
 ) -> None:
-    """mosquitto sends one copy for overlapping filters of one session; the router's rule is the same per stream."""
+    """A broker may send a copy for each filter that matches, as mosquitto does in MQTT 5: `edge.router` sees to it
+    that filters which contain each other are not both subscribed."""
     _, consumer = start_source(broker.url, {"plant/#": 1, "plant/+/temp": 1, "+/7/#": 1}, **settings)
     publish.publish("plant/7/temp", b"21.5")
     publish.publish("plant/8/end", b"end")
-    consumer.wait(2)
-    assert consumer.payloads[-1] == b"end"
-    assert set(consumer.payloads) == {b"21.5", b"end"}
+    wait_for(lambda: b"end" in consumer.payloads, what="the last message")
+    copies = 1 if settings["version"] == "3.1.1" else 3
+    assert consumer.payloads == [b"21.5"] * copies + [b"end"]
 
 
 def test_retained_messages_are_marked_and_come_once(

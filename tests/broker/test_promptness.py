@@ -1,0 +1,66 @@
+"""A broker as it comes holds back small packets until the last one is acknowledged; that must not cost us 40 ms."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from edge.sources.base import Message
+from sinks.tcp import send_at_once
+from tests.broker.conftest import Consumer, Publisher, StartSource
+from tests.integration.sinks.support import Gateway
+from tests.support.brokers import Mosquitto, wait_for
+from tests.unit.sinks.support import rows
+
+pytestmark = pytest.mark.broker
+
+PROMPT_MS = 20.0
+"""Half of what Linux's delayed acknowledgement takes."""
+
+ROUNDS = 15
+
+
+class TimedConsumer(Consumer):
+    """Remembers when messages came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrived_s: list[float] = []
+
+    def on_batch(self, batch: list[Message]) -> None:
+        self.arrived_s += [time.monotonic()] * len(batch)
+        super().on_batch(batch)
+
+
+@pytest.mark.parametrize("intake", ["buffered", "stock"])
+def test_messages_in_quick_succession_arrive_at_once(
+    broker: Mosquitto, publish: Publisher, start_source: StartSource, intake: str
+) -> None:
+    consumer = TimedConsumer()
+    start_source(broker.url, {"t": 1}, consumer, intake)
+    send_at_once(publish.socket())
+    waits_ms = []
+    for number in range(1, ROUNDS + 1):
+        publish.publish("t", b"0")  # a connection that also sends is one whose kernel acknowledges late
+        consumer.wait(4 * number - 3)
+        sent_s = time.monotonic()
+        publish.publish_many("t", [b"1", b"2", b"3"], qos=0)
+        consumer.wait(4 * number)
+        waits_ms.append((consumer.arrived_s[-1] - sent_s) * 1000)
+    assert statistics.median(waits_ms) < PROMPT_MS, waits_ms
+
+
+def test_results_are_confirmed_at_once(tmp_path: Path, broker: Mosquitto) -> None:
+    gateway = Gateway(tmp_path / "gateway")
+    delivery = gateway.action("mqtt", {"server": broker.url, "topic": "t", "sendSingle": True})
+    waits_ms = []
+    for number in range(1, ROUNDS + 1):
+        began_s = time.monotonic()
+        delivery.submit(rows({"n": 1}, {"n": 2}, {"n": 3}), number)
+        wait_for(lambda: len(gateway.receipts) >= number, 10, "the receipt")  # noqa: B023 - called at once
+        waits_ms.append((time.monotonic() - began_s) * 1000)
+    gateway.close()
+    assert statistics.median(waits_ms) < PROMPT_MS, waits_ms
