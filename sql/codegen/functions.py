@@ -145,11 +145,7 @@ class FunctionSet:
         """What an aggregate is fed with: TRUE for `f(*)`, the value, or a tuple of several."""
         if not args:
             return self.define("True", Span(0, 0))
-        texts = [self.writer.text(arg) for arg in args]
-        several = len(definition.parameters) - definition.constants > 1 or any(
-            p.variadic for p in definition.parameters
-        )
-        text = f"({', '.join(texts)},)" if several and not (definition.whole_row and len(args) == 1) else texts[0]
+        text = argument_text(self.writer, definition, args)
         return self.define(text, args[0].span)
 
     def row(self, items: tuple[ItemPlan, ...], columns: list[dict[str, Type] | None]) -> EventFunction:
@@ -196,6 +192,15 @@ class FunctionSet:
                 return positioned(error, span, self.text)
             trace = trace.tb_next
         return error if isinstance(error, DataError) else DataError(str(error))
+
+
+def argument_text(writer: ExpressionWriter, definition: Aggregate, args: tuple[Bound, ...]) -> str:
+    """The text of what an aggregate is fed with: TRUE for `f(*)`, the value, or a tuple of several."""
+    if not args:
+        return "True"
+    texts = [writer.text(arg) for arg in args]
+    several = len(definition.parameters) - definition.constants > 1 or any(p.variadic for p in definition.parameters)
+    return f"({', '.join(texts)},)" if several and not (definition.whole_row and len(args) == 1) else texts[0]
 
 
 def spread(value: Any, excluded: frozenset[str]) -> dict[str, Any]:

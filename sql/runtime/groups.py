@@ -33,16 +33,24 @@ class AggregateSet:
         return [argument(event) for argument in self.arguments]
 
 
-def _maker(call: AggregateCall, functions: FunctionSet, removal: Removal) -> Callable[[], Accumulator]:
+def maker_of(call: AggregateCall, removal: Removal) -> Callable[[], Accumulator]:
+    """What makes the accumulator of a call for one group, of which values leave in this way."""
     definition, constants = call.definition, call.constants
     removal = Removal.NEVER if definition.ever else removal
+    # Of equal values the first is passed on; another one's leaving may take it out again.
+    inner_removal = Removal.ANY if call.distinct and removal is not Removal.NEVER else removal
 
     def make() -> Accumulator:
-        inner = definition.make(Removal.ANY if call.distinct and not definition.ever else removal, *constants)
+        inner = definition.make(inner_removal, *constants)
         inner = Distinct(inner) if call.distinct else inner
         inner = AsRows(inner) if definition.needs_event else inner
         return Ever(inner) if definition.ever else inner
 
+    return make
+
+
+def _maker(call: AggregateCall, functions: FunctionSet, removal: Removal) -> Callable[[], Accumulator]:
+    make = maker_of(call, removal)
     if call.group_by is None:
         return make
     # One for the whole query: its dimensions are its own, whatever the statement groups by.

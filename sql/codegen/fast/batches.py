@@ -108,8 +108,7 @@ class BatchQuery(FoldingQuery):
             return
         loop = self.loop_writer(writer, {})
         with writer.block("def fold(rows, table, passed, keys):"):
-            for line in ("groups = table.groups", "get = groups.get", "admit = table.admit"):
-                writer.line(line)
+            self.write_names(writer)
             with writer.block("for e in rows:"):
                 if plan.where is not None:
                     loop.skip_unless(plan.where)
@@ -235,7 +234,7 @@ class BatchQuery(FoldingQuery):
         assert table is not None
         if kind == "plain":
             return zip(new.passed, repeat(()), strict=False)
-        nothing = [item.result() for item in table.fresh()]
+        nothing = table.results_of_none()
         if kind == "group":
             gone = [(row, nothing) for key, row in old.firsts.items() if key not in new.firsts]
             return chain(table.looks(), gone)

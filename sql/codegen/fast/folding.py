@@ -35,11 +35,18 @@ class FoldingQuery(FastQuery):
 
     def write_event(self, loop: LoopWriter, table: GroupTable) -> None:
         """An event comes into its group; the loop has `table`, its `groups`, their `get`, and `admit`."""
-        self._write_key(loop)
-        values = [self._named(loop, node, f"a_{i}") for i, node in enumerate(table.arguments)] or ["1"]
+        self.write_key(loop)
+        values = [self.named(loop, node, f"a_{i}") for i, node in enumerate(table.arguments)] or ["1"]
         self._write_append(loop, table, values)
 
-    def _write_key(self, loop: LoopWriter) -> None:
+    def write_names(self, writer: SourceWriter) -> None:
+        """Before the loop: what it uses of `table`."""
+        writer.line("groups = table.groups")
+        writer.line("get = groups.get")
+        writer.line("admit = table.admit")
+
+    def write_key(self, loop: LoopWriter) -> None:
+        """The event's `key`."""
         parts = []
         for i, node in enumerate(self.plan.group_by):
             name = loop.atom(node, f"g_{i}", self.plan.group_by[0].span)
@@ -51,7 +58,7 @@ class FoldingQuery(FastQuery):
             loop.line(f"key = {key}")
 
     @staticmethod
-    def _named(loop: LoopWriter, node: Bound, name: str) -> str:
+    def named(loop: LoopWriter, node: Bound, name: str) -> str:
         """The name of a value: a literal gets one too."""
         text = loop.atom(node, name)
         if not text.isidentifier():
@@ -59,11 +66,17 @@ class FoldingQuery(FastQuery):
             return name
         return text
 
-    def _write_append(self, loop: LoopWriter, table: GroupTable, values: list[str]) -> None:
+    @staticmethod
+    def number_tests(values: list[str], table: GroupTable) -> list[str]:
+        """Conditions under which the values may wait: numbers, or anything but NULL where they are only counted."""
         tests = []
         for value, anything in zip(values, table.takes_any, strict=False):
             is_number = f"{value}.__class__ is float or {value}.__class__ is int"
             tests.append(f"{value} is not None" if anything else f"({is_number})" if len(values) > 1 else is_number)
+        return tests
+
+    def _write_append(self, loop: LoopWriter, table: GroupTable, values: list[str]) -> None:
+        tests = self.number_tests(values, table)
         many = ", ".join(values)
         append = f"group.append({many})" if len(values) == 1 else f"group.extend(({many}))"
         tuple_text = f"({many},)"

@@ -11,7 +11,7 @@ from typing import Any
 
 from sql.codegen.expressions import Names
 from sql.codegen.fast.folding import FoldingQuery
-from sql.codegen.fast.groups import PENDING_MAX, PENDING_PER_GROUP, GroupTable
+from sql.codegen.fast.groups import PENDING_MAX, PENDING_PER_GROUP
 from sql.codegen.fast.reader import WINDOW_SLOTS
 from sql.codegen.fast.source import SourceWriter
 from sql.runtime.emission import Emission
@@ -45,7 +45,7 @@ class GroupedQuery(FoldingQuery):
     def _write_gather(self, writer: SourceWriter) -> None:
         assert self.plan.window is not None
         loop = self.loop_writer(writer, {})
-        table = GroupTable(self.plan.aggregates, 0)
+        table = self.new_table()
         with writer.block(f"def gather(rows{', times' if self.reads_times else ''}):"):
             self.write_start(writer)
             with writer.block("for e, at in zip(rows, times):" if self.reads_times else "for e in rows:"):
@@ -72,9 +72,7 @@ class GroupedQuery(FoldingQuery):
     def write_table(self, writer: SourceWriter) -> None:
         """What the loop needs of the open window's table."""
         writer.line("table = q.table")
-        writer.line("groups = table.groups")
-        writer.line("get = groups.get")
-        writer.line("admit = table.admit")
+        self.write_names(writer)
 
     def write_before(self, writer: SourceWriter) -> None:
         """Before an event is looked at."""

@@ -118,14 +118,14 @@ class GroupTable:
             self.settle(group.key, group)
         by_call = [True if place is None else values[place] for place in self.places]
         self.check(group, by_call)
-        for accumulator, value in zip(group.accumulators, by_call, strict=True):
+        for accumulator, value in zip(group.accumulators, by_call, strict=False):
             accumulator.add(value, NO_EVENT)
         if is_text:
             group.__class__ = MixedGroup  # the same slots: only how values come in changes
 
     def check(self, group: Group, by_call: list[Any]) -> None:
         """Raise the DataError of the first aggregate that cannot take its value."""
-        for accumulator, value in zip(group.accumulators, by_call, strict=True):
+        for accumulator, value in zip(group.accumulators, by_call, strict=False):
             accumulator.check(value)
 
     # --- folding ------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class GroupTable:
         """Fold the values that wait into the accumulators."""
         folded = self.upgraded(key, group)
         if len(folded) > 1:
-            for accumulator, (_, _, first) in zip(folded.accumulators, self.shortcuts, strict=True):
+            for accumulator, (_, _, first) in zip(folded.accumulators, self.shortcuts, strict=False):
                 accumulator.add_many(folded[first :: self.width])
             del folded[1:]
         return folded.accumulators
@@ -163,6 +163,10 @@ class GroupTable:
                 result = accumulator.result()
             out.append(result)
         return out
+
+    def results_of_none(self) -> list[Any]:
+        """The aggregates' values over no events."""
+        return [accumulator.result() for accumulator in self.fresh()]
 
     def looks(self) -> Iterator[tuple[Any, list[Any]]]:
         """The first row and the aggregates' values of each group."""

@@ -17,6 +17,7 @@ from sql.codegen.fast.every_event import (
     TimeQuery,
     needs_look,
 )
+from sql.codegen.fast.feeding import FEEDING, checks, is_numeric
 from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
 from sql.codegen.fast.panes import CountQuery, HoppingQuery
 from sql.codegen.fast.query import FastQuery
@@ -95,8 +96,9 @@ def _batched(plan: Plan) -> type[FastQuery]:
         raise Refused("an analytic function runs before the window", plan.analytics[0].span)
     _check_variables(plan)
     for call in plan.aggregates:
-        _check_aggregate(call)
-    return BatchQuery
+        if not is_numeric(call) and checks(call):
+            raise Refused(f"aggregate {call.definition.name} may refuse a value because of the batch before", call.span)
+    return _fed(plan, BatchQuery)
 
 
 def _running(plan: Plan) -> type[FastQuery]:
@@ -144,17 +146,27 @@ def _sampled(plan: Plan) -> type[FastQuery]:
         raise Refused("OVER(PARTITION BY) has a window per key", window.span)
     if plan.options.emit_empty:
         raise Refused("emitEmpty shows windows without events", window.span)
-    for call in plan.aggregates:
-        _check_aggregate(call)
     kind = _WINDOWS.get(window.kind)
     if kind is None:
         raise Refused(f"{window.kind} windows have no generated code", window.span)
     found = kind(plan, window)
     if plan.aggregates or plan.group_by:
-        return found
+        return _fed(plan, found)
     if found not in SHOWING:
         raise Refused("it shows the rows of a sliding window", window.span)
     return SHOWING[found]
+
+
+def _fed(plan: Plan, query: type[FastQuery]) -> type[FastQuery]:
+    """The query, or the one in its place where an aggregate looks at more than numbers."""
+    calls = [call for call in plan.aggregates if not is_numeric(call)]
+    for call in calls:
+        definition = call.definition
+        if query not in FEEDING or call.group_by is not None:
+            _check_aggregate(call)
+        if definition.needs_event or definition.ever or (not call.args and definition.of_numbers is None):
+            raise Refused(f"aggregate {definition.name} looks at the events themselves", call.span)
+    return FEEDING[query] if calls else query
 
 
 def _check_aggregate(call: AggregateCall) -> None:
@@ -225,6 +237,8 @@ def _per_event(plan: Plan, *, with_items: bool = True) -> Iterator[Bound]:
     yield from plan.group_by
     for aggregate in plan.aggregates:
         yield from aggregate.args
+        if aggregate.filter is not None:
+            yield aggregate.filter
     for analytic in plan.analytics:
         yield from analytic.args
     if plan.mode == "delta" and with_items:

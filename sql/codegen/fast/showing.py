@@ -1,24 +1,18 @@
-"""Windows that show their rows instead of groups: the loop keeps the events themselves, the look writes a row for each.
-
-A window that keeps events is bounded: `maxWindowEvents`.
-"""
+"""Windows that show their rows instead of groups: the loop keeps the events, the look writes a row for each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
 
+from sql.codegen.fast.bounded import BoundedQuery
 from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
-from sql.codegen.fast.grouped import GroupedQuery
 from sql.codegen.fast.panes import CountQuery, HoppingQuery, Pane, PaneQuery
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import LoopWriter
 from sql.codegen.fast.source import SourceWriter
-from sql.codegen.functions import DATA_ERRORS
-from sql.errors import DataError
 from sql.runtime.state import pack_row
-from sql.windows.event import Event
 
 
 class RowTable:
@@ -41,13 +35,8 @@ class RowTable:
         self.groups += map(make_row, state)
 
 
-class RowsQuery(GroupedQuery):
+class RowsQuery(BoundedQuery):
     """What such windows have in common, before the window itself in the order of bases."""
-
-    @property
-    def signature(self) -> Any:
-        """None: each rule keeps its rows, within its own bound."""
-        return None
 
     def new_table(self) -> Any:
         return RowTable()
@@ -57,31 +46,6 @@ class RowsQuery(GroupedQuery):
 
     def write_event(self, loop: LoopWriter, table: Any) -> None:
         loop.line("append(e)")
-
-    def gather(self, rows: Sequence[Any], times: Iterable[int] | None = None) -> None:
-        if self.budget.takes(self, len(rows)):
-            super().gather(rows, times)
-            return
-        for row, at_ms in zip(rows, repeat(self.now_ms) if times is None else times, strict=False):
-            if self.reads_times:
-                self.step_to(at_ms)
-            if self._fits(row, at_ms):
-                super().gather((row,), (at_ms,) if self.reads_times else None)
-
-    def _fits(self, row: Any, at_ms: int) -> bool:
-        """Whether the window may take one more event; of one that FILTER drops, the loop finds out."""
-        condition = self.window.filter
-        try:
-            if condition is not None and not self.functions.true(condition)(Event(row, at_ms, 0)):
-                return True
-        except DATA_ERRORS:
-            return True
-        try:
-            self.budget.admit(self)
-        except DataError as error:
-            self.fail(row, error)
-            return False
-        return True
 
     def retained(self) -> int:
         return len(self.table.groups)
