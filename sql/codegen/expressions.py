@@ -11,6 +11,7 @@ wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the code says so exp
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -45,6 +46,10 @@ class Names:
         self.bound: dict[str, Any] = {}
         self._known: dict[int, str] = {}
         self._temporaries = 0
+
+    def reserve(self, locals_: Iterable[str]) -> None:
+        """Names that the code around uses for itself: nothing is bound to them."""
+        self.bound |= dict.fromkeys(locals_)
 
     def bind(self, value: Any, hint: str) -> str:
         """A global name that stands for `value`; the same one for the same object."""

@@ -20,6 +20,13 @@ from sql.windows.event import Event
 
 PATH = "fast"
 
+LOCALS = frozenset((
+    "admit", "at", "bad", "changed", "count", "due", "e", "entries", "entry", "error", "events", "g", "get", "gone", "group",
+    "groups", "h", "is_full", "kept", "key", "left", "looks", "members", "n", "now_ms", "odd", "old", "order", "out",
+    "passes", "past", "room", "rows", "serial", "stamp", "stamps", "table", "tick", "times", "touched", "unique", "window",
+))  # fmt: skip
+"""What the loops call their locals: a function or a constant of the rule gets another name."""
+
 
 class FastQuery(Query):
     """A query whose events go through one generated loop.
@@ -45,6 +52,7 @@ class FastQuery(Query):
 
     def _generate(self) -> Generated:
         writer, names = SourceWriter(), self.functions.names
+        names.reserve(LOCALS)
         names.bound |= {
             "DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "rule": self.name, "fail": self.fail, "q": self,
             "INFINITY": inf,
