@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from random import Random
 
 from benchmarks.measure import Bench, Result, against_decoding, against_each_other
 from benchmarks.payloads import EVENTS_PER_MS, payloads
@@ -55,14 +56,27 @@ def equality_rules(rules: int) -> Result:
     return against_decoding(f"rules_{rules}", texts, messages(1000), 3.0 if rules == 1000 else None, rounds=5)
 
 
-def tumbling_rules() -> Result:
-    """Three hundred aggregating rules on one stream."""
-    texts = [
-        "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10) "
-        f"HAVING avg(temp) > {number / 3}"
+def many(name: str, rules: Sequence[str], bar: float | None = None) -> Result:
+    """Many aggregating rules on one stream of a hundred devices."""
+    return against_decoding(name, rules, messages(100), bar, rounds=3)
+
+
+def sharing_rules(window: str) -> list[str]:
+    """Three hundred aggregating rules over one kind of window, with different HAVING."""
+    return [
+        f"SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, {window} HAVING avg(temp) > {number / 3}"
         for number in range(300)
     ]
-    return against_decoding("tumbling_300", texts, messages(100), 240.0, rounds=3)
+
+
+def mixed_rules() -> list[str]:
+    """A hundred rules over one kind of window, with different aggregates of two columns."""
+    choice = Random(1)
+    calls = [f"{name}({column})" for name in ("avg", "max", "min", "sum", "count") for column in ("temp", "hum")]
+    return [
+        f"SELECT dev, {call} AS x, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10) HAVING {call} > {number}"
+        for number, call in enumerate(choice.choices(calls, k=100))
+    ]
 
 
 def groups() -> Result:
@@ -97,7 +111,9 @@ def hopping_overlap() -> Result:
 CASES: dict[str, Callable[[], Result]] = {
     **{name: (lambda name=name: single(name)) for name in SINGLE},  # type: ignore[misc]
     **{f"rules_{rules}": (lambda rules=rules: equality_rules(rules)) for rules in (1, 10, 100, 1000)},  # type: ignore[misc]
-    "tumbling_300": tumbling_rules,
+    "tumbling_300": lambda: many("tumbling_300", sharing_rules("TUMBLINGWINDOW(ss, 10)"), 240.0),
+    "hopping_300": lambda: many("hopping_300", sharing_rules("HOPPINGWINDOW(ss, 10, 1)")),
+    "tumbling_mixed": lambda: many("tumbling_mixed", mixed_rules()),
     "groups_1e6": groups,
     "window_1e6": window_length,
     "hopping_600": hopping_overlap,

@@ -15,6 +15,7 @@ from sql.plan.plan import Plan
 from sql.rows import Shape, as_dict
 from sql.runtime.emission import Emission
 from sql.runtime.filter_index import FilterIndex
+from sql.runtime.sharing import parties
 from sql.runtime.validation import Validator
 
 
@@ -186,11 +187,16 @@ class Engine:
             if entry.pour is None:
                 out += self._give(entry.name, stream, mine, now_ms)
                 continue
+            rested = self.suspended.intersection(entry.names) if self.suspended else ()
+            self.suspended.difference_update(rested)
             try:
-                for name in entry.pour(mine, now_ms, out) or ():
-                    self._schedule(name)
+                woken = entry.pour(mine, now_ms, out) or ()
             except Exception as error:  # noqa: BLE001 - the rule boundary
-                out += self._defect(entry.name, mine, now_ms, error)
+                for name in entry.names:
+                    out += self._defect(name, mine, now_ms, error)
+                continue
+            for name in (*woken, *rested):
+                self._schedule(name)
 
     def _checked(self, stream: Stream, rows: Sequence[Any], names: Iterable[str], now_ms: int, out: list[Emission]
                  ) -> list[Any]:  # fmt: skip
@@ -248,7 +254,7 @@ class Engine:
         index = self.indexes.get(stream)
         if index is None:
             rules = [(name, self.queries[name]) for name in self.readers.get(stream, ())]
-            index = self.indexes[stream] = FilterIndex(rules)
+            index = self.indexes[stream] = FilterIndex(rules, parties(rules, self._defect))
         return index
 
     def _changed(self, stream: str, row: Any) -> Any:
@@ -316,7 +322,8 @@ class Engine:
         for name in self._due(instant):
             query = self.queries[name]
             deadline = query.next_deadline()
-            assert deadline is not None
+            if deadline is None:
+                continue  # it was done together with what another rule had to do
             how = catch_up or self._how_late(query, now_ms - deadline)
             # Rows that move on enter the next stream at their window's own instant, so each has a turn.
             at_once = how == "skip" or query.plan.insert is None if query.steps_itself else how != "step"
@@ -354,6 +361,7 @@ class Engine:
     def flush(self, now_ms: int) -> list[Emission]:
         """Bounded sources have ended: open windows close at their nominal instants."""
         out: list[Emission] = []
+        self._forget_indexes()
         for name, query in list(self.queries.items()):
             out += self._collect(query.flush(now_ms))
             self._schedule(name)
@@ -377,6 +385,11 @@ class Engine:
     def path(self, name: str) -> Path:
         """Whether a rule runs on generated code or on the operators, and why on those."""
         return self.paths.get(name, ("engine", "it is no rule but part of the engine"))
+
+    def gathering_with(self, name: str) -> list[str]:
+        """The rules whose windows are gathered together with this rule's, at this moment."""
+        found = [index.gathering_with(name) for index in self.indexes.values()]
+        return sorted({other for names in found for other in names})
 
     def counters(self, name: str) -> dict[str, int]:
         """What a rule has counted."""

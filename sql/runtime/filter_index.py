@@ -26,7 +26,7 @@ from typing import Any
 from sql.plan.bound import Bound, Const, Op, Read
 from sql.plan.plan import Plan
 from sql.rows import Shape, attribute_name
-from sql.runtime.sharing import parties
+from sql.runtime.sharing import Party
 
 STRETCHES_MAX = 1_000_000
 """Rules in all stretches of a column together; with more, its range conditions are not indexed."""
@@ -130,7 +130,7 @@ def _comparison(name: str, column: str, kind: str, values: tuple[Any, ...]) -> I
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A rule in the index, and its part of the batch that is being routed."""
+    """A rule in the index, or a party of rules, and its part of the batch that is being routed."""
 
     name: str
     order: int
@@ -140,6 +140,17 @@ class Entry:
     rows: list[Any] = field(default_factory=list)
     seen: int = 0
     """How many events the rule has counted since the last settling."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The rules it stands for."""
+        return self.query.names if isinstance(self.query, Party) else (self.name,)
+
+    def settle(self, total: int) -> None:
+        """Count the events of so many that were kept away from the rule."""
+        for query in self.query.queries if isinstance(self.query, Party) else (self.query,):
+            query.counts["events_in"] += total - self.seen
+        self.seen = 0
 
 
 class Family:
@@ -209,7 +220,7 @@ class ColumnIndex:
         if isinstance(condition, Range):
             self.ranges.append((condition, entry))
             return
-        family = entry.query.family() if entry.pour is not None else None
+        family = entry.query.family() if hasattr(entry.query, "family") and entry.pour is not None else None
         if family is None:
             self._add_values(condition, entry)
         else:
@@ -312,7 +323,7 @@ def _values(rows: Sequence[Any], column: str, shape: Shape) -> list[Any]:
 class FilterIndex:
     """All rules of one stream, in order of deployment."""
 
-    def __init__(self, rules: Iterable[tuple[str, Any]]) -> None:
+    def __init__(self, rules: Iterable[tuple[str, Any]], parties: Sequence[Party] = ()) -> None:
         self.total = 0
         """Events routed since the last settling."""
         self.columns: dict[tuple[str, str, Shape], ColumnIndex] = {}
@@ -321,15 +332,14 @@ class FilterIndex:
         rules = list(rules)
         self.moves_rows = any(query.plan.insert_into is not None for _, query in rules)
         """Whether a rule inserts its results into a stream."""
-        order = {name: place for place, (name, _) in enumerate(rules)}
-        shared: set[str] = set()
-        for party in parties(rules):
-            first, _ = party.members[0]
-            self.always.append(Entry(first, order[first], party, party.pour))
-            shared.update(name for name, _ in party.members)
-        for name, query in rules:
-            if name not in shared:
-                self._add(name, query, order[name])
+        self.parties = {name: party for party in parties for name in party.names}
+        """The rules that may gather together with others."""
+        for place, (name, query) in enumerate(rules):
+            party = self.parties.get(name)
+            if party is None:
+                self._add(name, query, place)
+            elif party.names[0] == name:
+                self._add(name, party, place)
         self._finish()
 
     def _add(self, name: str, query: Any, order: int) -> None:
@@ -372,14 +382,19 @@ class FilterIndex:
             elif entry.name not in self.indexed:
                 yield entry, rows
 
+    def gathering_with(self, name: str) -> list[str]:
+        """The rules whose windows are gathered together with this rule's."""
+        return self.parties[name].gathering_with(name) if name in self.parties else []
+
     def settle(self) -> None:
         """Let the rules' own counts include the events they never met."""
         for column in self.columns.values():
             for family in column.large:
                 family.settle()
         for entry in self.indexed.values():
-            entry.query.counts["events_in"] += self.total - entry.seen
-            entry.seen = 0
+            entry.settle(self.total)
+        for party in dict.fromkeys(self.parties.values()):
+            party.settle()
         self.total = 0
 
 

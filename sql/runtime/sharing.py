@@ -1,80 +1,320 @@
-"""Shared windows: rules that gather the same events into the same groups do it once.
+"""Shared windows: rules that would find the same groups for the same events gather once.
 
-Tumbling rules of one stream with equal filter, keys, window and aggregates differ in what they make of a group: HAVING,
-SELECT, ORDER BY. While their windows began with the same event, one of them gathers for all, into a table that all of
-them look at when the window closes. A rule that is deployed in the middle of a window gathers for itself until its end.
+Tumbling and hopping rules of one stream with equal filter, keys and window are a **party**. They differ in HAVING,
+SELECT and ORDER BY, and in their aggregates. Those of them that hold the same, whatever aggregates of it, are a
+**gathering**: one query, the gatherer, keeps the groups of all with all their aggregates, and each rule shows its own.
+
+    rules       avg(temp)  count(*)  |  max(hum)  |  count(*)
+    gatherer    avg(temp)  count(*)     max(hum)               one group table, one list per argument
+
+What a rule holds is what its snapshot says, so joining and leaving is the work of snapshots:
+
+    join    states with the same groups and the same values of common aggregates become one that has all aggregates
+    leave   a rule goes on with a copy of its part
+
+Rules join when they are deployed, and once per window after that; most often both hold nothing. They part when an event
+comes that some of them count and others call an error: those with equal aggregates stay together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from math import inf
 from typing import Any
+
+from sql.codegen.fast.shared import TOLD, Closing, Failure, Odd, SharedWindow, Told
+from sql.plan.bound import AggregateCall
+from sql.runtime.emission import Emission
 
 SHARING_MIN = 2
 
+Calls = tuple[AggregateCall, ...]
+Defect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
+"""Takes a rule, the events it loses, the instant and what was raised; gives what is said about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events of one instant, or with the time of each."""
+
+    rows: Sequence[Any]
+    now_ms: int
+    times: Sequence[int] | None = None
+
+    def after(self, count: int) -> Batch:
+        """The batch without its first events."""
+        return Batch(self.rows[count:], self.now_ms, None if self.times is None else self.times[count:])
+
+
+# --- parties ----------------------------------------------------------------------------------------------------------
+
 
 class Party:
-    """Rules that share. Has the `pour` of an entry of the filter index, and tells which rules have new deadlines."""
+    """Rules that may gather together: some of them do, in one gathering or several, the others are alone."""
 
-    def __init__(self, members: Sequence[tuple[str, Any]]) -> None:
-        self.members = members
-        self.leader = members[0][1]
+    def __init__(self, members: Sequence[tuple[str, SharedWindow]], defect: Defect) -> None:
+        self.names = tuple(name for name, _ in members)
+        self.queries = tuple(query for _, query in members)
+        self.plan = self.queries[0].plan
+        self.shape = self.queries[0].shape
+        self.defect = defect
+        self.gatherings: list[Gathering] = [
+            *dict.fromkeys(query.gathering for query in self.queries if query.gathering is not None)
+        ]
+        for gathering in self.gatherings:
+            gathering.members = [query for query in self.queries if query.gathering is gathering]
+        self.alone = [query for query in self.queries if query.gathering is None]
+        self.join_ms: float = -inf
+        """When rules that are apart are to be compared again."""
+        self.woken: list[str] = []
 
-    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Any]) -> list[str]:
-        """Events for all members; the rules whose deadline has changed."""
-        leader, stream = self.leader, self.leader.plan.sources[0].stream
-        apart = self._join()
-        end_ms = leader.end_ms
-        leader.failed = []
-        out += leader.push(stream, rows, now_ms)
-        failed, leader.failed = leader.failed, None
-        woken = [self.members[0][0]] if leader.end_ms != end_ms else []
-        for name, query in self.members[1:]:
-            end_ms = query.end_ms
-            if query in apart:
-                out += query.push(stream, rows, now_ms)
+    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission], times: Sequence[int] | None = None
+             ) -> list[str]:  # fmt: skip
+        """Events for all members, of one instant or with their times; the rules whose deadline has changed."""
+        batch = Batch(rows, now_ms, times)
+        self.woken = []
+        for gathering in self.gatherings:
+            self.alone += gathering.take_leavers()
+        if now_ms >= self.join_ms:
+            self._join()
+        alone = tuple(self.alone)
+        for gathering in tuple(self.gatherings):
+            self._pour_together(gathering, batch, out)
+        for query in alone:
+            self._pour_alone(query, batch, out)
+        if self.join_ms == inf and len(self.gatherings) + len(self.alone) > 1:
+            self.join_ms = self._next_join_ms()
+        return self.woken
+
+    def settle(self) -> None:
+        """Let the members' own counts include what was gathered for them."""
+        for gathering in self.gatherings:
+            gathering.settle()
+
+    def gathering_with(self, name: str) -> list[str]:
+        """The rules that a rule gathers together with."""
+        gathering = self.queries[self.names.index(name)].gathering
+        return [] if gathering is None else [query.name for query in gathering.members if query.name != name]
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def _pour_together(self, gathering: Gathering, batch: Batch, out: list[Emission]) -> None:
+        end_ms = gathering.gatherer.end_ms
+        done = gathering.take(batch)
+        if gathering.has_news:
+            gathering.has_news = False
+            for query in gathering.members:
+                out += query.read_news(gathering.gatherer.now_ms)
+        if gathering.gatherer.end_ms != end_ms or done < len(batch.rows):
+            self.woken += [query.name for query in gathering.members]
+        if done < len(batch.rows):
+            self._part(gathering, batch.after(done), out)
+
+    def _part(self, gathering: Gathering, rest: Batch, out: list[Emission]) -> None:
+        """The first of these events is an error of some members and none of others."""
+        smaller, alone = gathering.parted()
+        self.gatherings.remove(gathering)
+        self.gatherings += smaller
+        self.alone += alone
+        self.join_ms = inf
+        for part in smaller:
+            self._pour_together(part, rest, out)
+        for query in alone:
+            self._pour_alone(query, rest, out)
+
+    def _pour_alone(self, query: SharedWindow, batch: Batch, out: list[Emission]) -> None:
+        end_ms = query.next_deadline()
+        try:
+            if batch.times is None:
+                out += query.push(query.plan.sources[0].stream, batch.rows, batch.now_ms)
             else:
-                query.follow(leader, len(rows), now_ms)
-                if failed:
-                    out += query.told(failed, leader)
-            if query.end_ms != end_ms:
-                woken.append(name)
-        return woken
+                out += query.push_timed(batch.rows, batch.times)
+        except Exception as error:  # noqa: BLE001 - the rule boundary
+            out += self.defect(query.name, batch.rows, batch.now_ms, error)
+        if query.next_deadline() != end_ms:
+            self.woken.append(query.name)
 
-    def _join(self) -> list[Any]:
-        """Let every member whose window is as empty as the leader's look at the leader's table; the others."""
-        table = self.leader.table
-        apart = []
-        for _, query in self.members:
-            if query.table is not table:
-                if query.table.groups or table.groups:
-                    apart.append(query)
-                else:
-                    query.table = table
-        return apart
+    # --- joining ------------------------------------------------------------------------------------------------------
 
+    def _join(self) -> None:
+        """Let those gather together that hold the same."""
+        self.settle()
+        units: list[Unit] = []
+        for unit in self._units():
+            if not any(known.took_in(unit) for known in units):
+                units.append(unit)
+        self.gatherings = [gathering for unit in units for gathering in unit.gathering()]
+        self.alone = [query for query in self.queries if query.gathering is None]
+        self.join_ms = inf
 
-def parties(queries: Iterable[tuple[str, Any]]) -> list[Party]:
-    """The parties among the rules of a stream, in order; rules left over are no longer tied to a table of others."""
-    alike: dict[Any, list[tuple[str, Any]]] = {}
-    alone = []
-    for name, query in queries:
-        signature = getattr(query, "signature", None)
-        if signature is not None and query.plan.insert is None:
-            alike.setdefault(signature, []).append((name, query))
-        elif signature is not None:
-            alone.append([(name, query)])
-    found = [Party(members) for members in alike.values() if len(members) >= SHARING_MIN]
-    _untie(found, [*alike.values(), *alone])
-    return found
+    def _units(self) -> Iterator[Unit]:
+        for gathering in self.gatherings:
+            yield Unit(list(gathering.members), gathering.calls, gathering.gatherer.own_state())
+        for query in self.alone:
+            yield Unit([query], query.plan.aggregates, query.own_state())
+
+    def _next_join_ms(self) -> float:
+        """When what has come before a rule was deployed is in no window any more."""
+        ends = (query.next_deadline() for query in self.queries)
+        end_ms = next((end_ms for end_ms in ends if end_ms is not None), None)
+        return inf if end_ms is None else end_ms + self.queries[0].overlap_ms
 
 
-def _untie(found: Sequence[Party], alike: Iterable[Sequence[tuple[str, Any]]]) -> None:
-    """Give a rule that shares a table with rules outside its party a copy of its own."""
-    party_of = {query: party for party in found for _, query in party.members}
-    owners: dict[int, Any] = {}
-    for members in alike:
-        for _, query in members:
-            party = party_of.get(query, query)
-            if owners.setdefault(id(query.table), party) is not party:
-                query.table = query.copied_table()
+def parties(rules: Iterable[tuple[str, Any]], defect: Defect) -> list[Party]:
+    """The parties among the rules of a stream, in order."""
+    alike: dict[Any, list[tuple[str, SharedWindow]]] = {}
+    for name, query in rules:
+        if isinstance(query, SharedWindow) and query.plan.insert is None:
+            signature = query.signature
+            if signature is not None:
+                alike.setdefault(signature, []).append((name, query))
+    return [Party(members, defect) for members in alike.values() if len(members) >= SHARING_MIN]
+
+
+# --- gatherings -------------------------------------------------------------------------------------------------------
+
+
+class Gathering:
+    """Rules, and the query that gathers for them."""
+
+    def __init__(self, members: list[SharedWindow], calls: Calls, state: Any) -> None:
+        self.members = members
+        self.calls = calls
+        self.gatherer = members[0].gatherer(calls)
+        self.gatherer.hold(state)
+        self.gatherer.publish = self._publish
+        self.gatherer.is_uniform = all(query.plan.aggregates == calls for query in members)
+        self.events = 0
+        """Events since the last settling."""
+        self.has_news = False
+        self.leavers: list[SharedWindow] = []
+        place_of = {call: place for place, call in enumerate(calls)}
+        for query in members:
+            query.reset()
+            query.gathering = self
+            query.places = tuple(place_of[call] for call in query.plan.aggregates)
+
+    def _publish(self, item: Closing | Failure | Told) -> None:
+        if not self.has_news and item is TOLD:
+            return
+        self.has_news = True
+        for query in self.members:
+            query.inbox.append(item)
+
+    def take(self, batch: Batch) -> int:
+        """Gather events; how many, if one of them is not the same to all members."""
+        done = len(batch.rows)
+        try:
+            self.gatherer.take_in(batch.rows, batch.now_ms, batch.times)
+        except Odd as odd:
+            done = next(place for place, row in enumerate(batch.rows) if row is odd.row)
+        self.events += done
+        return done
+
+    def settle(self) -> None:
+        """Let the members' own counts and instants include what was gathered for them."""
+        for query in self.members:
+            query.counts["events_in"] += self.events
+            query.now_ms = query.context.now_ms = max(query.now_ms, self.gatherer.now_ms)
+        self.events = 0
+
+    # --- parting ------------------------------------------------------------------------------------------------------
+
+    def leave(self, query: SharedWindow) -> None:
+        """A rule goes on alone, with a copy of what was gathered for it."""
+        self.settle()
+        state = self.state_of(query)
+        self.members.remove(query)
+        self.leavers.append(query)
+        query.gathering = None
+        query.hold(state)
+
+    def take_leavers(self) -> list[SharedWindow]:
+        """The rules that have left since the last call."""
+        leavers, self.leavers = self.leavers, []
+        return leavers
+
+    def parted(self) -> tuple[list[Gathering], list[SharedWindow]]:
+        """Smaller gatherings of rules with equal aggregates, and the rules that have none like them."""
+        alike: dict[Calls, list[SharedWindow]] = {}
+        for query in self.members:
+            alike.setdefault(query.plan.aggregates, []).append(query)
+        for query in tuple(self.members):
+            self.leave(query)
+        smaller = [
+            Gathering(members, calls, members[0].own_state())
+            for calls, members in alike.items()
+            if len(members) >= SHARING_MIN
+        ]
+        return smaller, [query for query in self.take_leavers() if query.gathering is None]
+
+    def state_of(self, query: SharedWindow) -> Any:
+        """What a member would hold had it gathered alone."""
+        frame, columns = columns_of(self.gatherer.own_state(), len(self.calls))
+        return filled(frame, [columns[place] for place in query.places])
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+
+
+class Unit:
+    """What some rules hold: the groups, and beside them the values of each aggregate."""
+
+    def __init__(self, members: list[SharedWindow], calls: Calls, state: Any) -> None:
+        self.members = members
+        frame, columns = columns_of(state, len(calls))
+        self.frame = frame
+        self.columns = dict(zip(calls, columns, strict=True))
+        self.before = members[0].gathering
+
+    def took_in(self, other: Unit) -> bool:
+        """Add the rules of another unit, if they hold the same. As text: 1 is not 1.0."""
+        if repr(self.frame) != repr(other.frame):
+            return False
+        common = self.columns.keys() & other.columns.keys()
+        if any(repr(self.columns[call]) != repr(other.columns[call]) for call in common):
+            return False
+        self.members += other.members
+        self.columns |= other.columns
+        self.before = None
+        return True
+
+    def gathering(self) -> Iterator[Gathering]:
+        """The rules' gathering, if they are several."""
+        if self.before is not None:
+            yield self.before
+        elif len(self.members) >= SHARING_MIN:
+            calls = tuple(self.columns)
+            yield Gathering(self.members, calls, filled(self.frame, list(self.columns.values())))
+
+
+Columns = list[list[Any]]
+"""By aggregate: its values in all groups of a state, in order."""
+
+
+def columns_of(state: Any, width: int) -> tuple[Any, Columns]:
+    """A state of so many aggregates taken apart: the groups without values, and the values by aggregate."""
+    taken: list[list[Any]] = []
+
+    def without(group: list[Any]) -> list[Any]:
+        taken.append(group[-1])
+        return group[:-1]
+
+    frame = _changed(state, without)
+    return frame, [[values[place] for values in taken] for place in range(width)]
+
+
+def filled(frame: Any, columns: Columns) -> Any:
+    """The state with these groups and values."""
+    values = zip(*columns, strict=True) if columns else repeat(())
+    return _changed(frame, lambda group: [*group, list(next(values))])
+
+
+def _changed(state: Any, change: Callable[[list[Any]], list[Any]]) -> Any:
+    """A state with each of its groups changed, pane by pane."""
+    if "groups" in state:
+        return {**state, "groups": list(map(change, state["groups"]))}
+    panes = [[*pane[:-1], list(map(change, pane[-1]))] for pane in state["panes"]]
+    return {**state, "panes": panes, "open": list(map(change, state["open"]))}

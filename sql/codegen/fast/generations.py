@@ -9,10 +9,9 @@ from typing import Any
 
 from sql.calendar.grid import Grid
 from sql.codegen.fast.grouped import GroupedQuery
-from sql.codegen.fast.groups import GroupTable
 from sql.codegen.fast.query import runs
+from sql.codegen.fast.shared import Gatherer, SharedWindow
 from sql.codegen.fast.source import SourceWriter
-from sql.runtime.emission import Emission
 
 
 class GenerationQuery(GroupedQuery):
@@ -26,57 +25,12 @@ class GenerationQuery(GroupedQuery):
             self.emit(table.looks(), start_ms, end_ms)
 
 
-class TumblingQuery(GenerationQuery):
+class TumblingQuery(SharedWindow, GenerationQuery):
     """TUMBLINGWINDOW: closes at each boundary of the grid."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.grid = Grid(self.window.length_ms, self.context.zone)
-        self.end_ms: int | None = None
-        self.failed: list[tuple[Any, BaseException]] | None = None
-        """Events that failed while others' events are gathered as well."""
-
-    # --- sharing ------------------------------------------------------------------------------------------------------
-
-    @property
-    def signature(self) -> Any:
-        """Equal for rules that gather the same events into the same groups; None in event time, where each has a clock.
-
-        The loop's text says nearly all; what it only names are helpers, and sets of constants.
-        """
-        if self.is_timed:
-            return None
-        sets = tuple(
-            (name, value) for name, value in self.functions.names.bound.items() if isinstance(value, frozenset)
-        )
-        aggregates = tuple((call.definition.name, call.args) for call in self.plan.aggregates)
-        gather = self.code.text.partition("def look(")[0]
-        options = self.plan.options
-        return gather, sets, aggregates, self.window.length_ms, options.zone, options.max_groups, self.shape
-
-    def follow(self, leader: TumblingQuery, events: int, now_ms: int) -> None:
-        """Another rule has gathered so many events for this one as well."""
-        self.now_ms = self.context.now_ms = now_ms
-        self.counts["events_in"] += events
-        self.end_ms = leader.end_ms
-
-    def told(self, failed: Sequence[tuple[Any, BaseException]], leader: TumblingQuery) -> list[Emission]:
-        """The events that failed while another rule gathered for this one, as errors of this one."""
-        self.counts["errors"] += len(failed)
-        return [self.failure(row, error, self.now_ms, leader.code) for row, error in failed]
-
-    def fail(self, row: Any, error: BaseException) -> None:
-        super().fail(row, error)
-        if self.failed is not None:
-            self.failed.append((row, error))
-
-    def copied_table(self) -> GroupTable:
-        """A table of its own with the same groups."""
-        table = self.new_table()
-        table.restore(self.table.snapshot(), self.row_of)
-        return table
-
-    # --- driving ------------------------------------------------------------------------------------------------------
 
     def enter(self, rows: Sequence[Any], times: Sequence[int] | None) -> None:
         if times is None:
@@ -93,25 +47,30 @@ class TumblingQuery(GenerationQuery):
             self.gather(rows if last - first == count else rows[first:last])
             first = last
 
-    def next_deadline(self) -> int | None:
-        return self.end_ms
+    def fire(self, end_ms: int) -> None:
+        self.end_ms = None
+        self.close(self.grid.floor(end_ms - 1), end_ms)
 
-    def advance_to(self, now_ms: int) -> None:
-        if self.end_ms is not None and self.end_ms <= now_ms:
-            end_ms, self.end_ms = self.end_ms, None
-            self.close(self.grid.floor(end_ms - 1), end_ms)
+    def is_empty(self) -> bool:
+        return not self.table.groups
 
-    def flush(self, now_ms: int) -> list[Any]:
-        if self.end_ms is not None and self.table.groups:
-            self.advance_to(self.end_ms)
-        return self.take()
+    def reset(self) -> None:
+        self.end_ms = None
+        self.table = self.new_table()
 
-    def _state(self) -> Any:
+    def own_state(self) -> Any:
         return {"end": self.end_ms, "groups": self.table.snapshot()}
 
     def _put_back(self, state: Any, store: Any) -> None:
         self.end_ms = state["end"]
         self.table.restore(state["groups"], self.row_of)
+
+
+class TumblingGatherer(Gatherer, TumblingQuery):
+    """A tumbling window that several rules show."""
+
+
+TumblingQuery.gatherer_class = TumblingGatherer
 
 
 class SessionQuery(GenerationQuery):
@@ -224,6 +183,7 @@ class CountBatchQuery(GenerationQuery):
         """The last event of the window has come."""
         self.now_ms = max(self.now_ms, at_ms)
         self.close(self.first_ms, at_ms)
+        self.tell_errors()
 
     def flush(self, now_ms: int) -> list[Any]:
         """An unfinished count window stays unfinished."""

@@ -18,6 +18,7 @@ from sql.calendar.grid import Grid
 from sql.codegen.fast.grouped import GroupedQuery
 from sql.codegen.fast.groups import Group, GroupTable, MixedGroup
 from sql.codegen.fast.query import runs
+from sql.codegen.fast.shared import Gatherer, SharedWindow
 from sql.codegen.fast.source import SourceWriter
 from sql.codegen.fast.totals import Total
 from sql.errors import DataError
@@ -143,14 +144,13 @@ class PaneQuery(GroupedQuery):
         self.table.restore(state["open"], self.row_of)
 
 
-class HoppingQuery(PaneQuery):
+class HoppingQuery(SharedWindow, PaneQuery):
     """HOPPINGWINDOW: at each end E of the hop grid the events of [E - length, E)."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.hops = Grid(self.window.hop_ms, self.context.zone)
         self.early_ms = self.window.length_ms % self.window.hop_ms
-        self.end_ms: int | None = None
         self.pane_end_ms = 0
 
     def enter(self, rows: Sequence[Any], times: Sequence[int] | None) -> None:
@@ -178,14 +178,7 @@ class HoppingQuery(PaneQuery):
         early_ms = self.end_ms - self.early_ms
         return early_ms if at_ms < early_ms else self.end_ms
 
-    def next_deadline(self) -> int | None:
-        return self.end_ms
-
-    def advance_to(self, now_ms: int) -> None:
-        while self.end_ms is not None and self.end_ms <= now_ms:
-            self._fire(self.end_ms)
-
-    def _fire(self, end_ms: int) -> None:
+    def fire(self, end_ms: int) -> None:
         if self.table.groups:
             self.cut(self.pane_end_ms)
         self._drop_before(end_ms - self.window.length_ms)
@@ -200,10 +193,17 @@ class HoppingQuery(PaneQuery):
         while self.panes and self.panes[0].end <= edge_ms:
             self.drop()
 
-    def flush(self, now_ms: int) -> list[Any]:
-        while self.end_ms is not None and (self.panes or self.table.groups):
-            self._fire(self.end_ms)
-        return self.take()
+    def is_empty(self) -> bool:
+        return not self.panes and not self.table.groups
+
+    def reset(self) -> None:
+        self.end_ms = None
+        self.totals.clear()
+        self.panes.clear()
+        self.table = self.new_table()
+
+    def own_state(self) -> Any:
+        return PaneQuery._state(self)
 
     def marks(self) -> dict[str, Any]:
         return {"end": self.end_ms, "pane_end": self.pane_end_ms}
@@ -211,6 +211,13 @@ class HoppingQuery(PaneQuery):
     def _put_back(self, state: Any, store: Any) -> None:
         super()._put_back(state, store)
         self.end_ms, self.pane_end_ms = state["end"], state["pane_end"]
+
+
+class HoppingGatherer(Gatherer, HoppingQuery):
+    """A hopping window that several rules show."""
+
+
+HoppingQuery.gatherer_class = HoppingGatherer
 
 
 class CountQuery(PaneQuery):
@@ -276,6 +283,7 @@ class CountQuery(PaneQuery):
             if self.in_panes == size:
                 self.now_ms = max(self.now_ms, at_ms)
                 self.show(self.panes[0].first_ms, at_ms)
+                self.tell_errors()
         self.room = self._room()
         return self.room
 
