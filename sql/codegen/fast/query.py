@@ -21,9 +21,10 @@ from sql.windows.event import Event
 PATH = "fast"
 
 LOCALS = frozenset((
-    "admit", "at", "bad", "changed", "count", "due", "e", "entries", "entry", "error", "events", "g", "get", "gone", "group",
-    "groups", "h", "is_full", "kept", "key", "left", "looks", "members", "n", "now_ms", "odd", "old", "order", "out",
-    "passes", "past", "room", "rows", "serial", "stamp", "stamps", "table", "tick", "times", "touched", "unique", "window",
+    "admit", "at", "bad", "changed", "count", "due", "e", "entries", "entry", "error", "events", "g", "get", "gone",
+    "group", "groups", "h", "is_full", "kept", "key", "left", "looks", "members", "n", "now_ms", "odd", "old",
+    "order", "out", "passes", "past", "room", "rows", "serial", "stamp", "stamps", "table", "tick", "times",
+    "touched", "unique", "window",
 ))  # fmt: skip
 """What the loops call their locals: a function or a constant of the rule gets another name."""
 
