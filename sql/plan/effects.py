@@ -22,7 +22,7 @@ def check_effects(problems: Problems, select: ast.Select, sources: Sequence[ast.
     """Report what has no effect in a bound statement."""
     _check_self_insert(problems, select, sources)
     _check_unidirectional(problems, sources)
-    _check_annotations(problems, select, sources)
+    _check_annotations(problems, select, sources, plan)
     if not _one_by_one(plan):
         return
     if select.selector == "rstream" and not plan.insert_into:
@@ -59,16 +59,16 @@ def _check_unidirectional(problems: Problems, sources: Sequence[ast.Source]) -> 
         problems.error("B608", "unidirectional has no effect without a join", sources[0].span)
 
 
-def _check_annotations(problems: Problems, select: ast.Select, sources: Sequence[ast.Source]) -> None:
+def _check_annotations(problems: Problems, select: ast.Select, sources: Sequence[ast.Source], plan: Plan) -> None:
     for note in select.annotations:
         if note.name == "hint":
-            _check_hint(problems, note, sources)
+            _check_hint(problems, note, sources, plan)
         elif note.name not in DESCRIPTIVE:
             problems.warn("B706", f"the annotation @{note.name} has no effect", note.span,
                           did_you_mean(note.name, ["name", "hint", "description"]))  # fmt: skip
 
 
-def _check_hint(problems: Problems, note: ast.Annotation, sources: Sequence[ast.Source]) -> None:
+def _check_hint(problems: Problems, note: ast.Annotation, sources: Sequence[ast.Source], plan: Plan) -> None:
     words = [part.strip().split("=", 1)[0] for part in str(note.value).split(",")]
     for word in words:
         if word not in HINTS:
@@ -76,6 +76,7 @@ def _check_hint(problems: Problems, note: ast.Annotation, sources: Sequence[ast.
                           did_you_mean(word, HINTS) or f"known hints are {' and '.join(HINTS)}")  # fmt: skip
     grouped = any(call.name == "groupwin" for source in sources if isinstance(source, ast.StreamSource)
                   for call in source.windows)  # fmt: skip
-    if not grouped and any(word in HINTS for word in words):
-        problems.warn("B706", "reclaim hints have no effect without groupwin", note.span,
-                      "maxGroups bounds the groups of GROUP BY")  # fmt: skip
+    if not (grouped or plan.keeps_groups) and any(word in HINTS for word in words):
+        problems.warn("B706", "reclaim hints have no effect without groupwin, or GROUP BY without a window", note.span,
+                      "a group goes with the last of its events when that leaves the window"
+                      if plan.group_by else "group the windows: E#groupwin(k)#length(5)")  # fmt: skip

@@ -245,6 +245,12 @@ class Plan:
         """The stream the results go to, if any."""
         return self.insert.stream if self.insert else None
 
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether its groups stay for ever: no window takes events out of them."""
+        windows = any(source.windows for source in self.sources)
+        return self.mode == "delta" and bool(self.group_by and self.aggregates) and not windows
+
     @cached_property
     def fingerprint(self) -> str:
         """Equal for plans that compute the same from the same state: state is carried over between them."""

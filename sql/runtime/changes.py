@@ -2,85 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.plan.bound import Const, PrevCall, Read
+from sql.plan.bound import Read
 from sql.plan.plan import Plan
 from sql.runtime.emission import Out, Update
 from sql.runtime.groups import AggregateSet, Group
+from sql.runtime.prevs import PrevReader, PriorMemory
+from sql.windows.combine import Reclaim
 from sql.windows.event import Delta, Event
 from sql.windows.operator import FindEvent, Operator
 
 OnError = Callable[[Event, BaseException], None]
-
-
-class PrevReader:
-    """prev, prevtail, prevcount, prevwindow and prior for one event."""
-
-    def __init__(self, plan: Plan, functions: FunctionSet, windows: Sequence[Operator]) -> None:
-        self.calls = plan.prevs
-        self.windows = windows
-        self.joined = bool(plan.joins)
-        self.values = [functions.value(call.value) if call.value is not None else None for call in plan.prevs]
-        self.indexes = [functions.value(call.index) for call in plan.prevs]
-
-    def read(self, event: Event, is_new: bool) -> list[Any]:
-        """The values of all calls, in order. On remove rows only `prior` is filled."""
-        return [self._one(i, call, event, is_new) for i, call in enumerate(self.calls)]
-
-    def _one(self, i: int, call: PrevCall, event: Event, is_new: bool) -> Any:
-        value = self.values[i]
-        assert value is not None
-        if call.name == "prior":
-            assert isinstance(call.index, Const)
-            priors: Sequence[Event] = event.extra.priors if isinstance(event.extra, Extra) else ()
-            if call.index.value == 0:
-                return value(event)
-            return value(priors[call.index.value - 1]) if call.index.value <= len(priors) else None
-        if not is_new:
-            return None
-        sight = self.windows[call.source].sight(event)
-        if call.name == "prevcount":
-            return len(sight)
-        if call.name == "prevwindow":
-            return [value(other) for other in sight]
-        place = self.indexes[i](event)
-        if place is None:
-            return None
-        found = sight.tail(place) if call.name == "prevtail" else sight.back(place, event)
-        return None if found is None else value(found)
-
-
-class Extra(list[Any]):
-    """Values fixed when an event arrived: analytic functions by index, and the events before it for `prior`."""
-
-    __slots__ = ("priors",)
-
-    def __init__(self, values: Iterable[Any] = (), priors: Sequence[Event] = ()) -> None:
-        super().__init__(values)
-        self.priors = priors
-
-
-class PriorMemory:
-    """Remembers the last few inserted events, so that each keeps the ones before it."""
-
-    def __init__(self, plan: Plan) -> None:
-        depths = [call.index.value for call in plan.prevs if call.name == "prior" and isinstance(call.index, Const)]
-        self.depth = max(depths, default=0)
-        self.recent: deque[Event] = deque(maxlen=self.depth or 1)
-
-    def note(self, events: Iterable[Event]) -> None:
-        """Events enter the window, in order."""
-        if not self.depth:
-            return
-        for event in events:
-            before = tuple(Event(e.row, e.time_ms, e.seq) for e in reversed(self.recent))
-            event.extra = Extra(event.extra or (), before)
-            self.recent.append(event)
 
 
 class Changes:
@@ -110,6 +46,8 @@ class Changes:
         self.hits = functions.reader.hits.by_clause
         self.refused: set[Event] = set()
         """Events in the window that no aggregate could take in."""
+        hint = plan.sources[0].reclaim_ms if plan.keeps_groups else None
+        self.reclaim = Reclaim(*hint) if hint else None
 
     # --- one update ---------------------------------------------------------------------------------------------------
 
@@ -117,6 +55,8 @@ class Changes:
         """The rows of one partial update; None where WHERE lets nothing of it through."""
         self.prior.note(delta.inserted)
         inserted, removed = delta
+        if self.reclaim is not None and inserted:
+            self._forget_idle(inserted[0].time_ms)
         if self.where is not None:
             inserted = self._passing(inserted, True)
             removed = self._passing(removed, False)
@@ -245,7 +185,16 @@ class Changes:
 
                 raise DataError(f"more than {self.plan.options.max_groups} groups; raise maxGroups or group coarser")
             group = self.groups[key] = Group(key, self.aggregates.fresh(), event)
+        if self.reclaim is not None:
+            self.reclaim.touch(key, event.time_ms)
         return group
+
+    def _forget_idle(self, now_ms: int) -> None:
+        """Groups without a window that no event has touched for long begin anew; nothing has left, so no row tells."""
+        assert self.reclaim is not None
+        for key in self.reclaim.aged(now_ms):
+            self.groups.pop(key, None)
+            self.representatives.pop(key, None)
 
     def _drop_if_empty(self, event: Event) -> None:
         if not self.plan.group_by or self.aggregates.kept_for_ever:
@@ -363,6 +312,7 @@ class Changes:
             "prior": recent,
             "refused": [event.seq for event in self.refused],
             "representatives": [event.seq for event in self.representatives.values()],
+            "reclaim": None if self.reclaim is None else self.reclaim.snapshot(list(self.groups)),
         }
 
     def restore(self, state: Any, find: FindEvent) -> None:
@@ -378,6 +328,8 @@ class Changes:
         self.prior.recent.extend(find(seq) for seq in state["prior"])
         self.refused = {find(seq) for seq in state["refused"]}
         self.representatives = {self.key(event): event for event in map(find, state["representatives"])}
+        if self.reclaim is not None and (marks := state.get("reclaim")) is not None:
+            self.reclaim.restore(marks, list(self.groups))
 
 
 def _put_back(group: Group, parts: list[Any], find: FindEvent) -> None:

@@ -179,8 +179,8 @@ class DeltaQuery(WindowedQuery):
 
     # --- state --------------------------------------------------------------------------------------------------------
 
-    def held(self) -> Iterable[Event]:
-        yield from super().held()
+    def beside(self) -> Iterable[Event]:
+        yield from super().beside()
         for post in self.late_posts:
             yield from post.inserted
             yield from post.removed

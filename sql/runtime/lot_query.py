@@ -98,8 +98,8 @@ class LotQuery(WindowedQuery):
             out += self.advance(deadline)
         return out
 
-    def held(self) -> Iterable[Event]:
-        yield from super().held()
+    def beside(self) -> Iterable[Event]:
+        yield from super().beside()
         yield from self.current
 
     def _state(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class EventStore:
 
     def pack(self) -> list[Any]:
         """All events in order of arrival."""
-        from sql.runtime.changes import Extra
+        from sql.runtime.prevs import Extra
 
         out = []
         for seq in sorted(self.events):
@@ -75,7 +75,7 @@ class EventStore:
 
     def unpack(self, packed: list[Any], make_row: Callable[[Any], Any]) -> None:
         """Rebuild the events; `make_row` makes a row of the query's shape from a dict."""
-        from sql.runtime.changes import Extra
+        from sql.runtime.prevs import Extra
 
         def row(part: Any) -> Any:
             if isinstance(part, list):

@@ -50,9 +50,22 @@ class WindowedQuery(Query):
     def held(self) -> Iterable[Event]:
         for window in self.windows:
             yield from window.held()
+        yield from self.beside()
+
+    def beside(self) -> Iterable[Event]:
+        """What the state refers to beside the windows: mostly events that are in them as well."""
         if self.joined is not None:
             yield from self.joined.held()
         yield from self.changes.held()
+
+    def retained(self) -> int:
+        beside = {event.seq for event in self.beside()}
+        count = 0
+        for window in self.windows:
+            for event in window.held():
+                count += 1
+                beside.discard(event.seq)
+        return count + len(beside)
 
     def _state(self) -> dict[str, Any]:
         return {

@@ -319,9 +319,13 @@ class Key(Operator):
         return (event for instance in self.instances.values() for event in instance.content())
 
     def held(self) -> Iterable[Event]:
-        yield from self.firsts.values()
-        for instance in self.instances.values():
-            yield from instance.held()
+        for key, instance in self.instances.items():
+            first, is_held = self.firsts[key], False
+            for event in instance.held():
+                is_held = is_held or event is first
+                yield event
+            if not is_held:
+                yield first
 
     def sight(self, event: Event) -> Sight:
         instance = self.instances.get(self.key(event))

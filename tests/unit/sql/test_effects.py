@@ -36,7 +36,6 @@ WARNINGS = [
     ("insert into m select v from m", "B707"),
     ("@Foo SELECT v FROM m", "B706"),
     ("@Hint('reclaim_grp_aged=3') SELECT v FROM m#groupwin(dev)#length(2)", "B706"),
-    ("@Hint('reclaim_group_aged=3') SELECT dev, sum(v) FROM m GROUP BY dev", "B706"),
 ]
 
 SILENT = [
