@@ -1,9 +1,9 @@
 """Aggregates of sliding windows as statements: what the accumulators do, written into a generated loop.
 
-Only for plain numbers: ints and floats that a whole multiple of 2**-100 can say (71.53 can, NaN and 1e-200 cannot).
-Then a running sum is one Python integer, `total`, exact and free of drift like the accumulator's. Whatever else comes
-is left to the accumulators. Each text may use the names of `INLINE_NAMES`; property tests hold it to the accumulator of
-its name.
+Only for plain numbers: ints and floats that are a whole multiple of a unit, 2**-52 at first, 2**-100 at the finest
+(71.53 is one, NaN and 1e-200 are not). Then a running sum is one Python integer, `total`, exact and free of drift like
+the accumulator's. Whatever else comes is left to the accumulators. Each text may use the names of `INLINE_NAMES`;
+property tests hold it to the accumulator of its name.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-SHIFT = 100
-SCALE = 2.0**SHIFT
+SHIFTS = (52, 100)
+"""The unit is 2**-shift. With the first, sums have few digits and floats become integers by a shorter way."""
 
 INLINE_NAMES = {
     "value": "the value that enters, a plain number",
-    "scaled": "the same times 2**100, an integer",
+    "scaled": "the same in units, an integer",
     "left": "the value that leaves",
-    "left_scaled": "the same times 2**100",
+    "left_scaled": "the same in units",
     "count": "how many numbers are in the window",
-    "total": "their sum times 2**100",
+    "total": "their sum in units",
+    "shift": "the unit is 2**-shift",
     "floats": "how many of them are floats",
     "low, high": "queues of values that no later one beats, best first",
 }
@@ -53,11 +54,11 @@ INLINE: dict[str, Inline] = {
     "count": Inline(("count",), *_COUNT, "{count}"),
     "sum": Inline(
         ("count", "total", "floats"), _COUNT[0] + _TOTAL[0] + _FLOATS[0], _COUNT[1] + _TOTAL[1] + _FLOATS[1],
-        f"({{total}} / {1 << SHIFT} if {{floats}} else {{total}} >> {SHIFT}) if {{count}} else None",
+        "({total} / (1 << {shift}) if {floats} else {total} >> {shift}) if {count} else None",
     ),
     "avg": Inline(
         ("count", "total"), _COUNT[0] + _TOTAL[0], _COUNT[1] + _TOTAL[1],
-        f"{{total}} * {1 / SCALE!r} / {{count}} if {{count}} else None",
+        "{total} * 2.0**-{shift} / {count} if {count} else None",
     ),
     "min": _queue("low", ">"),
     "max": _queue("high", "<"),

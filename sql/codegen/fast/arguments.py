@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sql.aggregates.base import Aggregate, Removal
-from sql.aggregates.inline import INLINE, needs_scaled, needs_values, states, united
+from sql.aggregates.inline import INLINE, SHIFTS, needs_scaled, needs_values, states, united
 from sql.plan.bound import AggregateCall, Bound
 
 QUEUES = ("low", "high")
@@ -44,6 +44,7 @@ class Argument:
         self.takes_numbers = definitions.keys() != {"count"}
         """Whether the values have to be numbers: what is only counted may be anything."""
         self.removal = removal
+        self.shift = SHIFTS[0]
 
     @property
     def remembered(self) -> list[Remembered]:
@@ -86,7 +87,8 @@ class Argument:
         names = {state: f"{owner}{state}_{self.place}" for state in ("count", "total", "floats", *QUEUES)}
         place = self.place
         return names | {
-            "value": self.value, "scaled": f"x_{place}", "left": f"left_{place}", "left_scaled": f"left_x_{place}",
+            "shift": str(self.shift), "value": self.value, "scaled": f"x_{place}",
+            "left": f"left_{place}", "left_scaled": f"left_x_{place}",
         }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from sql.aggregates.state import decode
@@ -61,7 +62,7 @@ class HandingOver(FastQuery):
                 break
             odd = None
             if self.retained() + count <= self.plan.options.max_window_events:
-                odd = self.code["push"](events, now_ms, self.out)
+                odd = self._feed(events, now_ms, self.out)
             elif (event := next(events, None)) is not None:
                 odd = event if self.is_timed else (event, now_ms)
             self._move(out)
@@ -72,6 +73,16 @@ class HandingOver(FastQuery):
             out += self.errors
             self.errors.clear()
         return out
+
+    def _feed(self, events: Iterator[Any], now_ms: int, out: list[Emission]) -> Any:
+        """Run the loop; the event that it cannot take in any form, with its time."""
+        while (odd := self.code["push"](events, now_ms, out)) is not None and self.refine():
+            events = chain((odd if self.is_timed else odd[0],), events)
+        return odd
+
+    def refine(self) -> bool:
+        """Make the loop one that can take more, at more cost; False if there is none."""
+        return False
 
     def _move(self, out: list[Emission]) -> None:
         """What the loop has given out goes to `out`, counted."""
@@ -133,14 +144,14 @@ class HandingOver(FastQuery):
     def _is_plain(self, row: Any) -> bool:
         """Whether the loop could take the event: tried on an empty window."""
         kept = self.kept
-        is_plain = self._replay([(row, 0)])
+        is_plain = self.replay([(row, 0)])
         self.kept = kept
         return is_plain
 
     def _return(self) -> bool:
         """Let the loop go on from the events in the operators' window, if it can take them all."""
         held = sorted(self.operators.content(), key=lambda event: event.seq)
-        if not self._replay([(event.row, event.time_ms) for event in held]):
+        if not self.replay([(event.row, event.time_ms) for event in held]):
             self.kept = self.fresh()
             self.plain_since = 0
             return False
@@ -150,15 +161,14 @@ class HandingOver(FastQuery):
         self.operators = None
         return True
 
-    def _replay(self, held: list[tuple[Any, int]]) -> bool:
+    def replay(self, held: list[tuple[Any, int]]) -> bool:
         """Make the window what it was, without giving anything out or counting; False where an event is odd."""
         counts, errors, out = dict(self.counts), list(self.errors), list(self.out)
         self.kept = self.fresh()
-        push = self.code["push"]
         if self.is_timed:
-            is_plain = push(iter(held), 0, []) is None
+            is_plain = self._feed(iter(held), 0, []) is None
         else:
-            is_plain = all(push((row,), at_ms, []) is None for row, at_ms in held)
+            is_plain = all(self._feed(iter((row,)), at_ms, []) is None for row, at_ms in held)
         self.counts |= counts
         self.errors[:], self.out[:] = errors, out
         return is_plain
@@ -208,4 +218,4 @@ class HandingOver(FastQuery):
             self.plain_since = state["plain_since"]
             return
         rows = (({name: decode(value) for name, value in row.items()}, at_ms) for at_ms, row in state["window"])
-        self._replay([(self.make_row(row), at_ms) for row, at_ms in rows])
+        self.replay([(self.make_row(row), at_ms) for row, at_ms in rows])

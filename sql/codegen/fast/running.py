@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from sql.aggregates.inline import SCALE, SHIFT
+from sql.aggregates.inline import SHIFTS
 from sql.codegen.expressions import Names
 from sql.codegen.fast.changes import ShowingChanges
 from sql.codegen.fast.reader import LoopWriter
@@ -43,6 +43,17 @@ class RunningQuery(ShowingChanges):
 
     def prepare(self) -> None:
         """Evaluate the window's parameters, before the code is written."""
+
+    def refine(self) -> bool:
+        scaled = [item for item in self.arguments.values() if item.is_scaled and item.shift != SHIFTS[-1]]
+        if not scaled:
+            return False
+        held = self.remembered()
+        for item in scaled:
+            item.shift = SHIFTS[-1]
+        self.code = self._generate()
+        self.replay(held)
+        return True
 
     # --- what is kept -------------------------------------------------------------------------------------------------
 
@@ -214,7 +225,7 @@ class RunningQuery(ShowingChanges):
                 loop, [argument.node], lambda: writer.line(f"a_{place} = {loop.value(argument.node)}")
             )
         if argument.is_scaled:
-            self._write_scaled(writer, argument.value, f"x_{place}")
+            self._write_scaled(writer, argument.value, f"x_{place}", argument.shift)
         elif argument.takes_numbers:
             value = argument.value
             with writer.block(f"if {value}.__class__ is float:"), writer.block(f"if {value} != {value}:"):
@@ -222,15 +233,15 @@ class RunningQuery(ShowingChanges):
             with writer.block(f"elif {value}.__class__ is not int and {value} is not None:"):
                 self.write_odd(writer)
 
-    def _write_scaled(self, writer: SourceWriter, value: str, scaled: str) -> None:
-        """The value as a whole multiple of the smallest unit that exact sums are counted in."""
+    def _write_scaled(self, writer: SourceWriter, value: str, scaled: str, shift: int) -> None:
+        """The value as a whole multiple of the unit that exact sums are counted in."""
         with writer.block(f"if {value}.__class__ is float:"):
-            writer.line(f"{scaled} = {value} * {SCALE!r}")
+            writer.line(f"{scaled} = {value} * {2.0**shift!r}")
             with writer.block(f"if not {scaled}.is_integer():"):
                 self.write_odd(writer)
             writer.line(f"{scaled} = {scaled}.__trunc__()")
         with writer.block(f"elif {value}.__class__ is int and -{2**53} < {value} < {2**53}:"):
-            writer.line(f"{scaled} = {value} << {SHIFT}")
+            writer.line(f"{scaled} = {value} << {shift}")
         with writer.block(f"elif {value} is None:"):
             writer.line(f"{scaled} = None")
         with writer.block("else:"):
