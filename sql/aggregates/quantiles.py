@@ -96,8 +96,8 @@ def _between(low: float, high: float, part: Fraction) -> float:
     """The value `part` of the way from low to high; with an infinity at one end that infinity, at both ends NaN."""
     if low == high or not part:
         return low if low.__class__ is float else to_float(int(low))
-    if not (isfinite(low) and isfinite(high)):
-        return low + high
+    if infinities := [end for end in (low, high) if end.__class__ is float and not isfinite(end)]:
+        return sum(infinities)
     return to_float(*(Fraction(low) + (Fraction(high) - Fraction(low)) * part).as_integer_ratio())
 
 

@@ -257,3 +257,13 @@ def test_one_argument_may_come_as_a_tuple_of_one() -> None:
     definition = lookup("minby")
     assert definition is not None
     assert over(definition.make, [(None,), (2,), (1,)]) == Arrival(2)
+
+
+@pytest.mark.parametrize(
+    ("values", "middle"),
+    [([1, 10**400], math.inf), ([0.5, -(10**400)], -math.inf), ([math.inf, -(10**400)], math.inf)],
+)
+def test_the_median_of_numbers_beyond_floats_is_an_infinity(values: list[Any], middle: float) -> None:
+    definition = lookup("median")
+    assert definition is not None
+    assert over(definition.make, values) == middle
