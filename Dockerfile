@@ -10,7 +10,7 @@ COPY sinks sinks
 COPY cloud_sync cloud_sync
 COPY edge edge
 RUN python -m venv /opt/penstock \
-    && /opt/penstock/bin/pip install --no-cache-dir ".[watch,object-store,re2]"
+    && /opt/penstock/bin/pip install --no-cache-dir ".[object-store,re2]"
 
 FROM python:3.11-slim
 RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin penstock \

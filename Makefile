@@ -29,7 +29,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.for-demo: pyproject.toml | $(VENV)/bin/python
 	@echo "installing penstock, PySpark and the demo's broker (a few hundred MB, once) ..."
-	@$(PIP) --editable '.[cloud,watch,demo]'
+	@$(PIP) --editable '.[cloud,demo]'
 	@touch $@
 	@echo "installed."
 

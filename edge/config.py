@@ -39,7 +39,7 @@ class Section(BaseModel):
     """Keys are camelCase in YAML; an unknown key is an error, never ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True,
-                              hide_input_in_errors=True)  # fmt: skip
+                              hide_input_in_errors=True, defer_build=True)  # fmt: skip
 
 
 class GatewayConfig(Section):

@@ -1,19 +1,22 @@
 """Notices that something in the rule directory changed, and says so once the writing has come to rest.
 
-With `watchfiles` the operating system tells at once. Every `POLL_MS` the directory is looked at as well: notices are
-lost before the watch is in place, on some file systems, and without `watchfiles` there are none. What changed is not
-told, for the manager compares anyway.
+Linux tells at once (inotify). Every `POLL_MS` the directory is looked at as well: notices are lost before the watch is
+in place and on some file systems, and other systems give none. What changed is not told, for the manager compares
+anyway.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import ctypes
 import logging
+import os
+import select
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from edge.bell import Bell
 from rules.loader import rule_files
 
 log = logging.getLogger("penstock.watch")
@@ -23,6 +26,12 @@ POLL_MS = 1_000
 
 REST_MS = 50
 """Changes this close together are told as one: editors write a file in several steps."""
+
+NOTICES_BYTES = 65_536
+"""Read at once of what the system tells; what is left is read at the next turn."""
+
+CLOSED_AFTER_WRITING, MOVED, CREATED, DELETED = 0x08, 0xC0, 0x100, 0x200
+"""What inotify is asked for; the numbers are those of <sys/inotify.h>."""
 
 Stamp = tuple[int, int, int]
 
@@ -42,46 +51,73 @@ def fingerprint(directory: Path) -> dict[str, Stamp]:
     return found
 
 
+def open_notices(directory: Path) -> int | None:
+    """A descriptor that can be read when something in `directory` has changed; None where the system has no such."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "inotify_init1"):
+        return None
+    descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    mask = CLOSED_AFTER_WRITING | MOVED | CREATED | DELETED
+    if descriptor < 0 or libc.inotify_add_watch(descriptor, os.fsencode(directory), mask) < 0:
+        # No inotify instances or watches left, or the directory is gone: looking goes on.
+        log.warning("watch.polling", extra={"error": os.strerror(ctypes.get_errno())})
+        if descriptor >= 0:
+            os.close(descriptor)
+        return None
+    return descriptor
+
+
 class DirectoryWatch:
     """Calls `changed` from its own thread after each change below `directory`, until `close`."""
 
     def __init__(
         self, directory: Path, changed: Callable[[], None], seen: dict[str, Stamp] | None = None, *, poll: bool = False
     ) -> None:
-        """`seen` is the `fingerprint` of what the caller knows already; default: of what is there now."""
+        """`seen` is the `fingerprint` of what the caller knows already; default: of what is there now.
+
+        poll    look every `POLL_MS` only, as where the operating system tells nothing
+        """
         self._directory = directory
         self._changed = changed
-        self._stop = threading.Event()
+        self._stopping = False
+        self._bell = Bell()
         self._seen = fingerprint(directory) if seen is None else seen
-        target = self._poll if poll or importlib.util.find_spec("watchfiles") is None else self._watch
-        self._thread = threading.Thread(target=target, name="rule-watch", daemon=True)
+        self._thread = threading.Thread(target=self._watch, args=(poll,), name="rule-watch", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop watching."""
-        self._stop.set()
+        """Stop watching. Does not wait long for a change that is being taken over."""
+        self._stopping = True
+        self._bell.ring()
         self._thread.join(POLL_MS / 1000)
+
+    def _watch(self, poll: bool) -> None:
+        notices = None if poll else open_notices(self._directory)
+        waiting = select.poll()
+        waiting.register(self._bell, select.POLLIN)
+        if notices is not None:
+            waiting.register(notices, select.POLLIN)
+        try:
+            while not self._stopping:
+                if waiting.poll(POLL_MS) and notices is not None:
+                    self._rest(waiting, notices)
+                if not self._stopping:
+                    self._look()
+        finally:
+            self._bell.close()
+            if notices is not None:
+                os.close(notices)
+
+    def _rest(self, waiting: select.poll, notices: int) -> None:
+        """Until nothing has changed for `REST_MS`, or changes have not come to rest for `POLL_MS`."""
+        for _ in range(POLL_MS // REST_MS):
+            with contextlib.suppress(BlockingIOError):
+                os.read(notices, NOTICES_BYTES)
+            if self._stopping or not waiting.poll(REST_MS):
+                return
 
     def _look(self) -> None:
         now = fingerprint(self._directory)
         if now != self._seen:
             self._seen = now
             self._changed()
-
-    def _poll(self) -> None:
-        while not self._stop.wait(POLL_MS / 1000):
-            self._look()
-
-    def _watch(self) -> None:
-        import watchfiles
-
-        try:
-            for _ in watchfiles.watch(
-                self._directory, stop_event=self._stop, recursive=False, step=REST_MS, debounce=20 * REST_MS,
-                raise_interrupt=False, ignore_permission_denied=True, rust_timeout=POLL_MS, yield_on_timeout=True,
-            ):  # fmt: skip
-                self._look()
-        except (OSError, RuntimeError) as error:
-            # No inotify instances left, or the directory was moved away: looking goes on.
-            log.warning("watch.polling", extra={"error": str(error)})
-            self._poll()

@@ -14,6 +14,7 @@ class Model(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, alias_generator=to_camel, hide_input_in_errors=True,
         json_schema_serialization_defaults_required=False,
+        defer_build=True,  # validators are built when first used: most models of sinks never are
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ SQLITE_FIXED = (3, 51, 3)
 """The first release without the WAL-reset defect, which needs two writing connections; penstock has one."""
 
 LIBRARIES = ("pydantic", "sqlglot", "paho-mqtt", "msgspec", "pyyaml")
-OPTIONAL = {"watchfiles": "rule changes are noticed within a second instead of at once", "pyspark": "no cloud job here"}
+OPTIONAL = {"pyspark": "no cloud job here"}
 
 BROKER_HINT = (
     "mosquitto keeps 20 messages in flight and 1000 queued per absent client, and drops the rest silently; "

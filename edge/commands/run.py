@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from edge import memory
 from edge.errors import UsageError
 
 
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    memory.be_frugal()
     from cloud_sync.errors import BadTarget, SpoolError
     from edge import config, logs
     from edge.sources.mqtt_client import BadOptions

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from edge.bell import Bell
 from edge.sources.base import BadMessage, ConnectionLost, Message, OnBad, OnBatch
 from edge.sources.mqtt_client import OFFLINE, ONLINE, MqttOptions, Version, connect, make_client, subscribe
 from sinks.tcp import send_at_once
@@ -41,37 +42,6 @@ class VersionRefused(ConnectionLost):
     def __init__(self, text: str, said_so: bool) -> None:
         super().__init__(text)
         self.said_so = said_so
-
-
-class Bell:
-    """Wakes a thread that waits in `poll`. Ringing twice before it wakes costs nothing."""
-
-    def __init__(self) -> None:
-        self._reading, self._writing = socket.socketpair()
-        self._reading.setblocking(False)
-        self._writing.setblocking(False)
-        self._rung = False
-
-    def fileno(self) -> int:
-        return self._reading.fileno()
-
-    def ring(self) -> None:
-        """Wake the thread; it reads its orders after `hush`."""
-        if not self._rung:
-            self._rung = True
-            with suppress(OSError):
-                self._writing.send(b"!")
-
-    def hush(self) -> None:
-        """Make ready for the next ring; to be called before the orders are read."""
-        if self._rung:
-            with suppress(BlockingIOError):
-                self._reading.recv(4096)
-            self._rung = False
-
-    def close(self) -> None:
-        self._reading.close()
-        self._writing.close()
 
 
 @dataclass(slots=True)

@@ -171,6 +171,17 @@ def test_a_second_signal_exits_at_once(broker: Mosquitto, tmp_path: Path) -> Non
 
 
 @pytest.mark.broker
+def test_the_process_ends_with_its_last_log_line(broker: Mosquitto, tmp_path: Path) -> None:
+    """No thread that waits for something holds it up."""
+    with daemon(tmp_path, broker.url, {"hot.yaml": HOT}) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        plant.send("plant/a", {"device": "p1", "temp": 61.5})
+        gateway.send(signal.SIGTERM)
+        wait_for(lambda: "gateway.stopped" in gateway.log(), what="the stop")
+        wait_for(gateway.ended, 0.8, "the end of the process")
+
+
+@pytest.mark.broker
 def test_a_dead_sink_does_not_hold_up_the_stop_and_its_results_are_sent_later(
     broker: Mosquitto, tmp_path: Path
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +28,40 @@ def test_each_kind_of_change_is_noticed(tmp_path: Path, poll: bool, monkeypatch:
             changed.clear()
             change()
             assert changed.wait(5), number
+    finally:
+        watching.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+def test_the_system_tells_before_the_next_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "POLL_MS", 60_000)
+    changed = threading.Event()
+    watching = DirectoryWatch(tmp_path, changed.set)
+    try:
+        for number in range(3):
+            changed.clear()
+            time.sleep(0.05)  # the watch must be in place, as it is not told when
+            (tmp_path / "rule.yaml").write_text("a" * number)
+            assert changed.wait(5), number
+    finally:
+        began_s = time.monotonic()
+        watching.close()
+        assert time.monotonic() - began_s < 1, "closing does not wait for the next look"
+
+
+def test_a_directory_that_is_gone_is_looked_at_until_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "POLL_MS", 20)
+    directory = tmp_path / "rules"
+    directory.mkdir()
+    changed = threading.Event()
+    watching = DirectoryWatch(directory, changed.set)
+    try:
+        directory.rename(tmp_path / "away")
+        directory.mkdir()
+        (directory / "rule.yaml").write_text("a")
+        assert changed.wait(5)
     finally:
         watching.close()
 

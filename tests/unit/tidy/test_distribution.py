@@ -50,7 +50,7 @@ def test_the_command_and_the_extras_are_declared(installed: Path) -> None:
     (info,) = installed.glob("penstock-*.dist-info")
     assert "penstock = edge.cli:main" in (info / "entry_points.txt").read_text()
     metadata = (info / "METADATA").read_text()
-    for extra in ("cloud", "watch", "demo", "object-store", "re2", "zstd", "dev"):
+    for extra in ("cloud", "demo", "object-store", "re2", "zstd", "dev"):
         assert f"Provides-Extra: {extra}\n" in metadata
 
 
