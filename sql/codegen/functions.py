@@ -204,10 +204,12 @@ def argument_text(writer: ExpressionWriter, definition: Aggregate, args: tuple[B
 
 
 def spread(value: Any, excluded: frozenset[str]) -> dict[str, Any]:
-    """A whole event or a struct as columns."""
+    """A whole event or a struct as columns, for a display to take over: it may be the event itself."""
     if value is None:
         return {}
     row = as_dict(value) if not isinstance(value, dict) else value
+    if not any(map(row.__contains__, excluded)):
+        return row
     return {name: item for name, item in row.items() if name not in excluded}
 
 
