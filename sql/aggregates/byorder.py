@@ -23,25 +23,30 @@ Criteria = tuple[Any, ...]
 
 def criteria(value: Any) -> Criteria:
     """The arguments of an aggregate as a key that orders any two events."""
-    parts = value if value.__class__ is tuple else (value,)
-    return tuple(Descending(order_key(part.key)) if part.__class__ is Descending else order_key(part) for part in parts)
+    return tuple(
+        Descending(order_key(part.key)) if part.__class__ is Descending else order_key(part) for part in _parts(value)
+    )
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    """The criteria of an event one by one."""
+    return value if value.__class__ is tuple else (value,)
 
 
 def _is_null(value: Any) -> bool:
-    if value.__class__ is tuple and len(value) == 1:
-        value = value[0]
-    return value is None or (value.__class__ is Descending and value.key is None)
+    first, *more = _parts(value)
+    return not more and (first is None or (first.__class__ is Descending and first.key is None))
 
 
 def _pack(value: Any) -> Any:
     """The arguments as plain data: a list of [value, descending]."""
-    parts = value if value.__class__ is tuple else (value,)
-    return [[encode(part.key), True] if part.__class__ is Descending else [encode(part), False] for part in parts]
+    return [
+        [encode(part.key), True] if part.__class__ is Descending else [encode(part), False] for part in _parts(value)
+    ]
 
 
-def _unpack(data: Any) -> Any:
-    parts = tuple(Descending(decode(part)) if descending else decode(part) for part, descending in data)
-    return parts if len(parts) != 1 else parts[0]
+def _unpack(data: Any) -> Criteria:
+    return tuple(Descending(decode(part)) if descending else decode(part) for part, descending in data)
 
 
 Entry = tuple[Criteria, Event, Any]
@@ -136,10 +141,10 @@ class Sorted(Accumulator):
         """(criteria, seq, event, arguments): seq is unique, so the rest is never compared."""
 
     def add(self, value: Any, event: Event) -> None:
-        self.entries.add((criteria(value), event.seq, event, value))
+        self.entries.add((criteria(value), event.seq, event, _parts(value)))
 
     def remove(self, value: Any, event: Event) -> None:
-        self.entries.remove((criteria(value), event.seq, event, value))
+        self.entries.remove((criteria(value), event.seq, event, _parts(value)))
 
     def result(self) -> Any:
         return [entry[2] for entry in self.entries] or None
@@ -180,7 +185,7 @@ class SortedBest(Sorted):
     def _entry(self, value: Any, event: Event) -> tuple[Any, ...]:
         # The largest, too, stands first, before later ones with the same criteria.
         key = criteria(value)
-        return (Descending(key) if self.largest else key, event.seq, event, value)
+        return (Descending(key) if self.largest else key, event.seq, event, _parts(value))
 
     def result(self) -> Event | None:
         return self.entries.lowest()[2] if len(self.entries) else None

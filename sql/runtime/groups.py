@@ -49,6 +49,14 @@ def maker_of(call: AggregateCall, removal: Removal) -> Callable[[], Accumulator]
     return make
 
 
+def is_checked(call: AggregateCall) -> bool:
+    """Whether there are values that the call's aggregate refuses."""
+    accumulator: Accumulator = maker_of(call, Removal.NEVER)()
+    while isinstance(accumulator, Distinct | Around):
+        accumulator = accumulator.inner
+    return type(accumulator).check is not Accumulator.check
+
+
 def _maker(call: AggregateCall, functions: FunctionSet, removal: Removal) -> Callable[[], Accumulator]:
     make = maker_of(call, removal)
     if call.group_by is None:

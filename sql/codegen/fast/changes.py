@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.codegen.expressions import Code
-from sql.codegen.fast.arguments import arguments_of
+from sql.codegen.fast.arguments import Kept
 from sql.codegen.fast.handover import HandingOver
 from sql.codegen.fast.reader import LoopWriter
 from sql.codegen.fast.rows import criteria_text, write_row
@@ -29,7 +29,7 @@ class ShowingChanges(HandingOver):
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         plan: Plan = args[1]
-        self.arguments = arguments_of(plan.aggregates, self.removal)
+        self.aggregates = Kept(plan.aggregates, self.removal)
         self.shows_old = plan.mode == "delta" and plan.selector != "istream"
         """Whether rows of the remove stream are given out: what has left, or what groups were before."""
         if self.shows_old:
@@ -44,9 +44,12 @@ class ShowingChanges(HandingOver):
     def slots(self) -> dict[Any, Code]:
         """How rows read what operators keep."""
         slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
+        arguments, fed = self.aggregates.arguments, self.aggregates.fed
         for place, call in enumerate(self.plan.aggregates):
-            if call.args:
-                text = self.arguments[call.args[0]].result(call.definition.name, self.owner)
+            if place in fed:
+                slots["aggregate", place] = Code(f"{self.owner}{fed[place].name}.result()", True, False)
+            elif call.args:
+                text = arguments[call.args[0]].result(call.definition.name, self.owner)
                 slots["aggregate", place] = Code(f"({text})", True, False)
             else:
                 slots["aggregate", place] = Code(self.number_of_events, False, False, "number")

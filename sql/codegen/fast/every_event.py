@@ -65,8 +65,6 @@ class LengthQuery(ChangeQuery):
     def write_leaving(self, writer: SourceWriter) -> None:
         with writer.block("if is_full:"):
             self.write_removal(writer, stays="g")
-            if not self.arguments and not self.has_groups:
-                writer.line("pass")
 
     def write_remembering(self, writer: SourceWriter) -> None:
         super().write_remembering(writer)
@@ -114,7 +112,7 @@ class LatestQuery(ChangeQuery):
     def _entry(self, place: int) -> str:
         """The locals of an entry, as it enters (1) or as it is taken out (2)."""
         member = [("", "g" if self.has_groups else "passes", "h")] if self.has_groups or self.has_ghosts else []
-        parts = [("", "e", "left"), *member, *(part for item in self.arguments.values() for part in item.remembered)]
+        parts = [("", "e", "left"), *member, *self.aggregates.remembered]
         return "".join(f"{part[place]}, " for part in parts)
 
     def write_leaving(self, writer: SourceWriter) -> None:
@@ -296,10 +294,6 @@ class SlidingQuery(Expiring):
         self.kind = "look" if needs_look(plan) else "event"
         super().__init__(*args, **keywords)
         self.counts["windows_empty_skipped"] = 0
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        return super().numbers | ({"serial": int} if self.kind == "look" else {})
 
     def slots(self) -> dict[Any, Code]:
         now = Code("now_ms", False, True, "number")

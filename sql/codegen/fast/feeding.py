@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
-from sql.aggregates.wrap import Distinct, Place
+from sql.aggregates.wrap import Place
 from sql.codegen.fast.batches import BatchQuery
 from sql.codegen.fast.bounded import BoundedQuery
 from sql.codegen.fast.folding import FoldingQuery
@@ -21,7 +21,7 @@ from sql.codegen.fast.reader import LoopWriter
 from sql.codegen.fast.source import SourceWriter
 from sql.codegen.functions import argument_text
 from sql.plan.bound import AggregateCall
-from sql.runtime.groups import SKIP, Around, maker_of
+from sql.runtime.groups import SKIP, is_checked, maker_of
 
 PLACE = Place(0, 0)
 """Stands for each event: nothing that is taken here asks when it came, or takes it out again."""
@@ -31,14 +31,6 @@ def is_numeric(call: AggregateCall) -> bool:
     """Whether a call looks at numbers alone, of every event."""
     is_plain = not call.distinct and call.filter is None and call.group_by is None
     return call.definition.of_numbers is not None and len(call.args) <= 1 and not call.constants and is_plain
-
-
-def checks(call: AggregateCall) -> bool:
-    """Whether there are values that the aggregate refuses."""
-    accumulator: Accumulator = maker_of(call, Removal.NEVER)()
-    while isinstance(accumulator, Distinct | Around):
-        accumulator = accumulator.inner
-    return type(accumulator).check is not Accumulator.check
 
 
 class FedTable(GroupTable):
@@ -141,7 +133,7 @@ class Feeding(FoldingQuery):
         loop.line("accumulators = group.accumulators")
         first = len(self.plan.aggregates) - len(calls)
         for i, call in enumerate(calls):
-            if are_several and checks(call):
+            if are_several and is_checked(call):
                 self._write_unless_skipped(loop, i, call, f"accumulators[{first + i}].check(f_{i})")
         if values:
             many = ", ".join(values)

@@ -15,16 +15,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from operator import attrgetter
 from typing import Any
 
 from sql.aggregates.inline import SHIFTS
 from sql.codegen.expressions import Names
+from sql.codegen.fast.arguments import Argument, Fed
 from sql.codegen.fast.changes import ShowingChanges
 from sql.codegen.fast.reader import LoopWriter
 from sql.codegen.fast.source import SourceWriter
+from sql.codegen.functions import argument_text
 from sql.plan.bound import Bound, Read
+from sql.runtime.groups import SKIP
 from sql.types import key_of
+from sql.windows.event import Event
 
 POP = ".popleft()"
 
@@ -45,7 +50,7 @@ class RunningQuery(ShowingChanges):
         """Evaluate the window's parameters, before the code is written."""
 
     def refine(self) -> bool:
-        scaled = [item for item in self.arguments.values() if item.is_scaled and item.shift != SHIFTS[-1]]
+        scaled = [item for item in self.aggregates.arguments.values() if item.is_scaled and item.shift != SHIFTS[-1]]
         if not scaled:
             return False
         held = self.remembered()
@@ -61,15 +66,20 @@ class RunningQuery(ShowingChanges):
     def queues(self) -> list[str]:
         """What there is one of for each event in the window, oldest first."""
         members = ["members"] if self.has_groups or self.has_ghosts else []
-        return ["window", *members, *(part.queue for item in self.arguments.values() for part in item.remembered)]
+        return ["window", *members, *(part.queue for part in self.aggregates.remembered)]
 
     @property
     def numbers(self) -> dict[str, Any]:
         """What is kept of all events together, and how it begins."""
+        serial = {"serial": int} if self.counts_events else {}
         if self.has_groups:
-            return {}
-        kept = {name: make for item in self.arguments.values() for name, make in item.kept().items()}
-        return kept | ({"n": int} if self.has_ghosts else {})
+            return serial
+        return serial | self.aggregates.beginnings | ({"n": int} if self.has_ghosts else {})
+
+    @property
+    def counts_events(self) -> bool:
+        """Whether events need a number: to find the older group, or for an accumulator that looks at events."""
+        return bool(self.aggregates.fed) or self.kind == "look"
 
     def fresh(self) -> dict[str, Any]:
         kept: dict[str, Any] = {name: self.new_queue() for name in self.queues}
@@ -104,7 +114,7 @@ class RunningQuery(ShowingChanges):
 
     def _write_group(self, writer: SourceWriter, names: Names) -> None:
         """The class of groups: of how many events, and what is kept of them."""
-        kept: dict[str, Any] = {name: make for item in self.arguments.values() for name, make in item.kept().items()}
+        kept: dict[str, Any] = self.aggregates.beginnings
         if self.kind == "look":
             kept |= {"rows": deque, "serials": deque, "first": int}
         with writer.block("class Group:"):
@@ -189,21 +199,30 @@ class RunningQuery(ShowingChanges):
             self._write_failed(writer, "passes = False" if self.plan.mode == "delta" else "continue")
         known = set(loop.reader.loaded)
         with writer.block("if passes:"):
-            if not self.arguments and not self.has_groups:
-                writer.line("pass")
             self._write_values(loop)
         known = {loop.reader.locals[column] for column in known}
-        ghost = [part.local for item in self.arguments.values() for part in item.remembered if part.local not in known]
+        ghost = [part.local for part in self.aggregates.remembered if part.local not in known]
         ghost += ["g"] if self.has_groups else []
         with writer.block("else:"):
-            writer.line(f"{' = '.join(ghost)} = None" if ghost else "pass")
+            if ghost:
+                writer.line(f"{' = '.join(ghost)} = None")
 
     def _write_values(self, loop: LoopWriter) -> None:
         """The arguments' values and the group of an event."""
-        for argument in self.arguments.values():
+        writer = loop.source
+        for argument in self.aggregates.arguments.values():
             self._write_value(loop, argument)
-        if not self.has_groups:
-            return
+        for item in self.aggregates.fed.values():
+            self._write_fed(loop, item)
+        if self.has_groups:
+            self._write_group_of(loop)
+        for item in self.aggregates.fed.values():
+            self._write_check(writer, item)
+        if self.aggregates.fed:
+            writer.line(f"event = {self.functions.names.bind(Event, 'Event')}(e, now_ms, serial)")
+
+    def _write_group_of(self, loop: LoopWriter) -> None:
+        """The group of an event: `g`."""
         writer = loop.source
         self.write_odd_unless(loop, self.plan.group_by, lambda: loop.key(self.plan.group_by, "key"))
         writer.line("g = get(key)")
@@ -214,7 +233,7 @@ class RunningQuery(ShowingChanges):
             if self.kind == "look":
                 writer.line("g.first = serial")
 
-    def _write_value(self, loop: LoopWriter, argument: Any) -> None:
+    def _write_value(self, loop: LoopWriter, argument: Argument) -> None:
         """The value of an argument and its scaled form; anything but a plain number or NULL ends the loop."""
         writer, place = loop.source, argument.place
         if isinstance(argument.node, Read):
@@ -232,6 +251,31 @@ class RunningQuery(ShowingChanges):
                 self.write_odd(writer)
             with writer.block(f"elif {value}.__class__ is not int and {value} is not None:"):
                 self.write_odd(writer)
+
+    def _write_fed(self, loop: LoopWriter, item: Fed) -> None:
+        """What an accumulator is fed with; SKIP where the aggregate's own filter keeps the event out."""
+        call, writer = item.call, loop.source
+        names = self.functions.names
+        with writer.block("try:"):
+            text = argument_text(loop.expressions, call.definition, call.args)
+            condition = None if call.filter is None else loop.expressions.true(call.filter)
+            loop.reader.load(writer)
+            if condition is None:
+                writer.line(f"{item.value} = {text}")
+            else:
+                writer.line(f"{item.value} = {text} if {condition} else {names.bind(SKIP, 'SKIP')}")
+        with writer.block("except DATA_ERRORS:"):
+            self.write_odd(writer)
+
+    def _write_check(self, writer: SourceWriter, item: Fed) -> None:
+        """An event whose value the accumulator refuses is odd."""
+        if not item.may_refuse:
+            return
+        condition = item.unless_skipped(item.value)
+        with writer.block("try:"), writer.block(condition) if condition else nullcontext():
+            writer.line(f"{self.owner}{item.name}.check({item.value})")
+        with writer.block("except DATA_ERRORS:"):
+            self.write_odd(writer)
 
     def _write_scaled(self, writer: SourceWriter, value: str, scaled: str, shift: int) -> None:
         """The value as a whole multiple of the unit that exact sums are counted in."""
@@ -292,9 +336,8 @@ class RunningQuery(ShowingChanges):
         writer.line("window.append(e)")
         if self.has_groups or self.has_ghosts:
             writer.line(f"members.append({'g' if self.has_groups else 'passes'})")
-        for argument in self.arguments.values():
-            for part in argument.remembered:
-                writer.line(f"{part.queue}.append({part.local})")
+        for part in self.aggregates.remembered:
+            writer.line(f"{part.queue}.append({part.local})")
 
     def _write_taking_in(self, writer: SourceWriter) -> None:
         if self.has_groups or self.has_ghosts:
@@ -302,11 +345,16 @@ class RunningQuery(ShowingChanges):
         if self.kind == "look":
             writer.line("g.rows.append(e)")
             writer.line("g.serials.append(serial)")
+        if self.counts_events:
             writer.line("serial += 1")
-        for argument in self.arguments.values():
+        for argument in self.aggregates.arguments.values():
             with writer.block(f"if {argument.value} is not None:"):
                 for line in argument.add(self.owner):
                     writer.line(line)
+        for item in self.aggregates.fed.values():
+            condition = item.unless_skipped(item.value)
+            with writer.block(condition) if condition else nullcontext():
+                writer.line(f"{self.owner}{item.name}.add({item.value}, event)")
 
     def write_removal(self, writer: SourceWriter, *, stays: str = "") -> None:
         """The oldest event leaves; the group named by `stays` is kept even if it is empty."""
@@ -314,9 +362,8 @@ class RunningQuery(ShowingChanges):
             writer.line(f"left = window{self.taking}")
         elif self.taking == POP:
             writer.line(f"window{POP}")
-        for argument in self.arguments.values():
-            for part in argument.remembered:
-                writer.line(f"{part.left} = {part.queue}{self.taking}")
+        for part in self.aggregates.remembered:
+            writer.line(f"{part.left} = {part.queue}{self.taking}")
         if self.has_groups or self.has_ghosts:
             writer.line(f"h = members{self.taking}")
         self.write_taking_out(writer, stays)
@@ -341,10 +388,14 @@ class RunningQuery(ShowingChanges):
             writer.line(f"gone.append(({'h' if self.has_groups else 'None'}, left))")
         if self.has_groups or self.has_ghosts:
             writer.line(f"{owner}n -= 1")
-        for argument in self.arguments.values():
+        for argument in self.aggregates.arguments.values():
             with writer.block(f"if left_{'' if argument.is_plain else 'x_'}{argument.place} is not None:"):
                 for line in argument.remove(owner):
                     writer.line(line)
+        for item in self.aggregates.fed.values():
+            condition = item.unless_skipped(item.left)
+            with writer.block(condition) if condition else nullcontext():
+                writer.line(f"{owner}{item.name}.remove({item.left}, left_event)")
         if self.kind == "look":
             writer.line("h.rows.popleft()")
             writer.line("h.serials.popleft()")

@@ -17,7 +17,7 @@ from sql.codegen.fast.every_event import (
     TimeQuery,
     needs_look,
 )
-from sql.codegen.fast.feeding import FEEDING, checks, is_numeric
+from sql.codegen.fast.feeding import FEEDING, is_numeric
 from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
 from sql.codegen.fast.panes import CountQuery, HoppingQuery
 from sql.codegen.fast.query import FastQuery
@@ -29,6 +29,7 @@ from sql.plan.bound import AggregateCall, Apply, Bound, Slot
 from sql.plan.catalog import Catalog
 from sql.plan.plan import GroupWindowPlan, Plan
 from sql.rows import Shape
+from sql.runtime.groups import is_checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def _batched(plan: Plan) -> type[FastQuery]:
         raise Refused("an analytic function runs before the window", plan.analytics[0].span)
     _check_variables(plan)
     for call in plan.aggregates:
-        if not is_numeric(call) and checks(call):
+        if not is_numeric(call) and is_checked(call):
             raise Refused(f"aggregate {call.definition.name} may refuse a value because of the batch before", call.span)
     return _fed(plan, BatchQuery)
 
@@ -114,9 +115,10 @@ def _check_running(plan: Plan, *, may_order: bool) -> None:
     if not may_order and (plan.order_by or plan.limit is not None or plan.offset is not None):
         raise Refused("it has ORDER BY or LIMIT for single rows")
     for call in plan.aggregates:
-        _check_aggregate(call)
         if call.definition.ever:
             raise Refused(f"aggregate {call.definition.name} keeps what has left", call.span)
+        if call.group_by is not None:
+            raise Refused(f"aggregate {call.definition.name} has its own GROUP BY", call.span)
     _check_variables(plan)
 
 

@@ -46,10 +46,13 @@ class SourceWriter:
 
     @contextmanager
     def block(self, header: str, span: Span = NOWHERE) -> Iterator[None]:
-        """A compound statement: what is written inside is its body."""
+        """A compound statement: what is written inside is its body, and `pass` where that is nothing."""
         self.line(header, span)
         self._depth += 1
+        empty = len(self._lines)
         yield
+        if len(self._lines) == empty:
+            self.line("pass")
         self._depth -= 1
 
     @property

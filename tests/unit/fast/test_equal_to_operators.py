@@ -143,6 +143,25 @@ EPL_WINDOWS = [
 ]  # fmt: skip
 
 
+FED = (
+    "stddev(v) as sd, median(v) as me, first(dev) as f, last(n) as l, count(distinct dev) as d, window(n) as w, "
+    "avg(v, filter:n > 0) as af, max(dev) as md, sum(v) as s, maxby(n).dev as b"
+)
+
+
+@pytest.mark.parametrize("window", EPL_WINDOWS)
+@pytest.mark.parametrize("kind", [
+    f"select {FED} from m{{window}}",
+    f"select irstream dev, n, {FED} from m{{window}} where n <> 2 group by dev",
+])  # fmt: skip
+@given(event_time=st.booleans(), steps=streams(), restarts=st.booleans())
+@settings(deadline=None)
+def test_aggregates_without_statements(
+    window: str, kind: str, event_time: bool, steps: list[Step], restarts: bool
+) -> None:
+    compare(kind.format(window=window), steps, event_time=event_time, restarts=restarts)
+
+
 @pytest.mark.parametrize("window", EPL_WINDOWS)
 @pytest.mark.parametrize("event_time", [False, True])
 @given(kind=st.sampled_from(KINDS), steps=streams(), restarts=st.booleans(), limit=st.sampled_from([2, 1000]))
