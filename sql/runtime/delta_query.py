@@ -172,8 +172,8 @@ class DeltaQuery(WindowedQuery):
             return []
         inserted = in_order(new, self.plan, self.row_limit, self.spreads)
         removed = in_order(old, self.plan, self.row_limit, self.spreads) if old else ()
-        if self.spreads is not None and not inserted and not removed:
-            return []
+        if not inserted and not removed and (self.spreads is not None or not ticked):
+            return []  # unnest made no row of them, or OFFSET skipped them all
         self.counts["rows_out"] += len(inserted)
         return [Emission(self.name, now_ms, "rows", inserted, removed)]
 

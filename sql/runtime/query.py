@@ -7,7 +7,8 @@ at or before an instant happens before that instant's events. One bad event neve
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
@@ -131,7 +132,7 @@ class Query(ABC):
         """A variable has a new value; what that causes is posted at the next advance of time."""
 
     def read(self) -> list[dict[str, Any]]:
-        """The rows of the present content."""
+        """The rows of the present content, between two steps; of a batch window what it collects."""
         return []
 
     # --- events and errors --------------------------------------------------------------------------------------------
@@ -172,6 +173,14 @@ class Query(ABC):
         self.counts["rows_out"] -= skipped
         self.counts["rows_skipped"] = self.counts.get("rows_skipped", 0) + skipped
         return [emission for emission in emissions if emission.kind != "rows"]
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A look at the content, which changes nothing: what cannot be evaluated in it was told when it came."""
+        told, counted = len(self.errors), self.counts["errors"]
+        yield
+        del self.errors[told:]
+        self.counts["errors"] = counted
 
     def take_errors(self) -> list[Emission]:
         """The error emissions since the last call."""

@@ -43,7 +43,7 @@ class Subqueries:
         """The value of each subquery now: of its first row, NULL without one; TRUE or FALSE for EXISTS."""
         out: list[Any] = []
         for part, query in zip(self.plans, self.queries, strict=True):
-            rows = query.read()
+            rows = query.present()
             if part.exists:
                 out.append(bool(rows))
             else:

@@ -45,6 +45,13 @@ class WindowedQuery(Query):
         return self.windows[0].content() if self.joined is None else self.joined.content()
 
     def read(self) -> list[dict[str, Any]]:
+        for window in self.windows:
+            window.settle()
+        with self.reading():
+            return self.present()
+
+    def present(self) -> list[dict[str, Any]]:
+        """The rows of the present content; while a batch is being released, that is this batch."""
         return in_order(self.changes.present(self.content()), self.plan, (None, 0), self.spreads)
 
     def held(self) -> Iterable[Event]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 from hypothesis import strategies as st
@@ -102,6 +103,8 @@ class Run:
         engine = Engine(self.catalog, fast=self.fast)
         engine.on_defect = _raise
         engine.deploy("rule", self.plan, self.now_ms, state, shape=self.shape, make_row=self.make_row)
+        if engine.path("rule")[0] == "fast":
+            check_names(engine.queries["rule"])
         return engine
 
     def restart(self) -> None:
@@ -129,6 +132,15 @@ class Run:
     def counters(self) -> dict[str, int]:
         """What it counted, but for how much state it keeps."""
         return {name: count for name, count in self.engine.counters("rule").items() if name not in UNCOMPARED}
+
+
+def check_names(query: Any) -> None:
+    """No local of a generated function hides what expressions call by a bound name."""
+    code = getattr(query, "query", query).code
+    for function in code.functions.values():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == code.file:
+            hidden = {name for name in function.__code__.co_varnames if code.functions.get(name) is not None}
+            assert not hidden, f"{query.plan.text}\n{function.__name__}: locals hide {sorted(hidden)}"
 
 
 UNCOMPARED = ("retained", "division_by_zero")

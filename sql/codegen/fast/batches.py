@@ -75,8 +75,8 @@ class BatchQuery(FoldingQuery):
         self.has_clock = not isinstance(self.trigger, AfterCount)
         self.forming: list[Any] = []
         self.generation = Generation([], [], [], self.new_table())
-        self.fresh = False
-        """Whether the batch released last is the content, for a look between two events."""
+        self.carried = 0
+        """How many groups began before the generation: of each the operators keep the first event beside it."""
         self.changes: Changes | None = None
         """The operators' groups, while the generation holds what cannot be folded here."""
 
@@ -189,7 +189,7 @@ class BatchQuery(FoldingQuery):
         """What is held enters, and what the release before brought in leaves."""
         self.context.now_ms = self.now_ms
         new, old = self._folded(self.forming), self.generation
-        self.forming, self.generation, self.fresh = [], new, True
+        self.forming, self.generation = [], new
         self.trigger.released(_NOTHING, self.now_ms)
         if not new.rows:
             self.trigger.rest()
@@ -222,6 +222,7 @@ class BatchQuery(FoldingQuery):
         """The rows of a release; None where WHERE lets nothing of it through."""
         if self.plan.where is not None and not new.passed and not old.passed:
             return None
+        self.carried = len(new.firsts.keys() & old.firsts.keys())
         bad: list[tuple[Any, BaseException]] = []
         rows: list[Any] = self.code["look"](self._looks(new, old), 0, 0, 0, bad)
         self.errors += [self.failure(row, error, self.now_ms) for row, error in bad]
@@ -263,6 +264,7 @@ class BatchQuery(FoldingQuery):
             changes = self._primed(old.events)
         new.events = self._events(new.rows)
         update = changes.update(Delta(new.events, old.events))
+        self.carried = len({event.seq for event in changes.held()} - {event.seq for event in new.events})
         self.changes = changes if new.table is None or changes.refused else None
         if update is None:
             return None
@@ -283,22 +285,21 @@ class BatchQuery(FoldingQuery):
     def read(self) -> list[dict[str, Any]]:
         generation = self._events(self.generation.rows)
         changes = self.changes or self._primed(generation)
-        rows = in_order(changes.present(generation if self.fresh else self._events(self.forming)), self.plan, (None, 0))
-        self.tell_errors()
-        return rows
+        with self.reading():
+            return in_order(changes.present(self._events(self.forming)), self.plan, (None, 0))
 
     # --- state --------------------------------------------------------------------------------------------------------
 
     def retained(self) -> int:
-        """As on the operators: both batches, and an event for each group."""
-        groups = len(self.generation.firsts) if self.changes is None else sum(1 for _ in self.changes.held())
-        return len(self.forming) + len(self.generation.rows) + groups
+        """As on the operators."""
+        return len(self.forming) + len(self.generation.rows) + self.carried
 
     def _state(self) -> Any:
         refused = () if self.changes is None else self.changes.refused
         return {
             "held": [pack_row(row) for row in self.forming],
             "generation": [pack_row(row) for row in self.generation.rows],
+            "carried": self.carried,
             "refused": [place for place, event in enumerate(self.generation.events) if event in refused],
             "trigger": self.trigger.snapshot(),
         }
@@ -306,6 +307,7 @@ class BatchQuery(FoldingQuery):
     def _put_back(self, state: Any, store: Any) -> None:
         self.forming = [self.row_of(packed) for packed in state["held"]]
         self.generation = generation = self._folded([self.row_of(packed) for packed in state["generation"]])
+        self.carried = state["carried"]
         self.trigger.restore(state["trigger"])
         if generation.table is None or state["refused"]:
             generation.events = events = self._events(generation.rows)
