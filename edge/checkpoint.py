@@ -65,6 +65,8 @@ class Checkpoints:
         self.failures = 0
         self.last_ms = 0
         self.problem: str | None = None
+        self.sizes: dict[str, int] = {}
+        """Bytes of each key in the last checkpoint."""
         self._store = store
         self._clock = clock
         self._config = config
@@ -89,6 +91,7 @@ class Checkpoints:
             try:
                 found[key] = state_codec.decode(data)
                 self._stored[key] = hash(data)
+                self.sizes[key] = len(data)
             except ValueError as error:
                 log.error("checkpoint.unreadable", extra={"key": key, "error": str(error)})
         return found
@@ -148,8 +151,10 @@ class Checkpoints:
         for key, data in changes.items():
             if data is None:
                 self._stored.pop(key, None)
+                self.sizes.pop(key, None)
             else:
                 self._stored[key] = hash(data)
+                self.sizes[key] = len(data)
         self._removed.clear()
         self._changed_at_ms = None
         self.made += 1

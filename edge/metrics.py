@@ -36,6 +36,8 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_rule_errors_total": ("counter", "Events a rule could not evaluate."),
     "penstock_rule_refused_total": ("counter", "Events refused: too far in the future, or beyond a bound."),
     "penstock_rule_groups": ("gauge", "Groups a rule holds state for."),
+    "penstock_rule_memory_bytes": ("gauge", "Memory a rule takes, estimated by a walk over its objects."),
+    "penstock_rule_state_bytes": ("gauge", "Bytes of a rule's state in the last checkpoint."),
     "penstock_delivery_sent_total": ("counter", "Rows a sink has taken."),
     "penstock_delivery_retries_total": ("counter", "Attempts that had to be repeated."),
     "penstock_delivery_rejected_total": ("counter", "Rows a sink refused; they are dead letters."),

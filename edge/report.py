@@ -5,10 +5,11 @@ Everything is asked of the gateway loop, between two batches, and only when some
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from edge import state_codec
+from edge.checkpoint import RULE_PREFIX
+from edge.footprint import RuleMemory
 from edge.http import ANSWER_TIMEOUT_S
 from edge.logs import redact
 from edge.memory import resident_bytes
@@ -34,6 +35,7 @@ class Report:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
+        self._rule_memory = RuleMemory()
 
     def ping(self) -> None:
         """Return when the loop has turned."""
@@ -71,6 +73,7 @@ class Report:
     def _status(self) -> dict[str, Any]:
         daemon = self._daemon
         rejected = dict(daemon.gateway.rejected)
+        memory = self._memory()
         return {
             "gateway": daemon.config.gateway.id,
             "monotonic_ms": daemon.clock.monotonic_ms(),
@@ -79,7 +82,7 @@ class Report:
             "resident_bytes": resident_bytes(),
             "clock": {"steps": daemon.clock.steps, "sane": daemon.clock.is_sane()},
             "ready": self._not_ready(),
-            "rules": {rule_id: self._rule(rule_id) for rule_id in daemon.manager.running},
+            "rules": {rule_id: self._rule(rule_id, memory) for rule_id in daemon.manager.running},
             "stopped": list(daemon.manager.stopped),
             "failed": dict(daemon.manager.failed),
             "defects": daemon.gateway.defects + daemon.engine.defects,
@@ -102,7 +105,11 @@ class Report:
             "spool": self._spool(),
         }  # fmt: skip
 
-    def _rule(self, rule_id: str) -> dict[str, Any]:
+    def _memory(self) -> Mapping[str, int]:
+        engine = self._daemon.engine
+        return self._rule_memory.look(engine.queries, (engine, engine.catalog))
+
+    def _rule(self, rule_id: str, memory: Mapping[str, int]) -> dict[str, Any]:
         daemon = self._daemon
         running = daemon.manager.running[rule_id]
         return {
@@ -111,13 +118,17 @@ class Report:
             "file": running.rule.path,
             "streams": list(running.rule.plan.streams),
             "counters": daemon.engine.counters(rule_id),
-            # The size of the snapshot: what the rule's state needs on disk, and about what it holds in memory.
-            "state_bytes": len(state_codec.encode(daemon.engine.snapshot(rule_id))),
+            "memory_bytes": memory.get(rule_id, 0),
+            "state_bytes": self._state_bytes(rule_id),
             "actions": [
                 {"role": action.role, "sink": action.delivery.name, **self._delivery(action.delivery.stats())}
                 for action in daemon.outbox.actions(rule_id)
             ],
         }
+
+    def _state_bytes(self, rule_id: str) -> int:
+        """What the rule's state took in the last checkpoint. To encode it anew would hold up the rules."""
+        return self._daemon.checkpoints.sizes.get(RULE_PREFIX + rule_id, 0)
 
     @staticmethod
     def _delivery(stats: Any) -> dict[str, Any]:
@@ -177,11 +188,15 @@ class Report:
 
     def _rule_samples(self) -> Iterator[Sample]:
         daemon = self._daemon
+        memory = self._memory()
         for rule_id in daemon.manager.running:
             counters = daemon.engine.counters(rule_id)
             for counter, metric in COUNTERS.items():
                 if counter in counters:
                     yield sample(metric, counters[counter], rule=rule_id)
+            if rule_id in memory:
+                yield sample("penstock_rule_memory_bytes", memory[rule_id], rule=rule_id)
+            yield sample("penstock_rule_state_bytes", self._state_bytes(rule_id), rule=rule_id)
             for action in daemon.outbox.actions(rule_id):
                 stats, labels = action.delivery.stats(), {"rule": rule_id, "sink": action.delivery.name}
                 yield sample("penstock_delivery_sent_total", stats.sent, **labels)

@@ -10,7 +10,7 @@ from typing import Any
 from edge import client
 from edge.errors import UsageError
 
-COLUMNS = ("RULE", "STATE", "EVENTS/S", "ROWS/S", "EVENTS", "ROWS", "LATE", "ERRORS", "GROUPS", "STATE BYTES", "QUEUED")
+COLUMNS = ("RULE", "STATE", "EVENTS/S", "ROWS/S", "EVENTS", "ROWS", "LATE", "ERRORS", "GROUPS", "MEMORY", "QUEUED")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,5 +76,5 @@ def _row(name: str, rule: dict[str, Any], before: dict[str, Any] | None, seconds
     return (
         name, rule["state"], rate("events_in"), rate("rows_out"),
         *(str(counters.get(key, 0)) for key in ("events_in", "rows_out", "late", "errors", "groups")),
-        str(rule["state_bytes"]), str(sum(action["queued"] for action in rule["actions"])),
+        f"{rule['memory_bytes'] / 1000:.0f} kB", str(sum(action["queued"] for action in rule["actions"])),
     )  # fmt: skip

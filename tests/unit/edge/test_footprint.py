@@ -1,0 +1,59 @@
+"""The memory of a rule, held against what the interpreter itself has allocated."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import pytest
+
+from edge.footprint import RULES_AT_ONCE, RuleMemory, footprint
+from sql import Catalog, Engine, parse, plan_rule
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT dev, avg(temp) AS a, max(temp) AS b FROM m GROUP BY dev, TUMBLINGWINDOW(mi, 30)",
+        "SELECT dev, collect(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(mi, 30)",
+        "SELECT avg(temp) AS a FROM m#length(20000)",
+    ],
+)
+def test_it_is_near_what_was_allocated(sql: str) -> None:
+    catalog = Catalog()
+    catalog.define(parse("CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')")[0])  # type: ignore[arg-type]
+    engine = Engine(catalog)
+    engine.deploy("r", plan_rule(sql, catalog), 0)
+    shared = (engine, catalog)
+    engine.push("m", [{"dev": "first", "temp": 0.5}], 0)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = footprint(engine.queries["r"], shared)
+        for start in range(0, 20_000, 500):
+            engine.push("m", [{"dev": f"d{n}", "temp": n + 0.5} for n in range(start, start + 500)], 0)
+        gc.collect()
+        allocated, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    grown = footprint(engine.queries["r"], shared) - before
+    assert grown == pytest.approx(allocated, rel=0.2)
+    assert grown > 1_000_000
+
+
+def test_shared_things_count_for_nobody() -> None:
+    shared = [bytes(100_000)]
+    assert footprint({"own": bytes(1_000), "shared": shared}, [shared]) < 2_000
+
+
+def test_many_rules_are_looked_at_in_turns() -> None:
+    rules: dict[str, list[bytes]] = {f"r{number}": [] for number in range(2 * RULES_AT_ONCE + 10)}
+    memory = RuleMemory()
+    sizes = [len(memory.look(rules, ())) for _ in range(3)]
+    assert sizes == [RULES_AT_ONCE, 2 * RULES_AT_ONCE, len(rules)]
+    empty = memory.look(rules, ())["r0"]
+    rules["r0"].append(bytes(10_000))
+    found = [memory.look(rules, ())["r0"] for _ in range(3)]
+    assert max(found) - empty > 10_000, "every rule has its turn within three questions"
+    del rules["r0"]
+    assert "r0" not in memory.look(rules, ())
