@@ -38,7 +38,7 @@ def _parse_text(text: str) -> int:
         return int(text)
     parts = _PART.findall(text) if len(text) <= 60 else []
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"must be a duration such as '500ms', '5s' or '1m30s', not '{text[:40]}'")
+        raise ValueError(f"must be a duration of d, h, m, s and ms such as '500ms', '5s' or '1m30s', not '{text[:40]}'")
     total = sum(float(number) * _UNIT_MS[unit] for number, unit in parts)
     if total > DURATION_MS_MAX or total != round(total):
         raise ValueError(f"must be a whole number of milliseconds below a hundred years, not '{text}'")

@@ -16,6 +16,9 @@ from rules.problems import Report, is_secret_name
 from rules.secrets import STARS, Secret, redact, secrets_in
 from sql.errors import Span, did_you_mean
 
+CLAUSES = ("filter", "where", "having")
+"""Keys that people try in rules and streams for what the query says."""
+
 M = TypeVar("M", bound=BaseModel)
 
 _WANTED = {
@@ -143,6 +146,8 @@ class _Translation:
         key = str(inner[-1])
         known = [name for model in _models_at(self.model, inner[:-1]) for name in yaml_keys(model)]
         hint = did_you_mean(self.synonyms.get(key) or key, known)
+        if did_you_mean(key, CLAUSES) and {"sql", "datasource"}.intersection(known):
+            hint = "conditions stand in the query: SELECT … FROM … WHERE …"
         if hint is None and known:
             hint = f"known keys are {', '.join(sorted(known))}"
         self.report.error("R101", f"unknown key '{key}' in {_name(where[:-1])}", self.document.key_span(where), hint)

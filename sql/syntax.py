@@ -101,12 +101,14 @@ class IsNull(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Between(Expr):
-    """`x [NOT] BETWEEN low AND high`, both ends included."""
+    """`x [NOT] BETWEEN low AND high`, both ends included; EPL's ranges, `x in (low:high]`, say which are."""
 
     operand: Expr
     low: Expr
     high: Expr
     negated: bool = False
+    low_open: bool = False
+    high_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)

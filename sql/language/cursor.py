@@ -22,6 +22,14 @@ CLAUSE_WORDS = frozenset(
 )
 """Words an unexpected one may be a misspelling of."""
 
+_OF_ROWS = "write a rule for each SELECT, with a WHERE that tells their rows apart"
+
+SET_OPERATIONS = {
+    "union": "write a rule for each SELECT; they may have the same actions, or insert into one stream",
+    "except": _OF_ROWS, "intersect": _OF_ROWS, "minus": _OF_ROWS,
+}  # fmt: skip
+"""Words between two SELECTs, and what to write instead."""
+
 
 def span_of(token: Token) -> Span:
     """The characters of one token."""
@@ -77,6 +85,8 @@ class Cursor(Parser):
         """
         token = self._curr
         for word in (self._prev, token):
+            if word.text.lower() in SET_OPERATIONS and word.token_type is not TokenType.IDENTIFIER:
+                self._unsupported(word.text.upper(), word, SET_OPERATIONS[word.text.lower()])
             hint = None
             if word.token_type is TokenType.VAR and word.text.lower() not in CLAUSE_WORDS:
                 hint = did_you_mean(word.text, CLAUSE_WORDS)

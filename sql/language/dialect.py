@@ -49,6 +49,8 @@ class StreamParser(DefinitionParser):
             self._unsupported(NOT_YET[word], self._curr)
         if not self._curr:
             self._unexpected("a statement")
+        if word == "with":
+            self._unsupported("WITH", self._curr, "make the inner SELECT a rule that inserts into a stream")
         hint = did_you_mean(word, STATEMENTS) if word else None
         known = ", ".join(name.upper() for name in STATEMENTS)
         return self._refuse("P010", f"a statement begins with {known}", span_of(self._curr), hint)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from sqlglot import Token, TokenType
 
-from sql.errors import Span
+from sql.errors import Span, did_you_mean
 from sql.language.cursor import Cursor, span_of
 from sql.language.tokens import NAME_TOKENS, UNITS, WORD_TOKENS
 from sql.syntax import (
@@ -147,7 +147,7 @@ class ExpressionParser(Cursor):
 
     def _parse_in(self, this: Any, alias: bool = False) -> Any:
         if self._curr.token_type is TokenType.L_BRACKET:
-            self._unsupported("a range after IN", self._curr, "use BETWEEN")
+            return self._range(this, self._take())
         if self._curr.token_type is not TokenType.L_PAREN:
             array: Any = self._parse_term()
             return In(this, array=array, span=this.span.to(array.span))
@@ -156,8 +156,21 @@ class ExpressionParser(Cursor):
         opening = self._take()
         with self._nested():
             items = self._listed(self._expression)
+        if len(items) == 1 and self._curr.token_type is TokenType.COLON:
+            return self._range(this, opening, items[0])
         self._expect(TokenType.R_PAREN, "',' or ')'")
         return In(this, items, span=this.span.to(self._since(opening)))
+
+    def _range(self, this: Any, opening: Token, low: Expr | None = None) -> Between:
+        """`[low:high]`, EPL; a parenthesis in place of a bracket leaves the end out."""
+        with self._nested():
+            low = low or self._expression()
+            self._expect(TokenType.COLON, "':' of a range")
+            high = self._expression()
+        if self._curr.token_type not in (TokenType.R_PAREN, TokenType.R_BRACKET):
+            self._unexpected("')' or ']' at the end of the range")
+        is_open = opening.token_type is TokenType.L_PAREN, self._take().token_type is TokenType.R_PAREN
+        return Between(this, low, high, False, *is_open, span=this.span.to(span_of(self._prev)))
 
     def _parse_is(self, this: Any) -> Any:
         negated = self._match(TokenType.NOT)
@@ -307,12 +320,20 @@ class ExpressionParser(Cursor):
     def _unit(self) -> str | None:
         return UNITS.get(self._curr.text.lower()) if self._curr.token_type is TokenType.VAR else None
 
+    def _no_unit(self) -> None:
+        """Refuse a word after a number where a unit of time may stand: it was meant as one."""
+        if self._prev.token_type is TokenType.NUMBER and self._curr.token_type is TokenType.VAR:
+            word = self._curr.text
+            known = did_you_mean(word.rstrip("s"), UNITS) or "write day, hour, min, sec or msec"
+            self._refuse("P001", f"'{word}' is no unit of time", span_of(self._curr), known)
+
     def _period(self, amount: Expr) -> Period:
         """`amount unit amount unit …`, with the first amount already consumed and a unit ahead."""
         parts: list[PeriodPart] = []
         while True:
             unit = self._unit()
             if unit is None:
+                self._no_unit()
                 self._unexpected("a unit of time")
             self._advance()
             parts.append(PeriodPart(amount, unit, span=amount.span.to(span_of(self._prev))))

@@ -48,6 +48,7 @@ class OutputParser(SourceParser):
         if isinstance(amount, Period):
             return amount, None
         if not self._match_word("events") and not self._match_word("event"):
+            self._no_unit()
             self._unexpected(f"a unit of time or EVENTS after {clause}")
         return None, amount
 

@@ -90,13 +90,17 @@ def _tree(tokens: list[Token], text: str, rule: Callable[[StreamParser], Tree]) 
 def _check_brackets(tokens: list[Token], text: str) -> None:
     """Refuse (P007) a bracket that is never closed, or closes nothing."""
     opened: list[Token] = []
-    for token in tokens:
+    ranges: set[int] = set()
+    for before, token in zip([None, *tokens], tokens, strict=False):
         if token.token_type in _BRACKETS:
             opened.append(token)
+            if before is not None and before.token_type is TokenType.IN:
+                ranges.add(token.start)  # perhaps a range, `in (1:5]`, whose ends need not match
             continue
         if token.token_type not in _BRACKETS.values():
             continue
-        if not opened or _BRACKETS[opened.pop().token_type] is not token.token_type:
+        opening = opened.pop() if opened else None
+        if opening is None or (_BRACKETS[opening.token_type] is not token.token_type and opening.start not in ranges):
             raise SqlError([Problem("P007", f"{token.text!r} closes nothing", span_of(token))], text)
     if opened:
         last = opened[-1]

@@ -116,6 +116,11 @@ class SourceParser(CallParser):
         self._expect(TokenType.R_PAREN, "',' or ')'")
         return reduce(lambda left, right: Binary("and", left, right, span=left.span.to(right.span)), parts)
 
+    def _window_argument(self) -> Expr:
+        node = self._argument()
+        self._no_unit()
+        return node
+
     def _window_call(self) -> WindowCall:
         """`#name(…)`, `#ns:name(…)`, `.ns:name(…)`; the parentheses may be left out."""
         start = self._take()
@@ -127,7 +132,7 @@ class SourceParser(CallParser):
         if self._match(TokenType.COLON):
             namespace, name = name.text.lower(), self._any_name("the name of a window")
         with self._nested():
-            args = self._wrapped(self._argument) if self._curr.token_type is TokenType.L_PAREN else ()
+            args = self._wrapped(self._window_argument) if self._curr.token_type is TokenType.L_PAREN else ()
         return WindowCall(name.text.lower(), args, namespace, span=self._since(start))
 
     def _retain(self) -> Literal["union", "intersection"] | None:

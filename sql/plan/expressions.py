@@ -202,6 +202,10 @@ class ExpressionBinder:
         args = tuple(self.bind(part, place) for part in (node.operand, node.low, node.high))
         for bound in args[1:]:
             self.expect(bound, args[0].type, f"BETWEEN compares with {args[0].type.value}", bound.span)
+        if node.low_open or node.high_open:
+            ends = zip((">" if node.low_open else ">=", "<" if node.high_open else "<="), args[1:], strict=True)
+            parts = tuple(Op(sign, (args[0], end), type=Type.BOOLEAN, span=node.span) for sign, end in ends)
+            return self._negatable(Op("and", parts, type=Type.BOOLEAN, span=node.span), node.negated)
         return self._negatable(Op("between", args, type=Type.BOOLEAN, span=node.span), node.negated)
 
     def _in(self, node: ast.In, place: Place) -> Bound:

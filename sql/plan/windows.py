@@ -26,6 +26,14 @@ BUILTINS = {
 UNITS = {"dd": 86_400_000, "hh": 3_600_000, "mi": 60_000, "ss": 1000, "ms": 1}
 """eKuiper's time units."""
 
+MEANT = {
+    word: unit
+    for unit, words in {"dd": "d day days", "hh": "h hour hours", "mi": "m min minute minutes",
+                        "ss": "s sec second seconds", "ms": "msec millisecond milliseconds"}.items()
+    for word in words.split()
+}  # fmt: skip
+"""What people write for them."""
+
 FLAGS = ("FORCE_UPDATE", "START_EAGER")
 
 
@@ -293,6 +301,12 @@ def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> Grou
     return GroupWindowPlan(window.name, **_numbers(binder, window, label), **fields)  # type: ignore[arg-type]
 
 
+def _unit_hint(word: str | None, label: str) -> str | None:
+    if word is None:
+        return f"the unit stands first: {label}(ss, 10)"
+    return f"write {MEANT[word].upper()}" if word in MEANT else did_you_mean(word, UNITS)
+
+
 def _numbers(binder: ExpressionBinder, window: ast.GroupWindow, label: str) -> dict[str, int]:
     error = binder.problems.error
     if window.name == "count":
@@ -305,7 +319,7 @@ def _numbers(binder: ExpressionBinder, window: ast.GroupWindow, label: str) -> d
     word = unit.name.lower() if isinstance(unit, ast.Column) and unit.table is None else None
     if word not in UNITS:
         error("B522", f"{label} begins with a time unit: {', '.join(name.upper() for name in UNITS)}", unit.span,
-              did_you_mean(word or "", UNITS))  # fmt: skip
+              _unit_hint(word, label))  # fmt: skip
         return {"length_ms": 1, "hop_ms": 1, "timeout_ms": 1}
     scale = UNITS[word]
     length = scale * _positive(binder, window.args[1], f"the length of {label}")

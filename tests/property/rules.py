@@ -31,7 +31,7 @@ class Rule:
 ARGUMENTS = ("v", "v", "v", "n", "n", "n * 2", "v + n", "v * 0.1", "n / 3", "-v")
 CONDITIONS = (
     "v > 1", "n > 0", "n >= 1 and v < 50", "k = 'a'", "k in ('a', 'b')", "v is not null", "n is null or n < 2",
-    "v + n > 3", "not (n = 2)", "v between 1 and 3", "id <> 'e3'", "k = 'a' or v > 2",
+    "v + n > 3", "not (n = 2)", "v between 1 and 3", "v in (1:3]", "v not in [0:2)", "id <> 'e3'", "k = 'a' or v > 2",
 )  # fmt: skip
 HAVINGS = ("count(*) > 1", "avg(v) > 1", "sum(n) >= 2", "max(v) < 50", "count(*) > 1 and min(n) < 2", "sum(v) is null")
 SINGLE = ("count(*)", "count(v)", "count(k)")

@@ -31,6 +31,11 @@ WRONG = [
     ("select a from demo where a * / b", "P001", 1, 30),
     ("select a from demo where a between 1 or 2", "P001", 1, 38),
     ("select a from demo where a in ()", "P001", 1, 32),
+    ("select a from demo where a in (1:2", "P007", 1, 31),
+    ("select a from demo where a in (1, 2]", "P001", 1, 36),
+    ("select a from demo where a in [1, 2]", "P001", 1, 33),
+    ("select a from demo where a in (1:2, 3)", "P001", 1, 35),
+    ("select a from demo where a > (1:2]", "P007", 1, 34),
     ("select f(a,) from demo", "P001", 1, 12),
     ("select f(a b) from demo", "P001", 1, 12),
     ("select count(distinct) from demo", "P001", 1, 22),
@@ -125,6 +130,18 @@ def test_known_but_not_supported(text: str, construct: str, column: int) -> None
         ("select a from demo limit 1, 2", "write LIMIT rows OFFSET skipped"),
         ("select a from E.length(2)", "write #length or .win:length"),
         ("select a from demo order by a having a", "write it once, before OUTPUT, ORDER BY, LIMIT"),
+        ("select a from E#time(1 sek)", "did you mean 'sec'?"),
+        ("select a from E.win:time(2 min 3 secnds)", "did you mean 'second'?"),
+        ("select a from E output every 5 seks", "did you mean 'sec'?"),
+        (
+            "select a from E union select a from F",
+            "write a rule for each SELECT; they may have the same actions, or insert into one stream",
+        ),
+        (
+            "select a from E where b > 1 minus select a from F",
+            "write a rule for each SELECT, with a WHERE that tells their rows apart",
+        ),
+        ("with x as (select a from E) select a from x", "make the inner SELECT a rule that inserts into a stream"),
     ],
 )
 def test_hints(text: str, hint: str) -> None:

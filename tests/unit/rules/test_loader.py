@@ -406,3 +406,10 @@ def test_a_secret_that_is_only_on_the_gateway_is_a_note_where_nothing_is_opened(
     ]
     (rule,) = document.rules
     assert [action.path for action in rule.actions] == [("actions", 0, "mqtt")]
+
+
+@pytest.mark.parametrize("key", ["filter", "fliter", "where"])
+def test_a_condition_beside_the_query_is_sent_into_it(key: str) -> None:
+    text = f"rules:\n  - id: a\n    sql: SELECT a FROM s\n    {key}: a > 1\n    actions: [{{log: {{}}}}]\n"
+    (problem,) = [found for found in load_text(text, "r.yaml").problems if found.code == "R101"]
+    assert (problem.line, problem.hint) == (4, "conditions stand in the query: SELECT … FROM … WHERE …")

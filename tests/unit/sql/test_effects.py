@@ -66,6 +66,20 @@ def test_what_has_an_effect_is_not_told(text: str) -> None:
     assert plan_rule(text, catalog()).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("window", "hint"),
+    [
+        ("TUMBLINGWINDOW(sec, 10)", "write SS"),
+        ("HOPPINGWINDOW(minutes, 10, 1)", "write MI"),
+        ("TUMBLINGWINDOW(10, ss)", "the unit stands first: TUMBLINGWINDOW(ss, 10)"),
+    ],
+)
+def test_a_unit_that_was_meant_is_named(window: str, hint: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        plan_rule(f"SELECT avg(v) FROM m GROUP BY {window}", catalog())
+    assert caught.value.problems[0].hint == hint
+
+
 def test_a_misspelt_window_is_guessed() -> None:
     with pytest.raises(SqlError) as caught:
         plan_rule("SELECT avg(v) FROM m GROUP BY TUMBLINGWINDW(ss, 1)", catalog())
