@@ -50,6 +50,7 @@ class RunningQuery(ShowingChanges):
         """Evaluate the window's parameters, before the code is written."""
 
     def refine(self) -> bool:
+        """Count sums in the finest unit from now on."""
         scaled = [item for item in self.aggregates.arguments.values() if item.is_scaled and item.shift != SHIFTS[-1]]
         if not scaled:
             return False
@@ -283,7 +284,7 @@ class RunningQuery(ShowingChanges):
             writer.line(f"{scaled} = {value} * {2.0**shift!r}")
             with writer.block(f"if not {scaled}.is_integer():"):
                 self.write_odd(writer)
-            writer.line(f"{scaled} = {scaled}.__trunc__()")
+            writer.line(f"{scaled} = {scaled}.__trunc__()")  # what int() would call, without the way there
         with writer.block(f"elif {value}.__class__ is int and -{2**53} < {value} < {2**53}:"):
             writer.line(f"{scaled} = {value} << {shift}")
         with writer.block(f"elif {value} is None:"):
