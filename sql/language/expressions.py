@@ -156,7 +156,7 @@ class ExpressionParser(Cursor):
         opening = self._take()
         with self._nested():
             items = self._listed(self._expression)
-        if len(items) == 1 and self._curr.token_type is TokenType.COLON:
+        if len(items) == 1 and self._match(TokenType.COLON):
             return self._range(this, opening, items[0])
         self._expect(TokenType.R_PAREN, "',' or ')'")
         return In(this, items, span=this.span.to(self._since(opening)))
@@ -164,8 +164,9 @@ class ExpressionParser(Cursor):
     def _range(self, this: Any, opening: Token, low: Expr | None = None) -> Between:
         """`[low:high]`, EPL; a parenthesis in place of a bracket leaves the end out."""
         with self._nested():
-            low = low or self._expression()
-            self._expect(TokenType.COLON, "':' of a range")
+            if low is None:
+                low = self._expression()
+                self._expect(TokenType.COLON, "':' of a range")
             high = self._expression()
         if self._curr.token_type not in (TokenType.R_PAREN, TokenType.R_BRACKET):
             self._unexpected("')' or ']' at the end of the range")
