@@ -1,0 +1,67 @@
+"""The wall clock of a real daemon set ahead and back while windows are open, by libfaketime."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.daemon.support import STREAM, Process, Publisher, daemon, publisher
+from tests.support.brokers import Mosquitto, wait_for
+
+COUNTS = (
+    STREAM
+    + """
+rules:
+  - id: counts
+    sql: SELECT count(*) AS c, window_start() AS from_ms, window_end() AS to_ms FROM m GROUP BY TUMBLINGWINDOW(ss, 1)
+    actions: [{file: {path: counts.jsonl, sendSingle: true}}]
+"""
+)
+HOUR_S = 3_600
+
+
+def library() -> Path:
+    found = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+    if found is None:
+        pytest.skip("libfaketime is not installed; on Debian: apt-get install faketime")
+    return found
+
+
+def until_windows(gateway: Process, plant: Publisher, count: int) -> int:
+    """Send until the rule has closed `count` windows; how many messages that took."""
+    sent = 0
+    deadline_s = time.monotonic() + 20
+    while len(gateway.output("counts.jsonl")) < count:
+        assert time.monotonic() < deadline_s, gateway.log()
+        plant.send("plant/a", {"n": sent})
+        sent += 1
+        time.sleep(0.02)
+    return sent
+
+
+@pytest.mark.broker
+def test_windows_go_on_when_the_clock_is_set(broker: Mosquitto, tmp_path: Path) -> None:
+    """Ahead: at once. Back: time goes on, slower. No event is lost or counted twice, and no window comes again."""
+    offset = tmp_path / "offset"
+    offset.write_text("+0\n")
+    fake = {
+        "LD_PRELOAD": str(library()), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }  # fmt: skip
+    with daemon(tmp_path, broker.url, {"counts.yaml": COUNTS}, **fake) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        sent = until_windows(gateway, plant, 2)
+        offset.write_text(f"+{HOUR_S}\n")
+        sent += until_windows(gateway, plant, 4)
+        offset.write_text("+0\n")
+        sent += until_windows(gateway, plant, 6)
+        wait_for(lambda: sum(row["c"] for row in gateway.output("counts.jsonl")) >= sent, what="the last window")
+        windows = [(row["from_ms"], row["to_ms"]) for row in gateway.output("counts.jsonl")]
+        assert sum(row["c"] for row in gateway.output("counts.jsonl")) == sent
+        assert all(end - start == 1_000 for start, end in windows)
+        assert windows == sorted(set(windows))
+        assert windows[-1][0] - windows[0][0] >= HOUR_S * 1_000
+        assert gateway.status()["clock"]["steps"] == 2
+        assert gateway.status()["defects"] == 0
