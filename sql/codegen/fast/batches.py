@@ -212,8 +212,9 @@ class BatchQuery(FoldingQuery):
     def _post(self, new: Generation, old: Generation, *, always: bool) -> None:
         """The emission of one release, and its errors."""
         rows = self._rows(new, old) if self._fits(new, old) else self._rows_by_operators(new, old)
-        if rows or (always and rows is not None):
+        if rows:
             rows = self.in_order(rows)
+        if rows or (always and rows is not None):
             self.counts["rows_out"] += len(rows)
             self.out.append(Emission(self.name, self.now_ms, "rows", rows))
         self.tell_errors()
