@@ -158,6 +158,8 @@ def compare(rule: Rule, steps: Sequence[Step]) -> str:
     if path == "engine" and not any(step == ("restart",) for step in steps):
         return path
     for number, step in enumerate(steps):
+        if step == ("read",) and (rule.event_time or "#time(" in rule.text):
+            continue
         got, wanted = fast.do(step), slow.do(step)
         where = f"at step {number}"
         _same(rule, steps, where, shown(got), shown(wanted))

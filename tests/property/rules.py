@@ -70,6 +70,15 @@ def _maybe(draw: st.DrawFn, text: str, pool: tuple[str, ...], odds: int = 3) -> 
     return "" if draw(st.integers(1, odds)) < odds else text.format(draw(st.sampled_from(pool)))
 
 
+@st.composite
+def _options(draw: st.DrawFn, event_time: bool) -> dict[str, Any]:
+    """A bound that is met now and then; how late events may come."""
+    options: dict[str, Any] = {"max_groups": 2} if draw(st.integers(1, 10)) == 1 else {}
+    if event_time:
+        options["late_tolerance_ms"] = draw(st.sampled_from([0, 0, 500, 2000]))
+    return options
+
+
 # --- EPL --------------------------------------------------------------------------------------------------------------
 
 EPL_WINDOWS = (
@@ -121,7 +130,7 @@ def statements(draw: st.DrawFn, event_time: bool = False) -> Rule:
     if kind in ("star", "columns", "event", "grouped"):
         text += _maybe(draw, " order by {}", ("v", "n desc, id"), 6)
         text += _maybe(draw, " {}", ("limit 2", "limit 1 offset 1"), 8)
-    return Rule(text, event_time=event_time, structs=draw(st.booleans()))
+    return Rule(text, event_time=event_time, options=draw(_options(event_time)), structs=draw(st.booleans()))
 
 
 # --- eKuiper ----------------------------------------------------------------------------------------------------------
@@ -162,10 +171,7 @@ def kuiper_rules(draw: st.DrawFn, event_time: bool = False) -> Rule:
         text += _maybe(draw, " HAVING {}", HAVINGS, 4)
     text += _maybe(draw, " ORDER BY {}", ("k, n", "v DESC", "count(*) DESC, k"[: 16 if group else 13]), 4)
     text += _maybe(draw, " LIMIT {}", ("1", "2"), 6)
-    options: dict[str, Any] = {"max_groups": 2} if draw(st.integers(1, 12)) == 1 else {}
-    if event_time:
-        options["late_tolerance_ms"] = draw(st.sampled_from([0, 0, 500, 2000]))
-    return Rule(text, event_time=event_time, options=options, structs=draw(st.booleans()))
+    return Rule(text, event_time=event_time, options=draw(_options(event_time)), structs=draw(st.booleans()))
 
 
 STATELESS = (
