@@ -20,6 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(render_all(problems))
     errors = sum(problem.is_error for problem in problems)
     if not arguments.quiet:
-        files, rules = len(compiled.loaded.files), len(compiled.rules)
-        print(f"{files} files, {rules} rules, {errors} errors, {len(problems) - errors} warnings")
+        counts = {"file": len(compiled.loaded.files), "rule": len(compiled.rules), "error": errors,
+                  "warning": len(problems) - errors}  # fmt: skip
+        print(", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()))
     return 1 if errors else 0

@@ -292,14 +292,28 @@ def cost_of(call: AggregateCall, leaving: Removal) -> str:
     return usual if leaving is Removal.NEVER else f"{usual}, {exception}"
 
 
+PER_LOOK = "rows per look"
+"""What the catalog says of windows that are looked at while they go on."""
+
+
 def _cost(plan: Plan) -> str:
-    parts = [part for composition in _compositions(plan) for part in composition.cost]
+    parts = [part for composition in _compositions(plan) for cost in composition.cost for part in cost.split(" + ")]
     if plan.aggregates:
         leaving = removal(plan)
         parts += [cost_of(call, leaving) for call in plan.aggregates]
     if plan.joins:
         parts.append("matches of the join")
-    return "per event " + " + ".join(dict.fromkeys(parts or ["O(1)"]))
+    terms = dict.fromkeys(part for part in parts or ["O(1)"] if part != PER_LOOK)
+    if sum(term.startswith("O(") for term in terms) > 1:
+        terms.pop("O(1)", None)  # the others say more
+    looks = f"; per look {_rows_of_a_look(plan)}" if PER_LOOK in parts else ""
+    return f"per event {' + '.join(terms)}{looks}"
+
+
+def _rows_of_a_look(plan: Plan) -> str:
+    if plan.group_by:
+        return "a row for each group"
+    return "one row" if plan.aggregates else "every row of the window"
 
 
 def _unbounded(plan: Plan) -> list[str]:

@@ -61,7 +61,7 @@ def test_the_command_line_starts_without_heavy_imports() -> None:
 
 def test_check(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(rules)]) == 0
-    assert capsys.readouterr().out == "1 files, 2 rules, 0 errors, 0 warnings\n"
+    assert capsys.readouterr().out == "1 file, 2 rules, 0 errors, 0 warnings\n"
     rules.write_text(RULE.replace("SELECT dev FROM m WHERE temp > 60", "SELECT dev, FROM m WHERE temp >"))
     assert main(["check", str(rules)]) == 1
     assert f"{rules}:16:" in capsys.readouterr().out

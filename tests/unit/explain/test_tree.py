@@ -188,6 +188,23 @@ def test_cost_depends_on_how_values_leave() -> None:
     assert "max(n) O(√n)" in tree("select max(n) from E#sort(5, price)")
 
 
+@pytest.mark.parametrize(
+    ("query", "cost"),
+    [
+        ("SELECT avg(temp) AS a FROM demo GROUP BY SLIDINGWINDOW(ss, 10)", "per event O(1); per look one row"),
+        (
+            "SELECT dev, max(temp) AS a FROM demo GROUP BY dev, SLIDINGWINDOW(ss, 10)",
+            "per event O(1) amortised; per look a row for each group",
+        ),
+        ("SELECT temp FROM demo GROUP BY COUNTWINDOW(5, 2)", "per event O(1); per look every row of the window"),
+        ("SELECT avg(temp) AS a FROM demo GROUP BY TUMBLINGWINDOW(ss, 10)", "per event O(1)"),
+        ("select sum(n) as s from E#groupwin(k)#sort(5, price)", "per event O(log n) + hash of the key"),
+    ],
+)
+def test_cost_is_said_once_for_events_and_for_looks(query: str, cost: str) -> None:
+    assert facts(query, "cost") == [cost]
+
+
 def test_path() -> None:
     assert facts("SELECT temp FROM demo WHERE temp > 3", "path") == ["fast: one generated loop"]
     assert facts("from v in values retain 3 select v", "path")[0].startswith("engine: ")
