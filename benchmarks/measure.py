@@ -13,6 +13,7 @@ from edge.memory import calm_collector
 from sql import Catalog, Engine, parse, plan_rule
 
 STREAM = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')"
+EVENT_TIME = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json', TIMESTAMP='ts')"
 
 Work = Callable[[], Any]
 
@@ -47,15 +48,20 @@ def in_turns(works: Sequence[Work], rounds: int) -> list[float]:
 class Bench:
     """An engine with rules on stream `m`, fed with payloads; time goes on from one pass to the next."""
 
-    def __init__(self, rules: Sequence[str], messages: Sequence[bytes], *, fast: bool = True) -> None:
+    def __init__(self, rules: Sequence[str], messages: Sequence[bytes], *, fast: bool = True, laps: int = 0) -> None:
+        """`laps`: in event time; time stamps cannot come again, so each run takes the next of so many equal parts."""
         catalog = Catalog()
-        for statement in parse(STREAM):
+        for statement in parse(EVENT_TIME if laps else STREAM):
             catalog.define(statement)  # type: ignore[arg-type]
         plans = [plan_rule(rule, catalog) for rule in rules]
         needed = [plan.columns("m") for plan in plans]
         columns = None if None in needed else frozenset().union(*(part for part in needed if part is not None))
         self.decoding = Decoding(columns)
-        self.batches = batched(messages)
+        batches = batched(messages)
+        size = len(batches) // max(1, laps)
+        self.laps = [batches[first : first + size] for first in range(0, len(batches), size)][1:]
+        """The messages of the runs after this one, in event time."""
+        self.batches = batches[:size]
         self.passes = 1
         """How often `run` goes through the messages."""
         self.engine = Engine(catalog, fast=fast)
@@ -79,6 +85,8 @@ class Bench:
                 rows, _ = decode(batch)
                 self.now_ms += BATCH // EVENTS_PER_MS
                 push("m", rows, self.now_ms)
+        if self.laps:
+            self.batches = self.laps.pop(0)
 
     @property
     def events(self) -> int:
@@ -87,10 +95,11 @@ class Bench:
 
 
 def against_decoding(
-    name: str, rules: Sequence[str], messages: Sequence[bytes], bar: float | None, rounds: int = 7
-) -> Result:
+    name: str, rules: Sequence[str], messages: Sequence[bytes], bar: float | None, rounds: int = 7, *,
+    event_time: bool = False,
+) -> Result:  # fmt: skip
     """The cost of an event with these rules, in costs of decoding it."""
-    bench = Bench(rules, messages)
+    bench = Bench(rules, messages, laps=rounds + 1 if event_time else 0)
     bench.run()  # fills the windows, warms the code
     decoding, whole = in_turns((bench.decode, bench.run), rounds)
     kind, reason = bench.path

@@ -79,6 +79,18 @@ def mixed_rules() -> list[str]:
     ]
 
 
+def event_time_rules() -> Result:
+    """A hundred rules in event time that each want one of a hundred devices."""
+    texts = [
+        f"SELECT dev, avg(temp) AS a, count(*) AS c FROM m WHERE dev = 'pump-{number:04d}' "
+        "GROUP BY dev, TUMBLINGWINDOW(ss, 10)"
+        for number in range(100)
+    ]
+    rounds = 3
+    stamped = messages(100, (rounds + 1) * COUNT)
+    return against_decoding("event_time_100", texts, stamped, None, rounds, event_time=True)
+
+
 def groups() -> Result:
     """A million group keys against ten: windows in which each key has eight events, opening and closing included."""
     rule = "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ms, {})"
@@ -114,6 +126,7 @@ CASES: dict[str, Callable[[], Result]] = {
     "tumbling_300": lambda: many("tumbling_300", sharing_rules("TUMBLINGWINDOW(ss, 10)"), 240.0),
     "hopping_300": lambda: many("hopping_300", sharing_rules("HOPPINGWINDOW(ss, 10, 1)")),
     "tumbling_mixed": lambda: many("tumbling_mixed", mixed_rules()),
+    "event_time_100": event_time_rules,
     "groups_1e6": groups,
     "window_1e6": window_length,
     "hopping_600": hopping_overlap,

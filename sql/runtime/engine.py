@@ -16,6 +16,7 @@ from sql.rows import Shape, as_dict
 from sql.runtime.emission import Emission
 from sql.runtime.filter_index import FilterIndex
 from sql.runtime.sharing import parties
+from sql.runtime.stages import stage_parties
 from sql.runtime.validation import Validator
 
 
@@ -254,7 +255,9 @@ class Engine:
         index = self.indexes.get(stream)
         if index is None:
             rules = [(name, self.queries[name]) for name in self.readers.get(stream, ())]
-            index = self.indexes[stream] = FilterIndex(rules, parties(rules, self._defect))
+            index = self.indexes[stream] = FilterIndex(
+                rules, [*parties(rules, self._defect), *stage_parties(rules, self._defect)]
+            )
         return index
 
     def _changed(self, stream: str, row: Any) -> Any:

@@ -26,7 +26,7 @@ from typing import Any
 from sql.plan.bound import Bound, Const, Op, Read
 from sql.plan.plan import Plan
 from sql.rows import Shape, attribute_name
-from sql.runtime.sharing import Party
+from sql.runtime.sharing import Several
 
 STRETCHES_MAX = 1_000_000
 """Rules in all stretches of a column together; with more, its range conditions are not indexed."""
@@ -74,10 +74,10 @@ Indexable = Equal | Range
 def first_condition(plan: Plan) -> Bound | None:
     """The condition that decides about an event before anything else does; None where there is none to rely on.
 
-    Event time looks at every event's stamp, analytic functions at every event; windows that count, or are
-    shown by, what passes FILTER need what WHERE drops afterwards.
+    Analytic functions look at every event; windows that count, or are shown by, what passes FILTER need what WHERE
+    drops afterwards. In event time it is the stage that looks at every event, and the index stands behind it.
     """
-    if plan.timestamp is not None or plan.analytics or plan.joins or plan.subqueries or plan.prevs or plan.hits:
+    if plan.analytics or plan.joins or plan.subqueries or plan.prevs or plan.hits:
         return None
     if len(plan.sources) != 1 or plan.mode == "lots" or plan.spreads:
         return None
@@ -144,11 +144,11 @@ class Entry:
     @property
     def names(self) -> tuple[str, ...]:
         """The rules it stands for."""
-        return self.query.names if isinstance(self.query, Party) else (self.name,)
+        return self.query.names if isinstance(self.query, Several) else (self.name,)
 
     def settle(self, total: int) -> None:
         """Count the events of so many that were kept away from the rule."""
-        for query in self.query.queries if isinstance(self.query, Party) else (self.query,):
+        for query in self.query.queries if isinstance(self.query, Several) else (self.query,):
             query.counts["events_in"] += total - self.seen
         self.seen = 0
 
@@ -268,17 +268,18 @@ class ColumnIndex:
 
     # --- events -------------------------------------------------------------------------------------------------------
 
-    def route(self, rows: Sequence[Any], shape: Shape, now_ms: int, out: list[Any]) -> list[Entry]:
-        """Run the families; the other rules that can match some of the rows, which now have them."""
+    def route(self, rows: Sequence[Any], items: Sequence[Any], shape: Shape, now_ms: int, out: list[Any]
+              ) -> list[Entry]:  # fmt: skip
+        """Run the families; the other rules that can match some of the rows, which now have the items of those."""
         values = _values(rows, self.column, shape)
         touched: list[Entry] = []
         if not set(map(type, values)) <= {*self.kinds, type(None)}:
-            self._route_singly(rows, values, touched, self._all_by_value())
+            self._route_singly(items, values, touched, self._all_by_value())
             return touched
         for family in self.large:
             family.route(rows, values, now_ms, out)
         if self.by_value or self.bounds:
-            self._route_singly(rows, values, touched, self.by_value)
+            self._route_singly(items, values, touched, self.by_value)
         return touched
 
     def _all_by_value(self) -> dict[Any, list[Entry]]:
@@ -290,10 +291,10 @@ class ColumnIndex:
                     found.setdefault(value, []).append(entry)
         return found
 
-    def _route_singly(self, rows: Sequence[Any], values: list[Any], touched: list[Entry],
+    def _route_singly(self, items: Sequence[Any], values: list[Any], touched: list[Entry],
                       by_value: dict[Any, list[Entry]]) -> None:  # fmt: skip
         """Give each rule its events. A value of another type meets every rule, for each has to call it an error."""
-        for row, value in zip(rows, values, strict=True):
+        for item, value in zip(items, values, strict=True):
             if value is None:
                 continue
             found: Sequence[Entry] = self.entries
@@ -304,7 +305,7 @@ class ColumnIndex:
             for entry in found:
                 if not entry.rows:
                     touched.append(entry)
-                entry.rows.append(row)
+                entry.rows.append(item)
 
     def _in_ranges(self, value: Any) -> list[Entry]:
         """The rules whose range holds a value; NaN is in none."""
@@ -323,7 +324,7 @@ def _values(rows: Sequence[Any], column: str, shape: Shape) -> list[Any]:
 class FilterIndex:
     """All rules of one stream, in order of deployment."""
 
-    def __init__(self, rules: Iterable[tuple[str, Any]], parties: Sequence[Party] = ()) -> None:
+    def __init__(self, rules: Iterable[tuple[str, Any]], parties: Sequence[Several] = ()) -> None:
         self.total = 0
         """Events routed since the last settling."""
         self.columns: dict[tuple[str, str, Shape], ColumnIndex] = {}
@@ -369,10 +370,25 @@ class FilterIndex:
 
         Rules of large families are run at once, before the others; their results are added to `out`.
         """
+        return self._meet(rows, rows, now_ms, out)
+
+    def route_timed(self, rows: Sequence[Any], times: Sequence[int]
+                    ) -> Iterator[tuple[Entry, Sequence[Any], Sequence[int]]]:  # fmt: skip
+        """`route` for events with their times, for which there are no families."""
+        pairs = list(zip(rows, times, strict=True)) if self.columns else ()
+        for entry, mine in self._meet(rows, pairs, 0, []):
+            if mine is rows:
+                yield entry, rows, times
+            else:
+                yield entry, [row for row, _ in mine], [at_ms for _, at_ms in mine]
+
+    def _meet(self, rows: Sequence[Any], items: Sequence[Any], now_ms: int, out: list[Any]
+              ) -> Iterator[tuple[Entry, Sequence[Any]]]:  # fmt: skip
+        """Each rule that has to see some of the rows, with the items of those, or with all rows."""
         self.total += len(rows)
         touched = list(self.always)
         for (_, _, shape), column in self.columns.items():
-            touched += column.route(rows, shape, now_ms, out)
+            touched += column.route(rows, items, shape, now_ms, out)
         touched.sort(key=_order)
         for entry in touched:
             mine, entry.rows = entry.rows, []

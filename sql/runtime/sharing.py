@@ -18,6 +18,7 @@ comes that some of them count and others call an error: those with equal aggrega
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -51,15 +52,36 @@ class Batch:
 # --- parties ----------------------------------------------------------------------------------------------------------
 
 
-class Party:
-    """Rules that may gather together: some of them do, in one gathering or several, the others are alone."""
+class Several(ABC):
+    """Rules that share work on one stream: one entry of the filter index."""
 
-    def __init__(self, members: Sequence[tuple[str, SharedWindow]], defect: Defect) -> None:
+    def __init__(self, members: Sequence[tuple[str, Any]], defect: Defect) -> None:
         self.names = tuple(name for name, _ in members)
         self.queries = tuple(query for _, query in members)
         self.plan = self.queries[0].plan
-        self.shape = self.queries[0].shape
         self.defect = defect
+
+    @abstractmethod
+    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> list[str]:
+        """Events of one instant for all members; the rules whose deadline has changed."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Let the members' own counts include what was done for them."""
+
+    @abstractmethod
+    def gathering_with(self, name: str) -> list[str]:
+        """The rules that a rule gathers together with."""
+
+
+class Party(Several):
+    """Rules that may gather together: some of them do, in one gathering or several, the others are alone."""
+
+    queries: tuple[SharedWindow, ...]
+
+    def __init__(self, members: Sequence[tuple[str, SharedWindow]], defect: Defect) -> None:
+        super().__init__(members, defect)
+        self.shape = self.queries[0].shape
         self.gatherings: list[Gathering] = [
             *dict.fromkeys(query.gathering for query in self.queries if query.gathering is not None)
         ]
@@ -89,12 +111,10 @@ class Party:
         return self.woken
 
     def settle(self) -> None:
-        """Let the members' own counts include what was gathered for them."""
         for gathering in self.gatherings:
             gathering.settle()
 
     def gathering_with(self, name: str) -> list[str]:
-        """The rules that a rule gathers together with."""
         gathering = self.queries[self.names.index(name)].gathering
         return [] if gathering is None else [query.name for query in gathering.members if query.name != name]
 

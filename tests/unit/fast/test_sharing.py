@@ -1,11 +1,12 @@
-"""Which rules gather together, and when they part."""
+"""Which rules gather together or share an event-time stage, and when they part."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from sql import Engine, RuleOptions, plan_rule
+from sql import Catalog, Engine, RuleOptions, parse, plan_rule
+from tests.unit.fast.support import EVENT_TIME
 from tests.unit.fast.test_filter_index import engine_with
 
 WINDOWS = {"tumbling": "TUMBLINGWINDOW(ss, 2)", "hopping": "HOPPINGWINDOW(ss, 2, 1)"}
@@ -83,3 +84,49 @@ def test_restored_rules_gather_together_in_the_middle_of_a_window() -> None:
     other.push("m", events(2.0), 30)
     assert other.gathering_with("r0") == ["r1"]
     assert rows_of(other, 2000) == {"r0": [["a", 1.5, 2]], "r1": [["a", 4]]}
+
+
+def timed_engine(rules: list[str], **options: Any) -> Engine:
+    catalog = Catalog()
+    catalog.define(parse(EVENT_TIME)[0])  # type: ignore[arg-type]
+    engine = Engine(catalog)
+    for number, rule in enumerate(rules):
+        engine.deploy(f"r{number}", plan_rule(rule, catalog, RuleOptions(**options)), 0)
+    return engine
+
+
+def stages_of(engine: Engine) -> int:
+    return len({query.stage for query in engine.queries.values()})  # type: ignore[attr-defined]
+
+
+def test_in_event_time_an_event_meets_only_rules_that_can_match_and_time_meets_all() -> None:
+    rules = [f"SELECT count(*) AS c FROM m WHERE dev = 'd{n}' GROUP BY TUMBLINGWINDOW(ss, 2)" for n in range(10)]
+    engine = timed_engine(rules)
+    engine.push("m", [{"dev": "d3", "ts": 100}, {"dev": "d7", "ts": 200}], 0)
+    assert stages_of(engine) == 1
+    met = [name for name, query in engine.queries.items() if query.query.retained()]  # type: ignore[attr-defined]
+    assert met == ["r3", "r7"]
+    out = engine.push("m", [{"dev": "d0", "ts": 2000}], 1)
+    assert [(emission.rule, emission.at_ms) for emission in out] == [("r3", 2000), ("r7", 2000)]
+    assert [engine.counters(name)["events_in"] for name in ("r0", "r5")] == [3, 3]
+
+
+def test_late_and_refused_events_are_told_by_every_rule_that_shares_the_stage() -> None:
+    engine = timed_engine([AVERAGE.format(WINDOWS["tumbling"]), LOUDEST.format(WINDOWS["hopping"])], max_future_ms=1000)
+    out = engine.push("m", [{"dev": "a", "ts": 500}, {"dev": "a", "ts": 400}, {"dev": "a", "ts": 5000}], 500)
+    assert [(emission.rule, emission.kind) for emission in out] == [
+        ("r0", "late"), ("r1", "late"), ("r0", "error"), ("r1", "error"),
+    ]  # fmt: skip
+    assert [engine.counters("r1")[name] for name in ("late", "refused_future", "errors")] == [1, 1, 1]
+
+
+def test_a_rule_deployed_later_shares_the_stage_once_its_own_is_in_the_same_state() -> None:
+    rule = AVERAGE.format(WINDOWS["tumbling"])
+    engine = timed_engine([rule, rule], late_tolerance_ms=100)
+    engine.push("m", [{"dev": "a", "v": 1, "ts": 500}], 500)
+    engine.deploy("late", plan_rule(rule, engine.catalog, RuleOptions(late_tolerance_ms=100)), 510)
+    engine.push("m", [{"dev": "a", "v": 1, "ts": 520}], 520)
+    assert stages_of(engine) == 2, "an event from before still waits in the other stage"
+    engine.push("m", [{"dev": "a", "v": 1, "ts": 700}], 700)
+    engine.push("m", [{"dev": "a", "v": 1, "ts": 710}], 710)
+    assert stages_of(engine) == 1
