@@ -25,6 +25,7 @@ from edge.dead_letters import DeadLetters
 from edge.gateway import Arrival, Gateway, InternalRows, Limits
 from edge.http import StatusServer
 from edge.intake import Intake
+from edge.last_good import LastGood
 from edge.logs import register_secret
 from edge.manager import Manager
 from edge.outbox import Outbox
@@ -78,7 +79,8 @@ class Daemon:
         self.gateway.checkpoints = self.checkpoints
         self.mqtt = self._mqtt_source()
         self.secrets = Secrets(config.secrets.env_prefixes, config.secrets.dir)
-        self.rule_files = RuleFiles(rules, config.gateway.zone, self.secrets)
+        copies = LastGood(directory / "rules-last-good.json", self.secrets)
+        self.rule_files = RuleFiles(rules, config.gateway.zone, self.secrets, copies)
         self.manager: Manager
         self.uploads = self._upload_worker()
         self.http: StatusServer | None = None

@@ -132,10 +132,18 @@ class Manager:
             text = problem.render()
             if text not in before:
                 level = logging.ERROR if problem.is_error else logging.WARNING
-                kept = problem.is_error and any(item.rule.path == problem.path for item in self.running.values())
-                note = "the last good version goes on" if kept else None
-                log.log(level, "rule_file.problem", extra={"file": problem.path, "problem": text, "note": note})
+                extra = {"file": problem.path, "problem": text, "note": self._note(problem, wanted)}
+                log.log(level, "rule_file.problem", extra=extra)
         self.problems, self.files, self.stopped = wanted.problems, wanted.files, wanted.stopped
+
+    def _note(self, problem: FileProblem, wanted: Wanted) -> str | None:
+        """What becomes of the rules of a file with an error."""
+        if not problem.is_error:
+            return None
+        running = [*wanted.compiled.rules.values(), *(item.rule for item in self.running.values())]
+        if any(rule.path == problem.path for rule in running):
+            return "the last good version goes on"
+        return "none of its rules runs, for there is no good version of it"
 
     def _deploy(self, rule: CompiledRule, known: Running | None) -> None:
         """Start a rule, or put it in the place of its earlier version."""
@@ -192,8 +200,9 @@ class Manager:
         }
         catalog = self._gateway.engine.catalog
         mqtt, memory = stream_specs(catalog, plans, self._payload_bytes_max, meta, self._structs)
-        received = self._gateway.streams.received
+        received, unrouted = self._gateway.streams.received, self._gateway.streams.unrouted
         self._gateway.streams = StreamTable(mqtt)
+        self._gateway.streams.unrouted = unrouted
         self._gateway.streams.received |= {
             name: received[name] for name in received if name in self._gateway.streams.received
         }

@@ -25,6 +25,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_intake_bytes": ("gauge", "Payload bytes waiting for the rules."),
     "penstock_intake_pauses_total": ("counter", "Times the intake was paused because a bound was reached."),
     "penstock_rejected_messages_total": ("counter", "Messages that became dead letters, by reason."),
+    "penstock_unrouted_messages_total": ("counter", "Messages that no running rule reads; acknowledged, and gone."),
     "penstock_redelivered_messages_total": ("counter", "Messages sent again by the broker and recognised."),
     "penstock_unacknowledged_messages": ("gauge", "Messages taken in whose effect is not durable yet."),
     "penstock_source_connected": ("gauge", "1 while the source is connected."),

@@ -179,6 +179,7 @@ class Report:
         for name, source in daemon.gateway.sources.items():
             yield sample("penstock_source_connected", source.stats["connected"], source=name)
             yield sample("penstock_source_reconnects_total", max(0, source.stats["epoch"] - 1), source=name)
+        yield sample("penstock_unrouted_messages_total", daemon.gateway.streams.unrouted)
         yield sample("penstock_checkpoints_total", daemon.checkpoints.made)
         yield sample("penstock_checkpoint_failures_total", daemon.checkpoints.failures)
         yield sample("penstock_checkpoint_last_ms", daemon.checkpoints.last_ms)

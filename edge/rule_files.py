@@ -2,7 +2,7 @@
 
 A file with an error is not used at all: the version of it that ran before stays, and its problems are told. A file
 that is right in itself but does not compile with the others is treated alike. So a reload never makes a running rule
-worse.
+worse; nor does a restart, where copies of the last good versions are kept (`edge.last_good`).
 
 Pure as far as the engine is concerned: `RuleFiles.read` may run in any one thread.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from edge.circles import circle_problems
+from edge.last_good import LastGood
 from edge.stream_types import stream_problems
 from edge.watch import stamp
 from rules.compile import Compiled, CompiledRule, compile_rules
@@ -41,16 +42,22 @@ class Wanted:
 class RuleFiles:
     """Reads a directory again and again, remembering the last good version of each file."""
 
-    def __init__(self, directory: Path, zone: str, secrets: Secrets) -> None:
+    def __init__(self, directory: Path, zone: str, secrets: Secrets, copies: LastGood | None = None) -> None:
         self.directory = directory
         self._zone = zone
         self._secrets = secrets
         self._read: dict[str, tuple[tuple[int, int, int], LoadedFile]] = {}
+        self._copies = copies
         self._good: dict[str, LoadedFile] = {}
+        self._is_boot = True
 
     def read(self) -> Wanted:
         """Look at all files. Never raises for what they hold."""
         current = self._current()
+        if self._is_boot and self._copies is not None:
+            kept = {name: self._copies.load(name) for name in current}
+            self._good = {name: file for name, file in kept.items() if file is not None}
+        self._is_boot = False
         usable = {name: file if file.ok else self._good.get(name) for name, file in current.items()}
         used = {name: file for name, file in usable.items() if file is not None}
         told = [problem for file in current.values() if not file.ok for problem in file.problems]
@@ -68,6 +75,8 @@ class RuleFiles:
                 else:
                     used[name] = good
         self._good = used
+        if self._copies is not None:
+            self._copies.keep(used.values())
         triggered = {id_: rule for id_, rule in compiled.rules.items() if rule.rule.rule.triggered}
         return Wanted(
             compiled,

@@ -7,6 +7,7 @@ the gateway loop only. A message whose stream wants metadata (`meta()`, `sendMet
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from edge.codecs import CodecOptions, Decoder, decoder_for
 from edge.router import TopicRouter
 from edge.sources.base import RETAINED, BadMessage, Message, message_id, qos_of
+
+log = logging.getLogger("penstock.streams")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,14 @@ class StreamTable:
             self._decoders[spec.name] = decoder_for(spec.format, spec.columns, spec.codec)
         self.received: dict[str, int] = dict.fromkeys(self._decoders, 0)
         self.unrouted = 0
+        self._is_told = False
+
+    def _note_unrouted(self, topic: str) -> None:
+        """A subscription that has just been given up, or one that the broker kept of an earlier run, still delivers."""
+        self.unrouted += 1
+        if not self._is_told:
+            self._is_told = True
+            log.warning("message.unrouted", extra={"topic": topic, "note": "no running rule reads it"})
 
     def decode(self, messages: Sequence[Message]) -> Decoded:
         """All rows of a batch; a message that several streams read is decoded for each, for they differ in columns."""
@@ -66,7 +77,7 @@ class StreamTable:
                 else:
                     found.append(message)
             if not streams:
-                self.unrouted += 1  # a subscription that has just been given up may still deliver
+                self._note_unrouted(message[0])
         decoded = Decoded()
         bad_by_message: dict[int, BadMessage] = {}  # one dead letter, however many streams cannot read it
         for stream, found in by_stream.items():

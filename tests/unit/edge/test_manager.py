@@ -146,6 +146,7 @@ def test_the_state_of_a_rule_outlives_a_file_that_is_bad_at_boot(world: World) -
     world.source.send({"n": 1})
     world.gateway.turn()
     world.write("a.yaml", "rules: {")
+    (world.folder / "last-good.json").unlink()
     world.crash()
     world.checkpoints.changed()
     world.checkpoints.make()
@@ -153,6 +154,51 @@ def test_the_state_of_a_rule_outlives_a_file_that_is_bad_at_boot(world: World) -
     world.write("a.yaml", good)
     world.reload()
     assert world.manager.running["a"].state == "restored"
+
+
+@pytest.mark.parametrize("bad", ["rules: {", rule("a", "SELECT nothing( FROM m"), rule("b", "SELECT n FROM nowhere")])
+def test_a_file_that_is_bad_at_boot_runs_in_its_last_good_version(world: World, bad: str) -> None:
+    query = "SELECT sum(n) AS s FROM m GROUP BY COUNTWINDOW(2)"
+    world.write("a.yaml", rule("a", query))
+    world.reload()
+    world.source.send({"n": 1})
+    world.gateway.turn()
+    for _ in range(2):
+        world.write("a.yaml", bad)
+        world.crash()
+        assert running(world) == {"a": query}
+        assert world.manager.running["a"].state == "restored"
+        assert {problem.path for problem in world.manager.problems} == {str(world.rules / "a.yaml")}
+    world.write("a.yaml", rule("a", "SELECT n FROM m"))
+    world.crash()
+    assert running(world) == {"a": "SELECT n FROM m"}
+    (world.rules / "a.yaml").unlink()
+    world.crash()
+    world.write("a.yaml", bad)
+    world.reload()
+    assert running(world) == {}, "a file that was away begins anew"
+
+
+@pytest.mark.parametrize("copies", ["{", "[1]", '{"a.yaml": 3}'])
+def test_copies_that_cannot_be_used_are_none(world: World, copies: str) -> None:
+    world.write("a.yaml", "rules: {")
+    (world.folder / "last-good.json").write_text(copies)
+    world.crash()
+    assert running(world) == {}
+    world.write("a.yaml", rule("a", "SELECT n FROM m"))
+    world.reload()
+    assert running(world) == {"a": "SELECT n FROM m"}
+
+
+def test_copies_are_for_their_owner_only(world: World) -> None:
+    assert (world.folder / "last-good.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_messages_that_nobody_reads_are_told_of(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.source.send({"n": 1}, {"n": 2})
+    world.gateway.turn()
+    assert world.gateway.streams.unrouted == 2
+    assert [record.getMessage() for record in caplog.records].count("message.unrouted") == 1
 
 
 def test_memory_streams(world: World) -> None:

@@ -16,6 +16,7 @@ from edge.config import CheckpointConfig
 from edge.dead_letters import DeadLetters
 from edge.gateway import Arrival, Gateway, InternalRows, Limits
 from edge.intake import Intake
+from edge.last_good import LastGood
 from edge.manager import Manager
 from edge.outbox import Outbox
 from edge.redelivery import Redeliveries
@@ -92,7 +93,7 @@ class World:
         builder = ActionBuilder(environment, self.spool, self.clock, self.letters, self.outbox)
         states = {key.removeprefix(RULE_PREFIX): value for key, value in saved.items() if key.startswith(RULE_PREFIX)}
         self.manager = Manager(self.gateway, builder, bus, None, qos=1, payload_bytes_max=1_000, saved=states)
-        self.files = RuleFiles(self.rules, "UTC", Secrets())
+        self.files = RuleFiles(self.rules, "UTC", Secrets(), LastGood(self.folder / "last-good.json", Secrets()))
         self.reload()
         self.outbox.restore(saved.get(OUTBOX_KEY, ()))
         self.source = Source()
