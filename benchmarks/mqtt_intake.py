@@ -175,7 +175,8 @@ def main(arguments: list[str]) -> None:
     for name in ("mqtt_qos0", "mqtt_qos1"):
         for contender in ("stock", "intake"):
             rate, cpu_us = results[f"{name}_{contender}_per_s"], results[f"{name}_{contender}_cpu_us"]
-            print(f"{name} {contender} {rate:,.0f} messages/s, {cpu_us:.1f} us of processor each")
+            busy = f"busy for {rate * cpu_us / 1e4:.0f} % of the time"
+            print(f"{name} {contender} {rate:,.0f} messages/s, {cpu_us:.1f} us of processor each, {busy}")
         print(f"{name} ratio {results[name]:.2f} (processor time: {results[f'{name}_cpu']:.2f})")
 
 

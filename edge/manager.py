@@ -11,12 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from edge.actions import ActionBuilder
 from edge.checkpoint import RULE_PREFIX
 from edge.gateway import Gateway, InternalRows
 from edge.outbox import Action
+from edge.router import cross, to_subscribe, wildcards
 from edge.row_shapes import row_maker, shape_of, struct_columns
 from edge.rule_files import Wanted
 from edge.sources.mqtt import MqttSource
@@ -36,6 +38,12 @@ ACTION_CLOSE_MS = 2_000
 
 ROW_OVERHEAD_BYTES, COLUMN_BYTES = 100, 50
 """What a row of a memory topic counts in the intake: an estimate, for it is never encoded."""
+
+
+CROSSING = (
+    "in MQTT 5 the broker sends a message that matches both twice, and rules count it twice; "
+    "let one filter contain the other, or set mqtt.protocolVersion to 3.1.1"
+)
 
 
 @dataclass(slots=True)
@@ -72,6 +80,7 @@ class Manager:
         self._saved = dict(saved)
         self._structs: dict[str, frozenset[str]] = {}
         self._memory_streams: dict[tuple[str, str], Any] = {}
+        self._crossing: set[tuple[str, str]] = set()
 
     def apply(self, wanted: Wanted) -> None:
         """Make the running rules those that are wanted."""
@@ -207,12 +216,20 @@ class Manager:
             name: received[name] for name in received if name in self._gateway.streams.received
         }
         if self._mqtt is not None:
-            self._mqtt.set_subscriptions({spec.topic: self._qos for spec in mqtt})
+            self._subscribe(self._mqtt, to_subscribe(spec.topic for spec in mqtt))
         wanted = set(memory)
         for key in [key for key in self._memory_streams if key not in wanted]:
             self._memory_streams.pop(key)()
         for name, topic in wanted - self._memory_streams.keys():
             self._memory_streams[(name, topic)] = self._memory.subscribe(topic, self._subscriber(name))
+
+    def _subscribe(self, source: MqttSource, filters: list[str]) -> None:
+        """Tell the source what to subscribe to, and the log which filters bring some messages twice."""
+        for one, other in combinations(wildcards(filters), 2):
+            if cross(one, other) and (one, other) not in self._crossing:
+                self._crossing.add((one, other))
+                log.warning("streams.cross", extra={"filter": one, "other": other, "note": CROSSING})
+        source.set_subscriptions(dict.fromkeys(filters, self._qos))
 
     def _subscriber(self, stream: str) -> Any:
         intake, limit = self._gateway.intake, self._gateway.intake.bytes_max

@@ -12,7 +12,9 @@ alike:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 TOPIC_BYTES_MAX = 65_535
 """MQTT's limit for the UTF-8 form of a topic or a filter."""
@@ -74,6 +76,57 @@ def check_filter(topic_filter: str) -> None:
             )
         if "+" in level and level != "+":
             raise BadTopicFilter(f"'+' in topic filter '{topic_filter}' must be a whole level, as in 'plant/+/temp'")
+
+
+def covers(wide: str, narrow: str) -> bool:
+    """Whether a subscription to `wide` brings everything that `narrow` matches.
+
+    >>> covers("plant/#", "plant/+/temp"), covers("plant/+", "plant/#"), covers("#", "$SYS/load")
+    (True, False, False)
+    """
+    if wide.startswith("$share/") or narrow.startswith("$share/"):
+        return wide == narrow  # a group's broker deals out messages, so it brings some of them only
+    ours, theirs = wide.split("/"), narrow.split("/")
+    if theirs[0].startswith("$") and ours[0] in ("+", "#"):
+        return False
+    for depth, level in enumerate(ours):
+        if level == "#":
+            return True
+        if depth == len(theirs) or theirs[depth] == "#" or level not in ("+", theirs[depth]):
+            return False
+    return len(ours) == len(theirs)
+
+
+def cross(one: str, other: str) -> bool:
+    """Whether some topic matches both filters.
+
+    >>> cross("plant/+/temp", "+/7/#"), cross("plant/+", "plant/a/b")
+    (True, False)
+    """
+    if one.startswith("$share/") or other.startswith("$share/"):
+        return False
+    for ours, theirs in zip_longest(one.split("/"), other.split("/")):
+        if "#" in (ours, theirs):
+            return True
+        if ours != theirs and ("+" not in (ours, theirs) or None in (ours, theirs)):
+            return False
+    return True
+
+
+def to_subscribe(filters: Iterable[str]) -> list[str]:
+    """The filters without those that another one covers: in MQTT 5 brokers send a copy for each that matches.
+
+    >>> to_subscribe(["plant/+/temp", "plant/#", "office", "plant/#"])
+    ['office', 'plant/#']
+    """
+    every = sorted(set(filters))
+    wild = wildcards(every)
+    return [name for name in every if not any(other != name and covers(other, name) for other in wild)]
+
+
+def wildcards(filters: Iterable[str]) -> list[str]:
+    """The filters that may match more than one topic."""
+    return [name for name in filters if "+" in name or "#" in name]
 
 
 class TopicRouter:

@@ -287,10 +287,11 @@ class Connection:
         self._known_wanted = wanted
         gone = [name for name in self._asked if name not in wanted]
         new = [(name, qos) for name, qos in wanted.items() if self._asked.get(name) != qos]
-        for chunk in chunks(gone):
-            self._client.unsubscribe(chunk)
+        # First the new ones: what matches an old filter and a new one must not be missed in between.
         for chunk in chunks(new):
             self._waiting[subscribe(self._client, chunk, self.version)] = chunk
+        for chunk in chunks(gone):
+            self._client.unsubscribe(chunk)
         for name in gone:
             self.granted.pop(name, None)
             self.refused.pop(name, None)

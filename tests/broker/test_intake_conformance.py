@@ -153,8 +153,8 @@ def test_filters_change_while_running(
 def test_overlapping_wildcards(
     broker: Mosquitto, publish: Publisher, start_source: StartSource, settings: dict[str, str]
 ) -> None:
-    """A broker may send a copy for each filter that matches, as mosquitto does in MQTT 5: `edge.router` sees to it
-    that filters which contain each other are not both subscribed."""
+    """A broker may send a copy for each filter that matches, as mosquitto does in MQTT 5: the daemon does
+    not subscribe to a filter that another one covers."""
     _, consumer = start_source(broker.url, {"plant/#": 1, "plant/+/temp": 1, "+/7/#": 1}, **settings)
     publish.publish("plant/7/temp", b"21.5")
     publish.publish("plant/8/end", b"end")

@@ -171,6 +171,35 @@ def test_a_second_signal_exits_at_once(broker: Mosquitto, tmp_path: Path) -> Non
 
 
 @pytest.mark.broker
+def test_streams_whose_topics_contain_each_other_get_a_message_once(broker: Mosquitto, tmp_path: Path) -> None:
+    """mosquitto sends a copy for each subscription that matches, in MQTT 5."""
+    streams = {"narrow": "plant/+/temp", "wide": "plant/#"}
+    text = "streams:\n" + "".join(
+        f"  - CREATE STREAM {name} () WITH (DATASOURCE='{topic}', FORMAT='json')\n" for name, topic in streams.items()
+    )
+    action = "actions: [{file: {path: NAME.jsonl, sendSingle: true}}]"
+    rules = {
+        name: f"  - {{id: {name}, sql: SELECT n FROM {name}, {action.replace('NAME', name)}}}\n" for name in streams
+    }
+    with (
+        daemon(tmp_path, broker.url, {"a.yaml": text + "rules:\n" + "".join(rules.values())}) as gateway,
+        publisher(broker.port) as plant,
+    ):
+        gateway.wait_ready()
+        for number in range(5):
+            plant.send("plant/7/temp", {"n": number})
+        plant.send("plant/end", {"n": 5})
+        wait_for(lambda: {"n": 5} in gateway.output("wide.jsonl"), what="the last message")
+        assert gateway.output("wide.jsonl") == [{"n": number} for number in range(6)]
+        assert gateway.output("narrow.jsonl") == [{"n": number} for number in range(5)]
+        gateway.write_rule("a.yaml", text + "rules:\n" + rules["narrow"])
+        wait_for(lambda: "wide" not in gateway.status()["rules"], what="the reload")
+        wait_for(lambda: gateway.get("/readyz")[0] == 200, what="the narrower subscription")
+        plant.send("plant/8/temp", {"n": 6})
+        wait_for(lambda: {"n": 6} in gateway.output("narrow.jsonl"), what="a message on the narrower subscription")
+
+
+@pytest.mark.broker
 def test_the_process_ends_with_its_last_log_line(broker: Mosquitto, tmp_path: Path) -> None:
     """No thread that waits for something holds it up."""
     with daemon(tmp_path, broker.url, {"hot.yaml": HOT}) as gateway, publisher(broker.port) as plant:

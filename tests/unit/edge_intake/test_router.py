@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from paho.mqtt.client import topic_matches_sub
 
-from edge.router import BadTopicFilter, TopicRouter, check_filter
+from edge.router import BadTopicFilter, TopicRouter, check_filter, covers, cross
 
 words = st.sampled_from(["a", "b", "", "$SYS", "long name"])
 topics = st.lists(words, min_size=1, max_size=5).map("/".join).filter(bool)
@@ -85,3 +87,39 @@ def test_filters_that_no_broker_accepts(name: str, part: str) -> None:
 @pytest.mark.parametrize("name", ["#", "+", "/", "a//b", "+/+/#", "$SYS/#", "$share/g/#", "a" * 65_535, "größe/°C"])
 def test_filters_that_brokers_accept(name: str) -> None:
     check_filter(name)
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "expected"),
+    [
+        ("#", "plant/a", True),
+        ("plant/#", "plant", True),
+        ("plant/#", "plant/#", True),
+        ("plant/#", "plan/a", False),
+        ("plant/+", "plant/a", True),
+        ("plant/+", "plant/+", True),
+        ("plant/a", "plant/+", False),
+        ("plant/+", "plant/a/b", False),
+        ("plant/+", "plant", False),
+        ("plant/+/#", "plant/#", False),  # "plant" itself
+        ("+/#", "$SYS/#", False),
+        ("$SYS/#", "$SYS/load", True),
+        ("plant/#", "$share/g/plant/a", False),
+        ("$share/g/plant/#", "plant/a", False),
+    ],
+)
+def test_what_a_subscription_covers(wide: str, narrow: str, expected: bool) -> None:
+    assert covers(wide, narrow) is expected
+
+
+@given(st.lists(st.sampled_from(["a", "b", "+"]), min_size=1, max_size=3).map("/".join), st.booleans(),
+       st.lists(st.sampled_from(["a", "b", "+"]), min_size=1, max_size=3).map("/".join), st.booleans())  # fmt: skip
+def test_covering_and_crossing_agree_with_matching(one: str, one_open: bool, other: str, other_open: bool) -> None:
+    """Against every topic of up to five levels of the words a, b and c; c stands for any other word."""
+    wide, narrow = (one + "/#" * one_open), (other + "/#" * other_open)
+    router = TopicRouter()
+    router.add(wide, "wide")
+    router.add(narrow, "narrow")
+    matches = [router.match("/".join(words)) for depth in range(1, 6) for words in product("abc", repeat=depth)]
+    assert covers(wide, narrow) is all("wide" in found for found in matches if "narrow" in found)
+    assert cross(wide, narrow) is any(len(found) == 2 for found in matches)
