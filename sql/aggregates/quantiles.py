@@ -167,7 +167,7 @@ class MeanDeviation(Accumulator):
     def remove(self, value: Any, event: Event) -> None:
         if value is None:
             return
-        if isfinite(value):
+        if number(value, "avedev"):
             self.values.remove(value)
         else:
             self.nonfinite -= 1

@@ -267,3 +267,9 @@ def test_the_median_of_numbers_beyond_floats_is_an_infinity(values: list[Any], m
     definition = lookup("median")
     assert definition is not None
     assert over(definition.make, values) == middle
+
+
+def test_the_deviation_of_a_number_beyond_floats_leaves_with_it() -> None:
+    definition = lookup("avedev")
+    assert definition is not None
+    assert windowed(definition.make, [10**400, 10**400, 1, 3], 2) == [0.0, 0.0, math.inf, 1.0]
