@@ -128,8 +128,8 @@ class EventTime:
     def variable_changed(self, name: str) -> None:
         self.query.variable_changed(name)
 
-    def read(self) -> list[dict[str, Any]]:
-        return self.query.read()
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        return self.query.read(self.query.now_ms if self.stage.watermark is None else self.stage.watermark)
 
     def counters(self) -> dict[str, int]:
         return {**self.query.counters(), **self.counts, "waiting": len(self.stage.heap)}

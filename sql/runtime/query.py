@@ -131,8 +131,8 @@ class Query(ABC):
     def variable_changed(self, name: str) -> None:
         """A variable has a new value; what that causes is posted at the next advance of time."""
 
-    def read(self) -> list[dict[str, Any]]:
-        """The rows of the present content, between two steps; of a batch window what it collects."""
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        """The rows of the content at `now_ms`, between two steps; of a batch window what it collects."""
         return []
 
     # --- events and errors --------------------------------------------------------------------------------------------

@@ -251,7 +251,7 @@ class SampleQuery(Query):
             self.counts["rows_out"] += len(inserted)
             self.pending.append(Emission(self.name, at_ms, "rows", inserted))
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
         return []
 
     # --- state --------------------------------------------------------------------------------------------------------

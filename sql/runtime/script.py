@@ -169,7 +169,7 @@ class OnSet:
     def variable_changed(self, name: str) -> None:
         return None
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
         return []
 
     def counters(self) -> dict[str, int]:

@@ -44,7 +44,7 @@ class WindowedQuery(Query):
         """The present content of the window, or of the join."""
         return self.windows[0].content() if self.joined is None else self.joined.content()
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
         for window in self.windows:
             window.settle()
         with self.reading():

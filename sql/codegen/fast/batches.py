@@ -283,7 +283,7 @@ class BatchQuery(FoldingQuery):
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
         generation = self._events(self.generation.rows)
         changes = self.changes or self._primed(generation)
         with self.reading():

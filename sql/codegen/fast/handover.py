@@ -198,10 +198,13 @@ class HandingOver(FastQuery):
     def retained(self) -> int:
         return len(self.kept["window"]) if self.operators is None else self.operators.retained()
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
         """The rows of the present content, by the operators."""
-        query = self._as_operators() if self.operators is None else self.operators
-        rows: list[dict[str, Any]] = query.read()
+        query = self.operators
+        if query is None:
+            query = self._as_operators()
+            query.advance(now_ms)
+        rows: list[dict[str, Any]] = query.read(now_ms)
         return rows
 
     # --- state --------------------------------------------------------------------------------------------------------
