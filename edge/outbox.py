@@ -142,10 +142,6 @@ class Outbox:
             for _, emission in action.waiting
         )
 
-    def open_count(self) -> int:
-        """Hand-overs without a receipt."""
-        return len(self._open)
-
     def close_action(self, action: Action, deadline_ms: int) -> int:
         """Flush and close an action that is no longer used; what it could not deliver becomes dead letters."""
         action.delivery.close(deadline_ms)

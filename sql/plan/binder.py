@@ -6,32 +6,31 @@ from dataclasses import replace
 from typing import Any
 
 from sql import syntax as ast
-from sql.errors import Problems, Span, did_you_mean
+from sql.errors import Problems, did_you_mean
 from sql.plan import kuiper
-from sql.plan.bound import AggregateCall, Bound, Const, Read, Slot
+from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.catalog import Catalog, Stream
+from sql.plan.checks import check_clauses, check_plan
 from sql.plan.effects import check_effects
 from sql.plan.expressions import ExpressionBinder, Place
+from sql.plan.items import SELECT, ItemBinder, row_kind
 from sql.plan.options import RuleOptions
+from sql.plan.output_limits import OutputLimitBinder
 from sql.plan.plan import (
     Criterion,
     GroupWindowPlan,
-    ItemPlan,
     JoinPlan,
     Mode,
-    OutputPlan,
     Plan,
-    RowKind,
     SourcePlan,
     SubqueryPlan,
 )
-from sql.plan.scope import META, Scope, SourceScope
+from sql.plan.scope import Scope, SourceScope
 from sql.plan.spreads import SpreadBinder
-from sql.plan.windows import bind_group_window, bind_lot, bind_period, bind_windows
+from sql.plan.windows import bind_group_window, bind_lot, bind_windows
 from sql.types import Type
 from sql.windows import catalog as windows
 
-SELECT = Place("SELECT", aggregates=True, prevs=True, windows=True)
 HAVING = Place("HAVING", aggregates=True, prevs=True, windows=True)
 ORDER_BY = Place("ORDER BY", aggregates=True, windows=True)
 WHERE = Place("WHERE", prevs=True)
@@ -123,7 +122,7 @@ class SelectBinder:
 
     def bind(self) -> Plan:
         select, binder = self.select, self.binder
-        self._check_clauses()
+        check_clauses(self.problems, select, self._all_sources(), self.sources)
         sources = tuple(self._source(i, source) for i, source in enumerate(self._all_sources()))
         self.scope.columns_first = binder.epl
         self.scope.aliases = {item.alias: item for item in select.items if item.alias}
@@ -132,7 +131,8 @@ class SelectBinder:
         where = binder.condition(select.where, WHERE)
         group_by = tuple(binder.bind(item, GROUP_BY) for item in select.group_by)
         spreads = SpreadBinder(binder, SELECT)
-        items = self._items(spreads)
+        items_of = ItemBinder(select, binder, self.mode, send_meta=self.options.send_meta)
+        items = items_of.bind(spreads)
         having = binder.condition(select.having, HAVING)
         order_by = tuple(
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
@@ -141,7 +141,7 @@ class SelectBinder:
         limit, offset = (
             self._row_count(node, name) for node, name in ((select.limit, "LIMIT"), (select.offset, "OFFSET"))
         )
-        output = self._output()
+        output = None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
         timestamps = self._timestamps()
         timestamp = next(iter(timestamps.values()))[0] if timestamps else None
         plan = Plan(
@@ -174,34 +174,13 @@ class SelectBinder:
             timestamp=timestamp,
             timestamp_format=next(iter(timestamps.values()))[1] if timestamps else None,
             timestamps=timestamps,
-            output_columns=None if spreads.found else self._output_columns(items, sources),
+            output_columns=None if spreads.found else items_of.output_columns(items),
             reads=self._reads(),
             uses_meta=binder.uses_meta,
         )
-        self._check_plan(plan)
+        check_plan(self.problems, select, plan, is_epl=binder.epl)
         check_effects(self.problems, select, self._all_sources(), plan, is_epl=binder.epl)
         return plan
-
-    def _check_clauses(self) -> None:
-        select, error = self.select, self.problems.error
-        if len(select.windows) > 1:
-            first, second = select.windows[0], select.windows[1]
-            names = f"{second.name.upper()}WINDOW, beside {first.name.upper()}WINDOW"
-            error("B523", f"a second window, {names}", second.span,
-                  "a rule has one window; use a second rule on a memory stream")  # fmt: skip
-        has_epl_window = any(isinstance(s, ast.StreamSource) and s.windows for s in self._all_sources())
-        if select.windows and has_epl_window:
-            error("B524", "a window in GROUP BY and windows in FROM cannot be combined", select.windows[0].span)
-        if select.windows and select.output:
-            error("B603", "an output limit has no effect on a window in GROUP BY, which fires by itself",
-                  select.output.span)  # fmt: skip
-        if select.windows and select.selector in ("rstream", "irstream"):
-            error(
-                "B604", f"{select.selector} has no effect on a window in GROUP BY: it has no remove stream", select.span
-            )
-        kuiper.check_sources(self.problems, select, self._all_sources(), self.sources)
-        if select.context:
-            error("B090", f"contexts are not supported yet (context '{select.context}')", select.span)
 
     def _window(self) -> GroupWindowPlan | None:
         """The window in GROUP BY; without one a stream that is joined with tables is looked at event by event."""
@@ -274,78 +253,6 @@ class SelectBinder:
     def _join(self, join: ast.Join) -> JoinPlan:
         return JoinPlan(join.kind, self.binder.condition(join.on, Place("ON", analytics=False)))
 
-    # --- select items -------------------------------------------------------------------------------------------------
-
-    def _items(self, spreads: SpreadBinder) -> tuple[ItemPlan, ...]:
-        out: list[ItemPlan] = []
-        taken: set[str] = set()
-        for item in self.select.items:
-            if isinstance(item.expr, ast.Star):
-                out += self._star(item.expr)
-                continue
-            if spreads.handles(item):
-                out += spreads.bind(item)
-                continue
-            bound = self.binder.item(item.expr, item.alias, SELECT)
-            if isinstance(bound, Read) and bound.column is None and item.alias is None:
-                out.append(ItemPlan(None, bound))
-                continue
-            name = item.alias or self._unnamed(item)
-            if name in taken:
-                self.problems.error("B206", f"two columns are called '{name}'", item.span, "give one an alias with AS")
-            taken.add(name)
-            out.append(ItemPlan(name, bound, item.invisible))
-        if self.options.send_meta:
-            out.append(self._meta_item())
-        return tuple(out)
-
-    def _meta_item(self) -> ItemPlan:
-        """The column `__meta` of sendMetaToSink: rows that stand for one message can say which."""
-        select = self.select
-        keeps = any(isinstance(source, ast.StreamSource) and source.windows for source in self._all_sources())
-        if self.mode != "delta" or keeps or select.joins or select.group_by or self.binder.aggregates:
-            self.problems.error("B609", "sendMetaToSink has no effect with windows, joins and aggregates", select.span,
-                                "a row stands for many messages there; use collect(meta(topic))")  # fmt: skip
-        self.binder.uses_meta = True
-        return ItemPlan("__meta", self.scope.meta(select.span))
-
-    def _unnamed(self, item: ast.SelectItem) -> str:
-        """The name of a column without alias: its text in EPL; the field's or function's name in eKuiper."""
-        expr = item.expr
-        if isinstance(expr, ast.Column):
-            return expr.name if not self.binder.epl or len(self.sources) == 1 else item.text
-        if self.binder.epl:
-            return item.text
-        if isinstance(expr, ast.Field | ast.Call):
-            return expr.name
-        return item.text
-
-    def _star(self, star: ast.Star) -> list[ItemPlan]:
-        if star.table is not None:
-            index = self.scope.source_named(star.table)
-            if index is None:
-                self.problems.error("B202", f"unknown stream '{star.table}'", star.span,
-                                    did_you_mean(star.table, [s.alias for s in self.scope.sources]))  # fmt: skip
-                return []
-            chosen = [index]
-        else:
-            chosen = list(range(len(self.sources)))
-        for name in star.excluded:
-            if not any(s.columns is None or name in s.columns for s in self.scope.sources):
-                self.scope.unknown(name, star.span)
-        replaced = {item.alias for item in star.replaced if item.alias}
-        excluded = (*star.excluded, *(name for name in replaced if name not in star.excluded))
-        named = star.table is None and len(chosen) > 1 and self.binder.epl
-        out = [
-            ItemPlan(self.scope.sources[i].alias if named else None, self.scope.read_all(i, star.span), False, excluded)
-            for i in (chosen if self.binder.epl else reversed(chosen))
-        ]
-        if not self.binder.epl:
-            out += kuiper.shared_columns(self.scope, chosen, excluded, star.span)
-        for item in star.replaced:
-            out.append(ItemPlan(item.alias or item.text, self.binder.item(item.expr, item.alias, SELECT)))
-        return out
-
     # --- the rest -----------------------------------------------------------------------------------------------------
 
     def _row_count(self, node: ast.Expr | None, name: str) -> Bound | None:
@@ -357,57 +264,6 @@ class SelectBinder:
         if isinstance(bound, Const) and not self.binder.epl and isinstance(bound.value, int) and bound.value < 0:
             self.problems.error("B304", f"{name} takes a whole number of at least 0", node.span)
         return bound
-
-    def _output(self) -> OutputPlan | None:
-        limit = self.select.output
-        if limit is None:
-            return None
-        if limit.terminated is not None:
-            self.problems.error("B090", "output when terminated needs a context, and contexts are not supported yet",
-                                limit.span)  # fmt: skip
-        binder = self.binder
-        builtins = dict.fromkeys(
-            ("count_insert", "count_remove", "count_insert_total", "count_remove_total", "last_output_timestamp"),
-            Type.INTEGER,
-        )
-        when = Place("output when", aliases=False, analytics=False, builtins=builtins)
-        crontab_check(self.problems, limit.at, self.options)
-        return OutputPlan(
-            limit.mode,
-            None if limit.after is None else bind_period(binder, limit.after, "'after'"),
-            self._event_count(limit.after_events, when, "AFTER", 0),
-            None if limit.every is None else bind_period(binder, limit.every, "'every'"),
-            self._event_count(limit.every_events, when, "EVERY", 1),
-            limit.at,
-            self._without_columns(binder.condition(limit.when, when), limit.when, when),
-            tuple((item.name, self._assigned(item, when)) for item in limit.then_set),
-        )
-
-    def _event_count(self, node: ast.Expr | None, place: Place, name: str, least: int) -> Bound | None:
-        """The number of events of an output limit."""
-        if node is None:
-            return None
-        bound = self._without_columns(self.binder.bind(node, place), node, place)
-        if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < least):
-            self.problems.error("B504", f"{name} … EVENTS takes a whole number of at least {least}, not "
-                                f"{bound.value!r}", node.span)  # fmt: skip
-        return bound
-
-    def _without_columns(self, bound: Bound | None, node: ast.Expr | None, place: Place) -> Bound | None:
-        """What an output limit evaluates, which has no event before it."""
-        if bound is not None and node is not None and any(isinstance(part, Read) for part in bound.walk()):
-            self.problems.error("B529", "an output limit cannot read the columns of events", node.span,
-                                f"it has variables and {', '.join(place.builtins)}")  # fmt: skip
-        return bound
-
-    def _assigned(self, item: ast.Assignment, place: Place) -> Bound:
-        variable = self.catalog.variables.get(item.name)
-        if variable is None:
-            self.problems.error("B207", f"unknown variable '{item.name}'", item.span,
-                                did_you_mean(item.name, self.catalog.variables))  # fmt: skip
-        elif variable.constant:
-            self.problems.error("B208", f"variable '{item.name}' is constant", item.span)
-        return self._without_columns(self.binder.bind(item.value, place), item.value, place) or Const(None)
 
     def _timestamps(self) -> dict[str, tuple[str, str | None]]:
         """The time stamps of the streams, if the rule runs in event time: all have one, or none."""
@@ -443,20 +299,6 @@ class SelectBinder:
                 out[name] = None if columns is None or known is None else known | columns
         return out
 
-    def _output_columns(self, items: tuple[ItemPlan, ...], sources: tuple[SourcePlan, ...]) -> dict[str, Type] | None:
-        out: dict[str, Type] = {}
-        for item in items:
-            if item.name is not None:
-                out[item.name] = item.value.type
-            elif isinstance(item.value, Read):
-                columns = self.scope.sources[item.value.source].columns
-                if columns is None:
-                    return None
-                out |= {name: kind for name, kind in columns.items() if name not in item.excluded and name != META}
-            else:
-                return None
-        return out
-
     def _subquery(self, node: ast.Subquery) -> Bound:
         inner = SelectBinder(node.select, self.catalog, self.options, self.text, self.problems)
         plan = inner.bind()
@@ -468,82 +310,8 @@ class SelectBinder:
         result = Type.BOOLEAN if node.exists else plan.items[0].value.type
         return Slot("subquery", len(self.subqueries) - 1, type=result, span=node.span)
 
-    def _at(self, node: ast.Node | None) -> Span:
-        return self.select.span if node is None else node.span
-
-    def _check_plan(self, plan: Plan) -> None:
-        error, span = self.problems.error, self.select.span
-        if plan.mode == "lots" and plan.selector == "rstream" and plan.aggregates:
-            error("B531", "an aggregate stream query has no remove stream", span, "select without rstream")
-        if (
-            plan.mode == "lots"
-            and plan.selector == "rstream"
-            and plan.sources[0].lot
-            and plan.sources[0].lot.retain_all
-        ):
-            error("B530", "'retain all' has no remove stream", span)
-        if (
-            plan.having is not None
-            and plan.mode == "sample"
-            and not plan.aggregates
-            and not plan.group_by
-            and not any(call.name in kuiper.AGGREGATE_HITS for call in plan.hits)
-        ):
-            error("B605", "HAVING without aggregates or GROUP BY has no effect", self._at(self.select.having),
-                  "use WHERE")  # fmt: skip
-        if plan.analytics and plan.joins:
-            error("B325", "analytic functions read one stream and cannot stand in a join", plan.analytics[0].span,
-                  "compute them in a rule of their own, and join its stream")  # fmt: skip
-        if plan.prevs and plan.mode != "delta":
-            error("B322", "prev and prior read the windows of FROM", plan.prevs[0].span)
-        needs_window = any(call.name != "prior" for call in plan.prevs)
-        if needs_window and plan.sources and not plan.sources[0].windows:
-            error("B324", "prev() needs a data window", plan.prevs[0].span, "for example E#length(2)")
-        snapshot = plan.output is not None and plan.output.mode == "snapshot"
-        if snapshot and not plan.aggregates and plan.mode == "delta" and not any(s.windows for s in plan.sources):
-            error("B606", "output snapshot of plain rows needs a window in FROM", self._at(self.select.output))
-        if (
-            plan.mode == "delta"
-            and plan.joins
-            and not all(source.windows or source.unidirectional for source in plan.sources)
-        ):
-            hint = "for example E#length(5) as e" if self.binder.epl else "for example GROUP BY TUMBLINGWINDOW(ss, 10)"
-            error("B527", "each joined stream needs a window, or is unidirectional", span, hint)
-
 
 def key_names(groupwin: Any) -> list[str]:
     """The column names under which a derived window posts the keys of its groupwin."""
     return [key.column if isinstance(key, Read) and key.column else f"key{i + 1}"
             for i, key in enumerate(groupwin.arguments["keys"])]  # fmt: skip
-
-
-def crontab_check(problems: Problems, fields: tuple[ast.CronField, ...], options: RuleOptions) -> None:
-    """Report a crontab that cannot be read."""
-    if not fields:
-        return
-    from sql.calendar.crontab import Crontab
-
-    try:
-        Crontab.parse([field.text for field in fields], options.zone_info())
-    except ValueError as failure:
-        problems.error("B528", f"crontab: {failure}", fields[0].span.to(fields[-1].span))
-
-
-def row_kind(items: tuple[ItemPlan, ...], group_by: tuple[Bound, ...], aggregates: list[AggregateCall]) -> RowKind:
-    """Which of the kinds of statements of epl.md 5.2 this is."""
-    if not aggregates:
-        return "group_event" if group_by else "plain"
-    bare = any(_reads_event(item.value, group_by) for item in items)
-    local = any(call.group_by is not None for call in aggregates)
-    if group_by:
-        return "group_event" if bare or local else "group"
-    return "event" if bare or local else "aggregate"
-
-
-def _reads_event(bound: Bound, keys: tuple[Bound, ...]) -> bool:
-    """Whether an expression reads the event itself, outside aggregates and group keys."""
-    if bound in keys:
-        return False
-    if isinstance(bound, Read) or (isinstance(bound, Slot) and bound.kind in ("prev", "analytic")):
-        return True
-    return any(_reads_event(part, keys) for part in bound.parts())

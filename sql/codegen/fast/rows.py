@@ -12,11 +12,6 @@ from sql.rows import as_dict
 from sql.types import Descending, order_key
 
 
-def row_text(loop: LoopWriter, plan: Plan, names: Names) -> str:
-    """A dict display of the visible items, in order; columns it reads are loaded."""
-    return "{" + ", ".join(text for text, _ in _parts(loop, plan, names)) + "}"
-
-
 def write_row(loop: LoopWriter, plan: Plan, names: Names, before: str, after: str) -> None:
     """A statement around a dict display of the visible items: each on its own line, so that errors name their item."""
     parts = _parts(loop, plan, names)

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.unit.edge.world import World
-
-STREAM = "streams:\n  - 'CREATE STREAM m () WITH (DATASOURCE=\"plant/#\")'\n"
-
-
-def rule(rule_id: str, sql: str, action: str = "{nop: {}}", more: str = "") -> str:
-    return f"rules:\n  - id: {rule_id}\n    sql: {sql}\n    actions: [{action}]\n{more}"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    (tmp_path / "rules").mkdir()
-    (tmp_path / "rules" / "s.yaml").write_text(STREAM)
-    found = World(tmp_path)
-    yield found
-    found.close()
+from tests.unit.edge.world import World, rule
 
 
 def running(world: World) -> dict[str, str]:

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.edge.test_manager import STREAM, rule
-from tests.unit.edge.world import World
+from tests.unit.edge.world import World, rule
 
 COUNTED = rule(
     "counted",
     "SELECT sum(n) AS s FROM m GROUP BY COUNTWINDOW(4)",
     "{cloud: {keys: [s], window: 60000}}",
 )
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    (tmp_path / "rules").mkdir()
-    (tmp_path / "rules" / "s.yaml").write_text(STREAM)
-    found = World(tmp_path)
-    yield found
-    found.close()
 
 
 def shapes(world: World) -> dict[str, str]:

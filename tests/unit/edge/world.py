@@ -27,6 +27,13 @@ from rules.secrets import Secrets
 from sinks import Environment, MemoryBus
 from sql import Catalog, Engine
 
+STREAM = "streams:\n  - 'CREATE STREAM m () WITH (DATASOURCE=\"plant/#\")'\n"
+
+
+def rule(rule_id: str, sql: str, action: str = "{nop: {}}", more: str = "") -> str:
+    """The text of a file with one rule."""
+    return f"rules:\n  - id: {rule_id}\n    sql: {sql}\n    actions: [{action}]\n{more}"
+
 
 class Source:
     """A source that delivers what the test tells it to, and remembers what was acknowledged."""

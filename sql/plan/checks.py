@@ -1,0 +1,73 @@
+"""What does not fit together in one statement, each part of which is right by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sql import syntax as ast
+from sql.errors import Problems, Span
+from sql.plan import kuiper
+from sql.plan.catalog import Stream
+from sql.plan.plan import Plan
+
+
+def check_clauses(problems: Problems, select: ast.Select, sources: Sequence[ast.Source], streams: Sequence[Stream]
+                  ) -> None:  # fmt: skip
+    """Clauses that cannot stand together, before anything is bound."""
+    error = problems.error
+    if len(select.windows) > 1:
+        first, second = select.windows[0], select.windows[1]
+        names = f"{second.name.upper()}WINDOW, beside {first.name.upper()}WINDOW"
+        error("B523", f"a second window, {names}", second.span,
+              "a rule has one window; use a second rule on a memory stream")  # fmt: skip
+    has_epl_window = any(isinstance(s, ast.StreamSource) and s.windows for s in sources)
+    if select.windows and has_epl_window:
+        error("B524", "a window in GROUP BY and windows in FROM cannot be combined", select.windows[0].span)
+    if select.windows and select.output:
+        error("B603", "an output limit has no effect on a window in GROUP BY, which fires by itself",
+              select.output.span)  # fmt: skip
+    if select.windows and select.selector in ("rstream", "irstream"):
+        error("B604", f"{select.selector} has no effect on a window in GROUP BY: it has no remove stream", select.span)
+    kuiper.check_sources(problems, select, sources, streams)
+    if select.context:
+        error("B090", f"contexts are not supported yet (context '{select.context}')", select.span)
+
+
+def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:
+    """Parts that cannot work together, once all are bound."""
+    error, span = problems.error, select.span
+    if plan.mode == "lots" and plan.selector == "rstream" and plan.aggregates:
+        error("B531", "an aggregate stream query has no remove stream", span, "select without rstream")
+    if plan.mode == "lots" and plan.selector == "rstream" and plan.sources[0].lot and plan.sources[0].lot.retain_all:
+        error("B530", "'retain all' has no remove stream", span)
+    if (
+        plan.having is not None
+        and plan.mode == "sample"
+        and not plan.aggregates
+        and not plan.group_by
+        and not any(call.name in kuiper.AGGREGATE_HITS for call in plan.hits)
+    ):
+        error("B605", "HAVING without aggregates or GROUP BY has no effect", _at(select.having, span),
+              "use WHERE")  # fmt: skip
+    if plan.analytics and plan.joins:
+        error("B325", "analytic functions read one stream and cannot stand in a join", plan.analytics[0].span,
+              "compute them in a rule of their own, and join its stream")  # fmt: skip
+    if plan.prevs and plan.mode != "delta":
+        error("B322", "prev and prior read the windows of FROM", plan.prevs[0].span)
+    needs_window = any(call.name != "prior" for call in plan.prevs)
+    if needs_window and plan.sources and not plan.sources[0].windows:
+        error("B324", "prev() needs a data window", plan.prevs[0].span, "for example E#length(2)")
+    snapshot = plan.output is not None and plan.output.mode == "snapshot"
+    if snapshot and not plan.aggregates and plan.mode == "delta" and not any(s.windows for s in plan.sources):
+        error("B606", "output snapshot of plain rows needs a window in FROM", _at(select.output, span))
+    if (
+        plan.mode == "delta"
+        and plan.joins
+        and not all(source.windows or source.unidirectional for source in plan.sources)
+    ):
+        hint = "for example E#length(5) as e" if is_epl else "for example GROUP BY TUMBLINGWINDOW(ss, 10)"
+        error("B527", "each joined stream needs a window, or is unidirectional", span, hint)
+
+
+def _at(node: ast.Node | None, otherwise: Span) -> Span:
+    return otherwise if node is None else node.span

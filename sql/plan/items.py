@@ -1,0 +1,134 @@
+"""The items of SELECT: their names, what `*` stands for, and the kind of rows they make."""
+
+from __future__ import annotations
+
+from sql import syntax as ast
+from sql.errors import did_you_mean
+from sql.plan import kuiper
+from sql.plan.bound import AggregateCall, Bound, Read, Slot
+from sql.plan.expressions import ExpressionBinder, Place
+from sql.plan.plan import ItemPlan, Mode, RowKind
+from sql.plan.scope import META
+from sql.plan.spreads import SpreadBinder
+from sql.types import Type
+
+SELECT = Place("SELECT", aggregates=True, prevs=True, windows=True)
+
+
+class ItemBinder:
+    """Binds the items of one SELECT. `send_meta`: each row carries the metadata of its message."""
+
+    def __init__(self, select: ast.Select, binder: ExpressionBinder, mode: Mode, *, send_meta: bool) -> None:
+        self.select = select
+        self.binder = binder
+        self.scope = binder.scope
+        self.problems = binder.problems
+        self.mode = mode
+        self.send_meta = send_meta
+
+    def bind(self, spreads: SpreadBinder) -> tuple[ItemPlan, ...]:
+        """The items; those that make rows or columns are collected in `spreads`."""
+        out: list[ItemPlan] = []
+        taken: set[str] = set()
+        for item in self.select.items:
+            if isinstance(item.expr, ast.Star):
+                out += self._star(item.expr)
+                continue
+            if spreads.handles(item):
+                out += spreads.bind(item)
+                continue
+            bound = self.binder.item(item.expr, item.alias, SELECT)
+            if isinstance(bound, Read) and bound.column is None and item.alias is None:
+                out.append(ItemPlan(None, bound))
+                continue
+            name = item.alias or self._unnamed(item)
+            if name in taken:
+                self.problems.error("B206", f"two columns are called '{name}'", item.span, "give one an alias with AS")
+            taken.add(name)
+            out.append(ItemPlan(name, bound, item.invisible))
+        if self.send_meta:
+            out.append(self._meta_item())
+        return tuple(out)
+
+    def _meta_item(self) -> ItemPlan:
+        """The column `__meta` of sendMetaToSink: rows that stand for one message can say which."""
+        select = self.select
+        sources = [select.source, *(join.source for join in select.joins)]
+        keeps = any(isinstance(source, ast.StreamSource) and source.windows for source in sources)
+        if self.mode != "delta" or keeps or select.joins or select.group_by or self.binder.aggregates:
+            self.problems.error("B609", "sendMetaToSink has no effect with windows, joins and aggregates", select.span,
+                                "a row stands for many messages there; use collect(meta(topic))")  # fmt: skip
+        self.binder.uses_meta = True
+        return ItemPlan("__meta", self.scope.meta(select.span))
+
+    def _unnamed(self, item: ast.SelectItem) -> str:
+        """The name of a column without alias: its text in EPL; the field's or function's name in eKuiper."""
+        expr = item.expr
+        if isinstance(expr, ast.Column):
+            return expr.name if not self.binder.epl or len(self.scope.sources) == 1 else item.text
+        if self.binder.epl:
+            return item.text
+        if isinstance(expr, ast.Field | ast.Call):
+            return expr.name
+        return item.text
+
+    def _star(self, star: ast.Star) -> list[ItemPlan]:
+        if star.table is not None:
+            index = self.scope.source_named(star.table)
+            if index is None:
+                self.problems.error("B202", f"unknown stream '{star.table}'", star.span,
+                                    did_you_mean(star.table, [s.alias for s in self.scope.sources]))  # fmt: skip
+                return []
+            chosen = [index]
+        else:
+            chosen = list(range(len(self.scope.sources)))
+        for name in star.excluded:
+            if not any(s.columns is None or name in s.columns for s in self.scope.sources):
+                self.scope.unknown(name, star.span)
+        replaced = {item.alias for item in star.replaced if item.alias}
+        excluded = (*star.excluded, *(name for name in replaced if name not in star.excluded))
+        named = star.table is None and len(chosen) > 1 and self.binder.epl
+        out = [
+            ItemPlan(self.scope.sources[i].alias if named else None, self.scope.read_all(i, star.span), False, excluded)
+            for i in (chosen if self.binder.epl else reversed(chosen))
+        ]
+        if not self.binder.epl:
+            out += kuiper.shared_columns(self.scope, chosen, excluded, star.span)
+        for item in star.replaced:
+            out.append(ItemPlan(item.alias or item.text, self.binder.item(item.expr, item.alias, SELECT)))
+        return out
+
+    def output_columns(self, items: tuple[ItemPlan, ...]) -> dict[str, Type] | None:
+        """The columns of the rows, as a stream that they are inserted into has them; None where messages decide."""
+        out: dict[str, Type] = {}
+        for item in items:
+            if item.name is not None:
+                out[item.name] = item.value.type
+            elif isinstance(item.value, Read):
+                columns = self.scope.sources[item.value.source].columns
+                if columns is None:
+                    return None
+                out |= {name: kind for name, kind in columns.items() if name not in item.excluded and name != META}
+            else:
+                return None
+        return out
+
+
+def row_kind(items: tuple[ItemPlan, ...], group_by: tuple[Bound, ...], aggregates: list[AggregateCall]) -> RowKind:
+    """Which of the kinds of statements of epl.md 5.2 this is."""
+    if not aggregates:
+        return "group_event" if group_by else "plain"
+    bare = any(_reads_event(item.value, group_by) for item in items)
+    local = any(call.group_by is not None for call in aggregates)
+    if group_by:
+        return "group_event" if bare or local else "group"
+    return "event" if bare or local else "aggregate"
+
+
+def _reads_event(bound: Bound, keys: tuple[Bound, ...]) -> bool:
+    """Whether an expression reads the event itself, outside aggregates and group keys."""
+    if bound in keys:
+        return False
+    if isinstance(bound, Read) or (isinstance(bound, Slot) and bound.kind in ("prev", "analytic")):
+        return True
+    return any(_reads_event(part, keys) for part in bound.parts())

@@ -1,0 +1,82 @@
+"""The output limit: `output … every …`, bound. It has no event before it, so it reads variables and its own counts."""
+
+from __future__ import annotations
+
+from sql import syntax as ast
+from sql.errors import Problems, did_you_mean
+from sql.plan.bound import Bound, Const, Read
+from sql.plan.expressions import ExpressionBinder, Place
+from sql.plan.options import RuleOptions
+from sql.plan.plan import OutputPlan
+from sql.plan.windows import bind_period
+from sql.types import Type
+
+
+class OutputLimitBinder:
+    """Binds the output limit of one statement."""
+
+    def __init__(self, binder: ExpressionBinder, options: RuleOptions) -> None:
+        self.binder = binder
+        self.problems = binder.problems
+        self.options = options
+
+    def bind(self, limit: ast.OutputLimit) -> OutputPlan:
+        """The plan of an output limit."""
+        if limit.terminated is not None:
+            self.problems.error("B090", "output when terminated needs a context, and contexts are not supported yet",
+                                limit.span)  # fmt: skip
+        binder = self.binder
+        builtins = dict.fromkeys(
+            ("count_insert", "count_remove", "count_insert_total", "count_remove_total", "last_output_timestamp"),
+            Type.INTEGER,
+        )
+        when = Place("output when", aliases=False, analytics=False, builtins=builtins)
+        _check_crontab(self.problems, limit.at, self.options)
+        return OutputPlan(
+            limit.mode,
+            None if limit.after is None else bind_period(binder, limit.after, "'after'"),
+            self._event_count(limit.after_events, when, "AFTER", 0),
+            None if limit.every is None else bind_period(binder, limit.every, "'every'"),
+            self._event_count(limit.every_events, when, "EVERY", 1),
+            limit.at,
+            self._without_columns(binder.condition(limit.when, when), limit.when, when),
+            tuple((item.name, self._assigned(item, when)) for item in limit.then_set),
+        )
+
+    def _event_count(self, node: ast.Expr | None, place: Place, name: str, least: int) -> Bound | None:
+        """The number of events of an output limit."""
+        if node is None:
+            return None
+        bound = self._without_columns(self.binder.bind(node, place), node, place)
+        if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < least):
+            self.problems.error("B504", f"{name} … EVENTS takes a whole number of at least {least}, not "
+                                f"{bound.value!r}", node.span)  # fmt: skip
+        return bound
+
+    def _without_columns(self, bound: Bound | None, node: ast.Expr | None, place: Place) -> Bound | None:
+        """What an output limit evaluates, which has no event before it."""
+        if bound is not None and node is not None and any(isinstance(part, Read) for part in bound.walk()):
+            self.problems.error("B529", "an output limit cannot read the columns of events", node.span,
+                                f"it has variables and {', '.join(place.builtins)}")  # fmt: skip
+        return bound
+
+    def _assigned(self, item: ast.Assignment, place: Place) -> Bound:
+        variable = self.binder.scope.catalog.variables.get(item.name)
+        if variable is None:
+            self.problems.error("B207", f"unknown variable '{item.name}'", item.span,
+                                did_you_mean(item.name, self.binder.scope.catalog.variables))  # fmt: skip
+        elif variable.constant:
+            self.problems.error("B208", f"variable '{item.name}' is constant", item.span)
+        return self._without_columns(self.binder.bind(item.value, place), item.value, place) or Const(None)
+
+
+def _check_crontab(problems: Problems, fields: tuple[ast.CronField, ...], options: RuleOptions) -> None:
+    """Report a crontab that cannot be read."""
+    if not fields:
+        return
+    from sql.calendar.crontab import Crontab
+
+    try:
+        Crontab.parse([field.text for field in fields], options.zone_info())
+    except ValueError as failure:
+        problems.error("B528", f"crontab: {failure}", fields[0].span.to(fields[-1].span))
