@@ -110,18 +110,15 @@ def against_decoding(
     )  # fmt: skip
 
 
-def against_each_other(name: str, small: Bench, large: Bench, bar: float | None, rounds: int = 5) -> Result:
-    """The cost of an event in the large case, in costs of an event in the small one."""
-    small.run()
-    large.run()
-    one, other = in_turns((small.run, large.run), rounds)
-    base, cost = one / small.events, other / large.events
+def against_smallest(name: str, benches: dict[int, Bench], bar: float | None, rounds: int = 5) -> Result:
+    """The cost of an event at the last of these sizes, in costs of one at the first; a line says the cost at each."""
+    for bench in benches.values():
+        bench.run()
+    seconds = in_turns([bench.run for bench in benches.values()], rounds)
+    costs = {size: took / benches[size].events * 1e9 for took, size in zip(seconds, benches, strict=True)}
+    base, *_, cost = costs.values()
+    shown = ", ".join(f"{size:,}: {cost:,.0f} ns ({cost / base:.2f})" for size, cost in costs.items())
     return Result(
-        name,
-        cost / base,
-        "times the small case",
-        events_per_s=1 / cost,
-        cost_ns=cost * 1e9,
-        base_ns=base * 1e9,
-        bar=bar,
-    )
+        name, cost / base, "times the smallest", events_per_s=1e9 / cost, cost_ns=cost, base_ns=base, bar=bar,
+        lines=[f"{name} {shown}"],
+    )  # fmt: skip

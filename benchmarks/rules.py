@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from random import Random
 
-from benchmarks.measure import Bench, Result, against_decoding, against_each_other
+from benchmarks.measure import Bench, Result, against_decoding, against_smallest
 from benchmarks.payloads import EVENTS_PER_MS, payloads
 
 COUNT = 100_000
@@ -28,6 +28,9 @@ SINGLE: dict[str, tuple[str, float | None]] = {
     "length_minmax": ("select dev, temp, min(temp) as lo, max(temp) as hi from m#length(1000)", None),
     "session": ("SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, SESSIONWINDOW(ss, 60, 5)", 2.5),
     "count": ("SELECT dev, avg(temp) AS a, max(temp) AS hi FROM m GROUP BY dev, COUNTWINDOW(10000)", 2.5),
+    "time": ("select dev, avg(temp) as a from m#time(10 sec) group by dev", None),
+    "ext_timed": ("select dev, avg(temp) as a from m#ext_timed(ts, 10 sec) group by dev", None),
+    "unique": ("select avg(temp) as a, count(*) as c from m#unique(dev)", None),
     "length_batch": ("select dev, avg(temp) as a from m#length_batch(10000) group by dev", None),
     "time_batch": (
         "select dev, avg(temp) as a, count(*) as c, max(temp) as hi from m#time_batch(10 sec) group by dev",
@@ -92,32 +95,35 @@ def event_time_rules() -> Result:
 
 
 def groups() -> Result:
-    """A million group keys against ten: windows in which each key has eight events, opening and closing included."""
+    """Ten to a million group keys: windows in which each key has eight events or more, opening and closing included."""
     rule = "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ms, {})"
+    passes = EVENTS_PER_WINDOW // 1_000_000
 
-    def bench(devices: int, count: int) -> Bench:
-        made = Bench([rule.format(EVENTS_PER_WINDOW // 1_000_000 * count // EVENTS_PER_MS)], payloads(count, devices))
-        made.passes = EVENTS_PER_WINDOW // 1_000_000
+    def bench(devices: int) -> Bench:
+        count = max(200_000, devices)
+        made = Bench([rule.format(passes * count // EVENTS_PER_MS)], payloads(count, devices))
+        made.passes = passes
         return made
 
-    return against_each_other("groups_1e6", bench(10, 200_000), bench(1_000_000, 1_000_000), 3.0, 2)
+    benches = {devices: bench(devices) for devices in (10, 1000, 100_000, 1_000_000)}
+    return against_smallest("groups_1e6", benches, 3.0, 2)
 
 
 def window_length() -> Result:
-    """A window of a million events against one of a thousand."""
-    small, large = (
-        Bench([f"select avg(temp) as a from m#length({size})"], payloads(1_100_000, 100)) for size in (1000, 1_000_000)
-    )
-    return against_each_other("window_1e6", small, large, None, 2)
+    """Windows of a thousand to a million events."""
+    sizes = (1000, 10_000, 100_000, 1_000_000)
+    stream = payloads(1_100_000, 100)
+    benches = {size: Bench([f"select avg(temp) as a from m#length({size})"], stream) for size in sizes}
+    return against_smallest("window_1e6", benches, None, 2)
 
 
 def hopping_overlap() -> Result:
-    """A window of 600 hops against one of 6."""
+    """Windows of six to six hundred hops."""
     rule = "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, HOPPINGWINDOW(ss, {}, 1)"
-    small, large = (Bench([rule.format(length)], messages(100)) for length in (6, 600))
+    benches = {hops: Bench([rule.format(hops)], messages(100)) for hops in (6, 60, 600)}
     for _ in range(70):
-        large.run()  # 600 s of events
-    return against_each_other("hopping_600", small, large, 1.3)
+        benches[600].run()  # 600 s of events
+    return against_smallest("hopping_600", benches, 1.3)
 
 
 CASES: dict[str, Callable[[], Result]] = {
