@@ -65,6 +65,10 @@ SELECTS = (
     "select rstream id from E{}",
     "select first(id) as a, last(id) as z, count(distinct k) as d from E{}",
     "select irstream id, prior(1, id) as p from E{}",
+    "select irstream countever(*) as c, maxever(n) as hi, minever(v) as lo, firstever(n) as a, lastever(v) as z "
+    "from E{}",
+    "select irstream id, countever(v) as c, lastever(id) as z from E{} where n > 1",
+    "select irstream k, countever(*) as c, sum(n) as s from E{} group by k",
 )
 
 GROUP_WINDOWS = (
@@ -150,11 +154,23 @@ LOT_SELECTS = (
 )
 
 
+PREVS = (
+    "select irstream id, prev(1, id) as p, prevtail(0, id) as t, prevcount(id) as c, prevwindow(id) as w from E{}",
+    "select id, prev(2, n) as p, prevtail(id) as t from E{} where n > 1",
+)
+IN_ORDER = (
+    "#length(3)", "#time(2 sec)", "#keepall", "#firstlength(2)", "#unique(k)", "#ext_timed(ts, 2 sec)",
+    "#time_accum(1 sec)", "#length_batch(3)", "#time_batch(2 sec)", "#ext_timed_batch(ts, 2 sec)",
+    "#length(2)#time(2 sec)",
+)  # fmt: skip
+"""What `prev` and its kin see, and windows in which that is the order of arrival."""
+
+
 def _filled(selects: tuple[str, ...], windows: tuple[str, ...]) -> list[str]:
     return [select.format(window) for select in selects for window in windows]
 
 
-STATEMENTS = st.sampled_from(_filled(SELECTS, ("", *RETAINING, *BATCHES)))
+STATEMENTS = st.sampled_from(_filled(SELECTS, ("", *RETAINING, *BATCHES)) + _filled(PREVS, IN_ORDER))
 """EPL statements, the first window being none at all."""
 
 RULES = st.sampled_from(_filled(GROUP_SELECTS, GROUP_WINDOWS))

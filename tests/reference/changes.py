@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sql.plan.bound import Slot
 from sql.plan.plan import Plan
+from tests.reference.aggregates import AGGREGATES
 from tests.reference.expressions import Place, Row, evaluate, holds
-from tests.reference.rows import Event, Values, key, output
-from tests.reference.windows import Delta, once, relation_of
+from tests.reference.rows import Event, Values, aggregate, key, output
+from tests.reference.windows import BATCHES, Delta, once, relation_of
+
+NOT_BY_ARRIVAL = {"groupwin", "sort", "rank", "time_order", "timetolive"}
+"""Windows whose own order `prev` counts in, or that are several."""
 
 
 @dataclass(frozen=True)
@@ -25,18 +29,21 @@ class Statement:
     """A plan without output limit over one stream, driven step by step."""
 
     def __init__(self, plan: Plan, start_ms: int = 0) -> None:
-        ever = any(call.definition.ever for call in plan.aggregates)
-        other_prevs = any(call.name != "prior" for call in plan.prevs)
-        if plan.output or plan.joins or plan.subqueries or plan.analytics or ever or other_prevs:
-            raise NotImplementedError(
-                "the reference evaluator has no output limits, joins, subqueries, analytics, prev"
-            )
+        if plan.output or plan.joins or plan.subqueries or plan.analytics:
+            raise NotImplementedError("the reference evaluator has no output limits, joins, subqueries, analytics")
+        if any(call.definition.name not in AGGREGATES for call in plan.aggregates):
+            raise NotImplementedError("the reference evaluator has not every aggregate")
         self.plan = plan
         self.source = plan.sources[0]
+        windows = {window.name for window in self.source.windows}
+        if any(call.name != "prior" for call in plan.prevs) and (windows & NOT_BY_ARRIVAL or not windows):
+            raise NotImplementedError("the reference evaluator has prev only where a window is in order of arrival")
         self.relation = relation_of(self.source, start_ms)
         self.now = start_ms
         self.covered: list[Event] = []
         self.entered: list[Event] = []
+        self.ever: list[Event] = []
+        self.seen: list[Event] = []
         self.seq = 0
 
     # --- steps --------------------------------------------------------------------------------------------------------
@@ -75,6 +82,7 @@ class Statement:
         # new events only is no post at all.
         for delta in deltas:
             self.entered += delta.inserted
+            self.seen = self._seen(delta)
             inserted = [event for event in delta.inserted if self._passes(event)]
             removed = [event for event in delta.removed if self._passes(event)]
             if self.plan.where is not None and not inserted and not removed:
@@ -95,17 +103,27 @@ class Statement:
     def _passes(self, event: Event) -> bool:
         return holds(self.plan.where, Place((event.row,), self._values(event, []).__call__))
 
-    def _values(self, event: Event | None, covered: list[Event], inserted: bool = True) -> Values:
-        return WithPriors(self.plan, list(covered), event, None, inserted, self.entered)
+    def _seen(self, delta: Delta) -> list[Event]:
+        """What `prev` counts in, oldest first: the content of the window, or the batch just posted."""
+        if any(window.name in BATCHES for window in self.source.windows):
+            return delta.inserted
+        return self.relation.content()
+
+    def _values(
+        self, event: Event | None, covered: list[Event], inserted: bool = True, ever: list[Event] | None = None
+    ) -> Values:
+        ever = self.ever if ever is None else ever
+        return WithPast(self.plan, list(covered), event, None, inserted, self.entered, self.seen, ever)
 
     def _update(self, inserted: list[Event], removed: list[Event]) -> tuple[list[Values], list[Values]]:
         """The new and old rows of one partial update. Inserts are taken in first, then removes."""
         before = self.covered
         after = [event for event in [*before, *inserted] if event not in removed]
         self.covered = after
+        was, self.ever = self.ever, self.ever + inserted
         kind, by = self.plan.row_kind, self.plan.group_by
         if kind == "aggregate":
-            return [self._values(None, after)], [self._values(None, before, False)]
+            return [self._values(None, after)], [self._values(None, before, False, was)]
         if kind in ("plain", "event"):
             return ([self._values(event, after) for event in inserted],
                     [self._values(event, after, False) for event in removed])  # fmt: skip
@@ -115,7 +133,7 @@ class Statement:
         changed = {key(by, event): event for event in reversed([*inserted, *removed])}
         firsts = once(event for event in [*inserted, *removed] if changed[key(by, event)] is event)
         return ([self._values(event, like(self.plan, after, event)) for event in firsts],
-                [self._values(event, like(self.plan, before, event), False) for event in firsts])  # fmt: skip
+                [self._values(event, like(self.plan, before, event), False, was) for event in firsts])  # fmt: skip
 
 
 def like(plan: Plan, events: list[Event], event: Event) -> list[Event]:
@@ -124,15 +142,42 @@ def like(plan: Plan, events: list[Event], event: Event) -> list[Event]:
 
 
 @dataclass(frozen=True)
-class WithPriors(Values):
-    """Values that know what entered before: `prior` counts back in order of arrival, whatever has left since."""
+class WithPast(Values):
+    """Values that know what was before.
 
-    entered: list[Event] = ()  # type: ignore[assignment]
+    entered   all that entered the windows: `prior` counts back in it, whatever has left since
+    seen      what `prev` and its kin count in, oldest first; they are NULL on remove rows
+    ever      all that entered and passed WHERE: what the aggregates of all time cover
+    """
+
+    entered: list[Event] = field(default_factory=list)
+    seen: list[Event] = field(default_factory=list)
+    ever: list[Event] = field(default_factory=list)
 
     def __call__(self, slot: Slot) -> Any:
+        if slot.kind == "aggregate" and self.plan.aggregates[slot.key].definition.ever:
+            return aggregate(self.plan.aggregates[slot.key], self._ever(), self.event)
         if slot.kind != "prev":
             return super().__call__(slot)
         call = self.plan.prevs[slot.key]
-        assert call.name == "prior" and self.event is not None and call.value is not None
-        place = self.entered.index(self.event) - evaluate(call.index, Place())
-        return evaluate(call.value, Place((self.entered[place].row,))) if place >= 0 else None
+        assert self.event is not None
+        if call.name == "prior":
+            return self._at(call.value, self.entered, self.entered.index(self.event) - evaluate(call.index, Place()))
+        if not self.inserted or self.event not in self.seen:
+            return None
+        match call.name:
+            case "prevcount":
+                return len(self.seen)
+            case "prevwindow":
+                return [evaluate(call.value, Place((other.row,))) for other in reversed(self.seen)]
+            case "prevtail":
+                return self._at(call.value, self.seen, evaluate(call.index, Place()))
+        return self._at(call.value, self.seen, self.seen.index(self.event) - evaluate(call.index, Place()))
+
+    def _ever(self) -> list[Event]:
+        by_group = self.plan.row_kind in ("group", "group_event") and self.event is not None
+        return like(self.plan, self.ever, self.event) if by_group and self.event else self.ever
+
+    @staticmethod
+    def _at(node: Any, events: list[Event], place: int) -> Any:
+        return evaluate(node, Place((events[place].row,))) if 0 <= place < len(events) else None

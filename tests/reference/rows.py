@@ -54,6 +54,7 @@ class Values:
     event: Event | None = None
     window: dict[str, int] | None = None
     inserted: bool = True
+    """Whether it is an insert row."""
 
     def __call__(self, slot: Slot) -> Any:
         match slot.kind:
