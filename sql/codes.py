@@ -96,11 +96,14 @@ CODES: dict[str, Code] = {
     "B501": Code("unknown window", "the hint names the nearest one"),
     "B502": Code("a window in the wrong namespace", "after # the namespace may be left out"),
     "B503": Code("too many or too few window parameters", "the message shows how the window is written"),
-    "B504": Code("a size that is no whole number of at least 1", "write 1 or more"),
+    "B504": Code("a size that is no whole number of at least 1, or too large", "the message names the bound"),
     "B505": Code(
         "a window parameter that reads events", "it is fixed when the rule starts: use a constant or a variable"
     ),
-    "B506": Code("a length of time that is none, or below 1 ms", "write 10 sec, 2 min 30 sec or a number of seconds"),
+    "B506": Code(
+        "a length of time that is none, below 1 ms or above a hundred years",
+        "write 10 sec, 2 min 30 sec or a number of seconds",
+    ),
     "B507": Code("a key or sort criterion that is constant", "name a column"),
     "B508": Code("an unknown flow control keyword", "there are FORCE_UPDATE and START_EAGER"),
     "B510": Code("two batch windows", "batch in one rule and insert into a stream that the next one reads"),

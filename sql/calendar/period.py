@@ -26,6 +26,10 @@ UNITS = (*_MONTHS, *_MILLIS)
 """The units a period may be written in, longest first."""
 
 
+LENGTH_MS_MAX = 1_200 * 31 * 86_400_000
+"""A hundred years, counted by the longest months; a longer time is a slip of the pen, and soon outside the calendar."""
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """A length of time. Years and months are calendar arithmetic in a zone, everything else is fixed (a day is 24 h).
@@ -42,7 +46,7 @@ class Period:
         """The period of so many of each unit (a name in `UNITS`), rounded to whole milliseconds.
 
         Raises ValueError for an unknown unit, a negative or infinite amount, a fraction of a month or a year, and for
-        less than 1 ms in all (0 passes where `zero_allowed`).
+        less than 1 ms (0 passes where `zero_allowed`) or more than a hundred years in all.
 
         >>> Period.of({"minute": 2, "second": 5.5})
         Period(months=0, millis=125500)
@@ -58,6 +62,8 @@ class Period:
                 millis += exact * _MILLIS[unit]
         if months == 0 and millis < 1 and not (zero_allowed and millis == 0):
             raise ValueError("a time period is at least 1 millisecond long")
+        if months * _LONGEST_MONTH_MS + millis > LENGTH_MS_MAX:
+            raise ValueError("a time period is at most a hundred years long")
         return cls(months, int(millis + Fraction(1, 2)))
 
     @property

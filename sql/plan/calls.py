@@ -44,7 +44,9 @@ def bind_call(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     """The bound form of a call."""
     name = node.name
     if node.over is not None and name not in OVER_FUNCTIONS:
-        binder.problems.error("B316", f"OVER has no effect on {name}()", node.over.span)
+        running = f"acc_{name}"
+        hint = f"{running}(…) OVER (PARTITION BY …) runs on with each event" if running in ANALYTICS else None
+        binder.problems.error("B316", f"OVER has no effect on {name}()", node.over.span, hint)
     if name in kuiper.HITS:
         return kuiper.bind_hit(binder, node, place)
     if name == "row_number":

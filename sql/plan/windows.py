@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sql import syntax as ast
+from sql.calendar.period import LENGTH_MS_MAX, Period
 from sql.errors import Span, did_you_mean
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.expressions import ExpressionBinder, Place
@@ -122,8 +123,6 @@ def _period_of(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr],
 
 def bind_period(binder: ExpressionBinder, node: ast.Expr, what: str) -> PeriodArgument:
     """A length of time: words, or a number of seconds. Constant ones below 1 ms are errors here."""
-    from sql.calendar.period import Period
-
     if isinstance(node, ast.Unary) and isinstance(node.operand, ast.Period):
         binder.problems.error("B506", f"{what}: a time period has no sign", node.span)
         node = node.operand
@@ -322,15 +321,14 @@ def _numbers(binder: ExpressionBinder, window: ast.GroupWindow, label: str) -> d
               _unit_hint(word, label))  # fmt: skip
         return {"length_ms": 1, "hop_ms": 1, "timeout_ms": 1}
     scale = UNITS[word]
-    length = scale * _positive(binder, window.args[1], f"the length of {label}")
+    length = _length(binder, window.args[1], scale, f"the length of {label}")
     if window.name == "tumbling":
         return {"length_ms": length}
     if window.name == "sliding":
-        delay = 0 if len(window.args) < 3 else scale * _positive(binder, window.args[2], f"the delay of {label}", 0)
+        delay = 0 if len(window.args) < 3 else _length(binder, window.args[2], scale, f"the delay of {label}", 0)
         return {"length_ms": length, "delay_ms": delay}
-    last = scale * _positive(
-        binder, window.args[2], f"the {'hop' if window.name == 'hopping' else 'timeout'} of {label}"
-    )
+    what = "hop" if window.name == "hopping" else "timeout"
+    last = _length(binder, window.args[2], scale, f"the {what} of {label}")
     if window.name == "hopping":
         if last > length:
             binder.problems.warn("B701", "the hop is longer than the window: events between windows are in none",
@@ -340,6 +338,15 @@ def _numbers(binder: ExpressionBinder, window: ast.GroupWindow, label: str) -> d
         binder.problems.warn("B702", "the timeout is longer than the maximum duration and never closes a session",
                              window.args[2].span, "the maximum stands before the timeout")  # fmt: skip
     return {"length_ms": length, "timeout_ms": last}
+
+
+def _length(binder: ExpressionBinder, node: ast.Expr, scale: int, what: str, least: int = 1) -> int:
+    """So many of a unit of `scale` ms, in ms."""
+    length_ms = scale * _positive(binder, node, what, least)
+    if length_ms <= LENGTH_MS_MAX:
+        return length_ms
+    binder.problems.error("B504", f"{what} is at most a hundred years", node.span)
+    return scale
 
 
 def _positive(binder: ExpressionBinder, node: ast.Expr, what: str, least: int = 1) -> int:

@@ -26,6 +26,11 @@ ERRORS = [
     ("SELECT v FROM m#length(3) OUTPUT WHEN v > 5", "B529", "v > 5"),
     ("SELECT v FROM m#length(3) OUTPUT EVERY 0 EVENTS", "B504", "0"),
     ("SELECT v FROM m#time(-1 sec)", "B506", "-1 sec"),
+    ("SELECT v FROM m#time(101 years)", "B506", "101 years"),
+    ("SELECT v FROM m#time_batch(9999999 days)", "B506", "9999999 days"),
+    ("SELECT count(*) FROM m GROUP BY TUMBLINGWINDOW(dd, 40000)", "B504", "40000"),
+    ("SELECT count(*) FROM m GROUP BY HOPPINGWINDOW(dd, 3, 40000)", "B504", "40000"),
+    ("SELECT sum(v) OVER (PARTITION BY dev) AS s FROM m", "B316", "OVER (PARTITION BY dev)"),
     ("SELECT v FROM m WHERE regexp_matches(dev, '(')", "B307", "'('"),
     ("SELECT v FROM m WHERE dev REGEXP '['", "B307", "'['"),
 ]
