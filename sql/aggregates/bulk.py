@@ -43,10 +43,13 @@ def expansion(values: Numbers) -> tuple[float, ...] | None:
 
 def total(values: Numbers) -> int | float | None:
     """The exact sum, an integer of integers; None for a case that needs the accumulator, or for no values."""
+    if not values:
+        return None
     try:
-        plain = sum(values)
-        if plain.__class__ is int:
-            return plain if values else None
+        if values[0].__class__ is int:  # else one is a float, and so is the sum
+            plain = sum(values)
+            if plain.__class__ is int:
+                return plain
         rounded = fsum(values)
     except (OverflowError, ValueError):
         return None

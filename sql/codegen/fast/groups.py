@@ -153,9 +153,10 @@ class GroupTable:
         if isinstance(group, Group):
             return [accumulator.result() for accumulator in self.settle(group.key, group)]
         out = []
-        width = self.width
+        width, read = self.width, 0
         for shortcut, definition, first in self.shortcuts:
-            values = group[first::width]
+            if first != read:
+                read, values = first, group[first::width]
             result = shortcut(values)
             if result is None:
                 accumulator = definition.make(Removal.NEVER)
