@@ -16,7 +16,7 @@ from rules.problems import FileProblem
 from sinks.memory_bus import topic_matches
 from sql.errors import Problem
 
-HINT = "let one of them write to another stream, or filter so that the circle ends"
+HINT = "write to another stream, or filter so that the circle ends"
 
 
 class _Step(NamedTuple):
