@@ -112,6 +112,7 @@ class HandingOver(FastQuery):
         for row, at_ms in self.remembered():
             self._step(made, row, at_ms)
         made.counts |= dict.fromkeys(made.counts, 0)
+        made.warnings.division_by_zero = 0
         return made
 
     def _one(self, event: tuple[Any, int], out: list[Emission]) -> None:
@@ -150,6 +151,9 @@ class HandingOver(FastQuery):
 
     def _return(self) -> bool:
         """Let the loop go on from the events in the operators' window, if it can take them all."""
+        changes = getattr(self.operators, "changes", None)
+        if changes is not None and changes.refused:
+            return False  # what is in the window but in no group is known to the operators alone
         held = sorted(self.operators.content(), key=lambda event: event.seq)
         if not self.replay([(event.row, event.time_ms) for event in held]):
             self.kept = self.fresh()
@@ -158,18 +162,21 @@ class HandingOver(FastQuery):
         for name, count in self.operators.counts.items():
             if name != "events_in":
                 self.counts[name] = self.counts.get(name, 0) + count
+        self.warnings.division_by_zero += self.operators.warnings.division_by_zero
         self.operators = None
         return True
 
     def replay(self, held: list[tuple[Any, int]]) -> bool:
         """Make the window what it was, without giving anything out or counting; False where an event is odd."""
         counts, errors, out = dict(self.counts), list(self.errors), list(self.out)
+        divisions = self.warnings.division_by_zero
         self.kept = self.fresh()
         if self.is_timed:
             is_plain = self._feed(iter(held), 0, []) is None
         else:
             is_plain = all(self._feed(iter((row,)), at_ms, []) is None for row, at_ms in held)
         self.counts |= counts
+        self.warnings.division_by_zero = divisions
         self.errors[:], self.out[:] = errors, out
         return is_plain
 
@@ -193,6 +200,7 @@ class HandingOver(FastQuery):
             for name, count in self.operators.counts.items():
                 if name != "events_in":
                     found[name] += count
+            found["division_by_zero"] += self.operators.warnings.division_by_zero
         return found
 
     def retained(self) -> int:
