@@ -66,6 +66,16 @@ class Budget:
             self.refusing -= 1
         raise DataError(f"the rule retains {self.limit} events; raise maxWindowEvents or shorten its window")
 
+    def snapshot(self) -> Any:
+        return [self.limit, self.room, self.refusing]
+
+    def restore(self, state: Any) -> None:
+        """Go on as before the snapshot; with another bound, or none stored, the next event makes it count anew."""
+        if state is not None and state[0] == self.limit:
+            self.room, self.refusing = state[1:]
+        else:
+            self.room = 0
+
 
 class Query(ABC):
     """What all modes share: events with their numbers, analytic functions, errors, counters, state."""
@@ -218,6 +228,7 @@ class Query(ABC):
             "seq": self.seq,
             "start": self.context.start_ms,
             "counts": dict(self.counts),
+            "budget": self.budget.snapshot(),
             "analytic": None if self.analytic is None else self.analytic.snapshot(),
             "hits": self.hits.snapshot(),
             "spreads": None if self.spreads is None else self.spreads.snapshot(),
@@ -237,6 +248,7 @@ class Query(ABC):
         self.seq = snapshot["seq"]
         self.context.start_ms = snapshot["start"]
         self.counts |= snapshot["counts"]
+        self.budget.restore(snapshot.get("budget"))
         if self.analytic is not None:
             self.analytic.restore(snapshot["analytic"])
         self.hits.restore(snapshot["hits"])

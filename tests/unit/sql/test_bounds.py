@@ -38,3 +38,29 @@ def test_a_third_key_of_two_is_an_error_event(name: str, fast: bool) -> None:
     other.deploy("r", plan_rule(TABLES[name], catalog, RuleOptions(max_groups=1)), 0, engine.snapshot("r"))
     after = [e.kind for dev in "abc" for e in other.push("m", [{"dev": dev, "v": 1.0}], 10)]
     assert after == ["rows", "rows", "error"], "a lower bound forgets nothing"
+
+
+@pytest.mark.parametrize("fast", [True, False], ids=["fast", "operators"])
+def test_a_restart_makes_no_room(fast: bool) -> None:
+    (statement,) = parse(STREAM)
+    assert isinstance(statement, CreateStream)
+    catalog = Catalog()
+    catalog.define(statement)
+
+    def engine_of(bound: int, state: Any = None) -> Engine:
+        engine = Engine(catalog, fast=fast)
+        plan = plan_rule("SELECT dev FROM m#length_batch(9)", catalog, RuleOptions(max_window_events=bound))
+        engine.deploy("r", plan, 0, state)
+        return engine
+
+    def errors(engine: Engine, count: int) -> int:
+        return sum(e.kind == "error" for e in engine.push("m", [{"dev": "a", "v": 1.0}] * count, 0))
+
+    engine = engine_of(3)
+    assert errors(engine, 2) == 0
+    state = engine.snapshot("r")
+    assert errors(engine_of(3, state), 3) == 2
+    assert errors(engine_of(2, state), 3) == 3
+    assert errors(engine_of(4, state), 3) == 1
+    del state["budget"]  # as it was stored before
+    assert errors(engine_of(3, state), 3) == 2
