@@ -53,6 +53,31 @@ def test_clauses_around_batches(
     compare(f"{select}{f' group by {group}' if group else ''}{rest}", steps, event_time=event_time, restarts=restarts)
 
 
+OLD_RESTS = [
+    "",
+    " having count(*) > 1 or istream()",
+    " having max(v) > 3 order by c desc, a limit 3",
+    " limit 5 offset 1",
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("kind", SELECTS)
+@pytest.mark.parametrize("selector", ["irstream", "rstream"])
+@given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), where=st.booleans(), data=st.data())
+@settings(deadline=None, max_examples=30)
+def test_what_leaves(
+    window: str, kind: str, selector: str, steps: list[Step], event_time: bool, restarts: bool, where: bool,
+    data: st.DataObject,
+) -> None:  # fmt: skip
+    source = f"(n != 2){window} where v > 0 or n = 1" if where else window
+    select, _, group = SELECTS[kind].format(source).partition(" group by ")
+    select = select.replace("select ", f"select {selector} istream() as is_new, ", 1)
+    plain = kind in ("plain", "group of a failing key", "groups of two")
+    rest = data.draw(st.sampled_from(["", " having n > 0", " order by n desc limit 2"] if plain else OLD_RESTS))
+    compare(f"{select}{f' group by {group}' if group else ''}{rest}", steps, event_time=event_time, restarts=restarts)
+
+
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("kind", SELECTS)
 @given(steps=streams(plain=True), restarts=st.booleans())
@@ -63,7 +88,9 @@ def test_plain_values_in_structs(window: str, kind: str, steps: list[Step], rest
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("kind", ["plain", "group", "group_event"])
-@given(steps=streams(), groups=st.integers(1, 3), events=st.integers(2, 20))
+@given(steps=streams(), groups=st.integers(1, 3), events=st.integers(2, 20), old=st.booleans(), restarts=st.booleans())
 @settings(deadline=None, max_examples=25)
-def test_bounds(window: str, kind: str, steps: list[Step], groups: int, events: int) -> None:
-    compare(SELECTS[kind].format("(n != 2)" + window), steps, max_groups=groups, max_window_events=events)
+def test_bounds(window: str, kind: str, steps: list[Step], groups: int, events: int, old: bool, restarts: bool) -> None:
+    sql = SELECTS[kind].format("(n != 2)" + window)
+    sql = sql.replace("select ", "select irstream ") if old else sql
+    compare(sql, steps, restarts=restarts, max_groups=groups, max_window_events=events)

@@ -3,6 +3,7 @@
 hold(rows, held)    the source's filter; without one the rows are held as they come
 fold(rows, …)       WHERE, key and arguments of a whole batch: numbers into lists per group, as windows do
 look(looks, …)      HAVING, ORDER BY keys and SELECT over the rows and the values of their groups
+look_back(…)        the same for what leaves, where irstream or rstream ask for it
 
 When a batch is released is decided by the window's own `Trigger`. What it holds is folded at once, so a batch of plain
 values needs no accumulators, and nothing has to be taken out again. A batch with anything else in it (an expression
@@ -12,10 +13,10 @@ that fails, text among an aggregate's arguments, too many groups) is left to `Ch
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from sys import maxsize
-from typing import Any
+from typing import Any, NamedTuple
 
 from sql.codegen.expressions import Code, Names
 from sql.codegen.fast.folding import FoldingQuery
@@ -34,6 +35,11 @@ from sql.windows.event import Delta, Event
 from sql.windows.gate import Trigger
 from sql.windows.triggers import AfterCount, CountOrSince
 
+Look = tuple[Any, Sequence[Any]]
+"""An event, and the values of the aggregates beside it."""
+Values = Mapping[Hashable, Sequence[Any]]
+"""The aggregates of each group."""
+
 _ARRIVAL = Event(None, 0, 0)
 _NOTHING: OrderedDict[Event, None] = OrderedDict()
 
@@ -44,20 +50,31 @@ class Generation:
     rows    all its events
     passed  those WHERE let through
     keys    their groups, where rows of single events show them
-    table   their groups with the values, until its rows are made; None: it cannot be folded here
     firsts  each group's first event
+    values  each group's aggregates; () is the key where there are no groups
     """
 
-    __slots__ = ("events", "firsts", "keys", "passed", "rows", "table")
+    __slots__ = ("events", "firsts", "is_folded", "keys", "passed", "rows", "values")
 
     def __init__(self, rows: list[Any], passed: list[Any], keys: list[Any], table: GroupTable | None) -> None:
         self.rows = rows
         self.passed = passed
         self.keys = keys
-        self.table = table
-        self.firsts = {} if table is None else {key: group[0] for key, group in table.groups.items() if key != ()}
+        groups = {} if table is None else table.groups
+        self.is_folded = table is not None
+        """False: it holds what cannot be folded here."""
+        self.firsts = {key: group[0] for key, group in groups.items() if key != ()}
+        self.values = {} if table is None else {key: table.results(group) for key, group in groups.items()}
         self.events: list[Event] = []
         """The rows as the operators know them, while they do the work."""
+
+
+class Rows(NamedTuple):
+    """The rows of a release before ORDER BY and LIMIT, and how many events it brought in."""
+
+    new: list[Any]
+    old: list[Any]
+    entered: int
 
 
 class BatchQuery(FoldingQuery):
@@ -73,6 +90,7 @@ class BatchQuery(FoldingQuery):
         self.trigger: Trigger = window.batch.trigger
         self.size = self.trigger.size if isinstance(self.trigger, AfterCount | CountOrSince) else maxsize
         self.has_clock = not isinstance(self.trigger, AfterCount)
+        self.nothing = self.new_table().results_of_none()
         self.forming: list[Any] = []
         self.generation = Generation([], [], [], self.new_table())
         self.carried = 0
@@ -87,6 +105,13 @@ class BatchQuery(FoldingQuery):
         self._write_hold(writer)
         self._write_fold(writer)
         self.write_look(writer, names, {("istream", None): Code("True", False, True, "boolean")})
+        if self.shows_old:
+            self.write_look(writer, names, {("istream", None): Code("False", False, True, "boolean")}, "look_back")
+
+    @property
+    def shows_old(self) -> bool:
+        """Whether rows of the remove stream are given out: what has left, or what groups were before."""
+        return self.plan.selector != "istream"
 
     def _write_hold(self, writer: SourceWriter) -> None:
         condition = self.plan.sources[0].filter
@@ -196,7 +221,8 @@ class BatchQuery(FoldingQuery):
         if new.rows or old.rows or self.trigger.force:
             # A release at a grid point of a FORCE_UPDATE window is given out whatever it holds.
             self._post(new, old, always=by_clock and self.trigger.force and self.plan.having is None)
-        new.table, new.keys = None, []
+        if not self.shows_old:
+            new.keys, new.values = [], {}
 
     def _folded(self, rows: list[Any]) -> Generation:
         plan, table = self.plan, self.new_table()
@@ -211,53 +237,75 @@ class BatchQuery(FoldingQuery):
 
     def _post(self, new: Generation, old: Generation, *, always: bool) -> None:
         """The emission of one release, and its errors."""
-        rows = self._rows(new, old) if self._fits(new, old) else self._rows_by_operators(new, old)
-        if rows:
-            rows = self.in_order(rows)
-        if rows or (always and rows is not None):
-            self.counts["rows_out"] += len(rows)
-            self.out.append(Emission(self.name, self.now_ms, "rows", rows))
+        found = self._rows(new, old) if self._fits(new, old) else self._rows_by_operators(new, old)
+        if found is not None:
+            if self.plan.selector == "rstream":
+                # One that has only seen inserts has nothing to say, not even that.
+                always = always and not found.entered
+                found = Rows(found.old, [], 0)
+            rows = self.in_order(found.new) if found.new else []
+            removed = self.in_order(found.old) if found.old else ()
+            if rows or removed or always:
+                self.counts["rows_out"] += len(rows)
+                self.out.append(Emission(self.name, self.now_ms, "rows", rows, removed))
         self.tell_errors()
 
-    def _rows(self, new: Generation, old: Generation) -> list[Any] | None:
+    def _rows(self, new: Generation, old: Generation) -> Rows | None:
         """The rows of a release; None where WHERE lets nothing of it through."""
         if self.plan.where is not None and not new.passed and not old.passed:
             return None
         self.carried = len(new.firsts.keys() & old.firsts.keys())
         bad: list[tuple[Any, BaseException]] = []
-        rows: list[Any] = self.code["look"](self._looks(new, old), 0, 0, 0, bad)
+        rows = self.code["look"](self._looks(new, old), 0, 0, 0, bad)
+        # What cannot be evaluated as it leaves is not told.
+        left = self.code["look_back"](self._looks_back(new, old), 0, 0, 0, []) if self.shows_old else []
         self.errors += [self.failure(row, error, self.now_ms) for row, error in bad]
         self.counts["errors"] += len(bad)
-        return rows
+        return Rows(rows, left, len(new.passed))
 
-    def _looks(self, new: Generation, old: Generation) -> Iterable[tuple[Any, Sequence[Any]]]:
+    def _looks(self, new: Generation, old: Generation) -> Iterable[Look]:
         """Each row to be, and the aggregates' values beside it, as the statement's kind of rows wants them."""
-        kind, table = self.plan.row_kind, new.table
-        assert table is not None
-        if kind == "plain":
-            return zip(new.passed, repeat(()), strict=False)
-        nothing = table.results_of_none()
+        kind = self.plan.row_kind
         if kind == "group":
-            gone = [(row, nothing) for key, row in old.firsts.items() if key not in new.firsts]
-            return chain(table.looks(), gone)
-        values = {key: table.results(group) for key, group in table.groups.items()}
+            return self._looks_at_groups(new, old, new.values)
+        if kind == "aggregate":
+            return self._looks_at_whole(new, old, new.values)
+        return self._looks_at_events(new, new.values)
+
+    def _looks_back(self, new: Generation, old: Generation) -> Iterable[Look]:
+        """The same for the old rows: groups as they were, but events that leave beside the values there are now."""
+        kind = self.plan.row_kind
+        if kind == "group":
+            return self._looks_at_groups(new, old, old.values)
+        if kind == "aggregate":
+            return self._looks_at_whole(new, old, old.values)
+        return self._looks_at_events(old, new.values)
+
+    def _looks_at_groups(self, new: Generation, old: Generation, values: Values) -> Iterable[Look]:
+        """Each group that something entered or left, by the first event of these."""
+        firsts = {**new.firsts, **{key: row for key, row in old.firsts.items() if key not in new.firsts}}
+        return ((row, values.get(key, self.nothing)) for key, row in firsts.items())
+
+    def _looks_at_whole(self, new: Generation, old: Generation, values: Values) -> Iterable[Look]:
+        return ((next(chain(new.passed, old.passed), None), values.get((), self.nothing)),)
+
+    def _looks_at_events(self, shown: Generation, values: Values) -> Iterable[Look]:
+        kind = self.plan.row_kind
         if kind == "group_event":
-            return zip(new.passed, map(values.__getitem__, new.keys), strict=True)
-        whole = values.get((), nothing)
-        if kind == "event":
-            return zip(new.passed, repeat(whole), strict=False)
-        return ((next(chain(new.passed, old.passed), None), whole),)
+            return zip(shown.passed, (values.get(key, self.nothing) for key in shown.keys), strict=True)
+        beside = () if kind == "plain" else values.get((), self.nothing)
+        return zip(shown.passed, repeat(beside), strict=False)
 
     # --- what cannot be folded here -----------------------------------------------------------------------------------
 
     def _fits(self, new: Generation, old: Generation) -> bool:
         """Whether the rows of a release can be made here."""
-        if new.table is None or self.changes is not None:
+        if not new.is_folded or self.changes is not None:
             return False
         # What leaves counts until what enters is there.
         return len(new.firsts.keys() | old.firsts.keys()) <= self.plan.options.max_groups
 
-    def _rows_by_operators(self, new: Generation, old: Generation) -> list[Any] | None:
+    def _rows_by_operators(self, new: Generation, old: Generation) -> Rows | None:
         """The rows of a release as the operators make them; None where it is no update."""
         changes = self.changes
         if changes is None:
@@ -266,10 +314,12 @@ class BatchQuery(FoldingQuery):
         new.events = self._events(new.rows)
         update = changes.update(Delta(new.events, old.events))
         self.carried = len({event.seq for event in changes.held()} - {event.seq for event in new.events})
-        self.changes = changes if new.table is None or changes.refused else None
+        self.changes = None if new.is_folded and not changes.refused else changes
         if update is None:
             return None
-        return update.new if self.plan.order_by else [out.row for out in update.new]
+        if not self.plan.order_by:
+            return Rows([out.row for out in update.new], [out.row for out in update.old], update.inserted)
+        return Rows(update.new, update.old, update.inserted)
 
     def _events(self, rows: Iterable[Any]) -> list[Event]:
         return [self.new_event(row, self.now_ms) for row in rows]
@@ -310,9 +360,10 @@ class BatchQuery(FoldingQuery):
         self.generation = generation = self._folded([self.row_of(packed) for packed in state["generation"]])
         self.carried = state["carried"]
         self.trigger.restore(state["trigger"])
-        if generation.table is None or state["refused"]:
+        if not generation.is_folded or state["refused"]:
             generation.events = events = self._events(generation.rows)
             refused = {events[place] for place in state["refused"]}
             self.changes = self._primed(event for event in events if event not in refused)
             self.changes.refused = refused
-        generation.table, generation.keys = None, []
+        if not self.shows_old:
+            generation.keys, generation.values = [], {}

@@ -98,13 +98,13 @@ class FoldingQuery(FastQuery):
         with loop.source.block("else:"):
             loop.line(f"table.open(key, e, ({many},))")
 
-    def write_look(self, writer: SourceWriter, names: Names, slots: dict[Any, Code]) -> None:
+    def write_look(self, writer: SourceWriter, names: Names, slots: dict[Any, Code], name: str = "look") -> None:
         """`look(looks, w_start, w_end, w_trigger, bad)`: rows of pairs of an event and the values of its aggregates."""
         plan = self.plan
         slots = dict(slots)
         slots |= {("aggregate", i): Code(f"v_{i}", True, True) for i in range(len(plan.aggregates))}
         loop = self.loop_writer(writer, slots)
-        with writer.block("def look(looks, w_start, w_end, w_trigger, bad):"):
+        with writer.block(f"def {name}(looks, w_start, w_end, w_trigger, bad):"):
             writer.line("rows = []")
             values = "".join(f"v_{i}, " for i in range(len(plan.aggregates)))
             with writer.block(f"for e, {f'({values})' if values else '_'} in looks:"):

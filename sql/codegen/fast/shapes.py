@@ -91,8 +91,6 @@ def _delta(plan: Plan) -> type[FastQuery]:
 
 
 def _batched(plan: Plan) -> type[FastQuery]:
-    if plan.selector != "istream":
-        raise Refused("it shows what leaves its batches", plan.sources[0].windows[0].span)
     if plan.analytics:
         raise Refused("an analytic function runs before the window", plan.analytics[0].span)
     _check_variables(plan)

@@ -91,6 +91,49 @@ def test_what_where_drops_fills_the_batch_all_the_same() -> None:
     assert posts("select dev from m#length_batch(2) where v > 0", steps) == [(1, [["d"]])]
 
 
+def both(sql: str, steps: list[tuple[int, list[Any]]]) -> list[tuple[int, list[Any], list[Any]]]:
+    """The new and the old rows of each post, by instant."""
+    run = Run(sql, fast=True, event_time=False)
+    assert run.engine.path("r") == ("fast", ""), run.engine.path("r")
+    emissions = [found for at, events in steps for found in run.step((at, [{"dev": dev, "v": v} for dev, v in events]))]
+    return [
+        (found.at_ms, *([list(row.values()) for row in side] for side in (found.inserted, found.removed)))
+        for found in emissions
+    ]
+
+
+def test_a_batch_leaves_as_the_next_comes() -> None:
+    steps = [(0, [("a", 1), ("b", 2)]), (1, [("b", 3), ("c", 4)])]
+    assert both("select irstream dev, v, istream() from m#length_batch(2)", steps) == [
+        (0, [["a", 1, True], ["b", 2, True]], []),
+        (1, [["b", 3, True], ["c", 4, True]], [["a", 1, False], ["b", 2, False]]),
+    ]
+    assert both("select rstream dev from m#length_batch(2)", steps) == [(1, [["a"], ["b"]], [])]
+    # Rows of events that leave carry the values there are now.
+    assert both("select irstream v, sum(v) from m#length_batch(2)", steps) == [
+        (0, [[1, 3], [2, 3]], []),
+        (1, [[3, 7], [4, 7]], [[1, 7], [2, 7]]),
+    ]
+    assert both("select irstream v, sum(v) from m#length_batch(2) group by dev", steps)[1] == (
+        1, [[3, 3], [4, 4]], [[1, None], [2, 3]],
+    )  # fmt: skip
+
+
+def test_old_rows_of_groups_are_those_before_the_change() -> None:
+    steps = [(0, [("a", 1), ("b", 2)]), (1, [("b", 3), ("c", 4)])]
+    assert both("select irstream sum(v) from m#length_batch(2)", steps) == [(0, [[3]], [[None]]), (1, [[7]], [[3]])]
+    assert both("select irstream dev, sum(v) from m#length_batch(2) group by dev", steps) == [
+        (0, [["a", 1], ["b", 2]], [["a", None], ["b", None]]),
+        (1, [["b", 3], ["c", 4], ["a", None]], [["b", 2], ["c", None], ["a", 1]]),
+    ]
+
+
+def test_forced_updates_tell_that_nothing_has_left() -> None:
+    # The first release has only inserts, of which rstream says nothing; the second empties the window.
+    sql = 'select rstream dev from m#time_batch(1 sec, "FORCE_UPDATE")'
+    assert both(sql, [(5300, [("a", 1)]), (9300, [])]) == [(7300, [["a"]], []), (8300, [], []), (9300, [], [])]
+
+
 @pytest.mark.parametrize("odd", ["x", True])
 def test_an_event_that_cannot_be_summed_is_an_error_when_it_is_released(odd: Any) -> None:
     steps = [(0, [("a", odd)]), (7, [("b", 2)]), (8, [("c", 3), ("d", 4)])]

@@ -26,9 +26,11 @@ STATEMENTS = [
 CHANGES = [
     f"select {selector} {items} from m{window}{rest}"
     for selector in ("irstream", "rstream")
-    for window in ("#length(3)", "#time(2 sec)", "#ext_timed(ts, 2 sec)", "#unique(k)")
+    for window in (
+        "#length(3)", "#time(2 sec)", "#ext_timed(ts, 2 sec)", "#unique(k)", "#length_batch(3)", "#time_batch(2 sec)",
+    )
     for items, rest in (("*", ""), (AGGREGATES, ""), (f"k, {AGGREGATES}", " group by k"))
-]
+]  # fmt: skip
 
 STATES = [
     f"select {call} as a from m{window}"
@@ -81,7 +83,6 @@ ON_OPERATORS = [
     ("select id, prev(1, id) as p from m#length(3)", "earlier events"),
     ("select id from m#length(3)#time(1 sec)", "chained"),
     ("select id from m#sort(2, v)", "without generated code"),
-    ("select irstream id from m#length_batch(3)", "leaves its batches"),
     ("select stddev(v) as d from m#length_batch(3)", "because of the batch before"),
     ("SELECT collect(v) AS vs FROM m GROUP BY COUNTWINDOW(4, 2)", "looks at more than numbers"),
     ("select id from m#length(3) order by v limit 1", "ORDER BY or LIMIT for single rows"),
