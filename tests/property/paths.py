@@ -158,8 +158,6 @@ def compare(rule: Rule, steps: Sequence[Step]) -> str:
     if path == "engine" and not any(step == ("restart",) for step in steps):
         return path
     for number, step in enumerate(steps):
-        if step == ("read",) and (rule.event_time or "#time(" in rule.text):
-            continue
         got, wanted = fast.do(step), slow.do(step)
         where = f"at step {number}"
         _same(rule, steps, where, shown(rule, got), shown(rule, wanted))
@@ -171,18 +169,26 @@ def shown(rule: Rule, items: list[Any]) -> list[str]:
     """Emissions, or rows, as text: tells 1 from 1.0 and TRUE, and NaN equals NaN. Removed rows are a bag.
 
     Of two equal numbers, 0 and 0.0, either may be the least or greatest (columns x…): which is not part of the result.
-    Nor is which of several errors in one event is told: an aggregate's filter is looked at before or after arguments.
     """
-    is_filtered = "filter" in rule.text.lower()
     out = []
     for item in items:
         if isinstance(item, Emission):
             removed = sorted(repr(_plain(row)) for row in item.removed)
-            why = bool(item.error) if is_filtered else item.error
-            out.append(f"{item.kind} at {item.at_ms}: {[_plain(row) for row in item.inserted]} -{removed} {why}")
+            new = [_plain(row) for row in item.inserted]
+            out.append(f"{item.kind} at {item.at_ms}: {new} -{removed} {_why(rule, item.error)}")
         else:
             out.append(repr(_plain(item)))
     return out
+
+
+def _why(rule: Rule, error: str | None) -> str | None:
+    """The error, as far as there is one answer: an aggregate's filter may be looked at before or after the arguments of
+    others, and an expression that stands in the rule twice is evaluated once."""
+    if error is None or "filter" in rule.text.lower():
+        return error and "some part of it cannot be evaluated"
+    _, _, why = error.partition(" ")
+    expression = why.removeprefix("cannot evaluate ").partition(":")[0]
+    return why if rule.text.count(expression) > 1 else error
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
