@@ -88,7 +88,7 @@ class Period:
         if not self.is_calendar:
             return reference_ms + ((t_ms - reference_ms) // self.millis + 1) * self.millis
         # A period is at least its shortest months long, so this k is never too large; a few steps make up the rest.
-        k = (t_ms - reference_ms) // (self.months * _LONGEST_MONTH_MS + self.millis) - 1
+        k = int((t_ms - reference_ms) // (self.months * _LONGEST_MONTH_MS + self.millis)) - 1
         while (boundary := self.times(k).add(reference_ms, zone)) <= t_ms:
             k += 1
         return boundary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from math import isfinite
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
@@ -124,7 +125,7 @@ class WindowBuilder:
         if kind in ("reference", "include"):
             return constant_value(argument, self.functions)
         if kind == "value":
-            return self.functions.value(argument)
+            return _time_of(self.functions.value(argument))
         if kind == "keys":
             return self.functions.key(argument)
         if kind == "criteria":
@@ -192,6 +193,18 @@ class WindowBuilder:
         if align == "local":
             return Grid(every.millis, self.context.zone).floor(now_ms)
         return {"creation": now_ms, "epoch": 0, "first_event": None}[align]
+
+
+def _time_of(value: Callable[[Event], Any]) -> Callable[[Event], Any]:
+    """An event's own time in ms, or None; DataError where it is anything but a finite number or NULL."""
+
+    def time_of(event: Event) -> Any:
+        found = value(event)
+        if found is None or found.__class__ is int or (found.__class__ is float and isfinite(found)):
+            return found
+        raise DataError(f"a time stamp is a number of milliseconds, not {found!r}")
+
+    return time_of
 
 
 def _tuple_of(values: list[Callable[..., Any]]) -> Callable[[Event], Any]:

@@ -44,6 +44,8 @@ class Meet(Operator):
         for event in delta.inserted:
             if not all(policy.admits(event, now) for policy in self.policies):
                 continue
+            if self.batch is not None:
+                self.batch.admits(event, now)
             evicted = self._evicted(event, now)
             if self.batch is None:
                 inserted.append(event)
@@ -156,14 +158,12 @@ class Join(Operator):
         removed: list[Event] = []
         for event in delta.inserted:
             evicted: list[Event] = []
-            for member in self.members:
+            for member in [member for member in self.members if member.admits(event, now)]:
                 if isinstance(member, Batch):
                     post = member.insert(event, now)
                     evicted += post.removed if post else ()
-                elif member.admits(event, now):
-                    evicted += member.insert(event, now)
                 else:
-                    continue
+                    evicted += member.insert(event, now)
                 self.holders[event] = self.holders.get(event, 0) + 1
             if event in self.holders:
                 inserted.append(event)
@@ -238,13 +238,19 @@ class Key(Operator):
         out = []
         for key, part in self._by_key(delta):
             instance = self.instances.get(key)
+            is_new = instance is None
             if instance is None:
                 if self.keys_max is not None and len(self.instances) >= self.keys_max:
                     raise DataError(f"more than {self.keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
                 instance = self._open(key, (part.inserted or part.removed)[0])
             if self.reclaim:
                 self.reclaim.touch(key, now)
-            out += instance.push(part, now)
+            try:
+                out += instance.push(part, now)
+            except Exception:
+                if is_new:
+                    self._drop(key)
+                raise
             self._schedule(key, instance)
         if swept:
             # One update with what caused the sweep: the old rows belong to the step of that event.

@@ -30,6 +30,10 @@ class Trigger(ABC):
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
         """What to do with an arriving event; `held` does not contain it yet."""
 
+    def admits(self, event: Event, now: int) -> bool:
+        """Raise what `on_event` would raise of the event, so that no other window has it then."""
+        return True
+
     force = False
     """Whether an empty release is posted all the same."""
 
@@ -69,6 +73,10 @@ class Batch:
         self.generation: list[Event] = []
         self.fresh = False
         """Whether the step of the last release is still going on: until its end the batch is seen as the content."""
+
+    def admits(self, event: Event, now: int) -> bool:
+        """Whether the event may enter: it always may, unless this raises."""
+        return self.trigger.admits(event, now)
 
     def insert(self, event: Event, now: int) -> Delta | None:
         """An event arrives; the release it causes, if any."""

@@ -113,6 +113,10 @@ class Scheduled(Policy):
             return event.time_ms
         return timestamp if self.period is None else self.period.add(timestamp, self.zone)
 
+    def admits(self, event: Event, now: int) -> bool:
+        self._leaves_ms(event)
+        return True
+
     def insert(self, event: Event, now: int) -> list[Event]:
         leaves = self._leaves_ms(event)
         if leaves <= now:

@@ -31,7 +31,8 @@ class Policy(ABC):
     """Whether `content` is in rank order (sort, rank, time_order) instead of order of arrival."""
 
     def admits(self, event: Event, now: int) -> bool:
-        """Whether the event may enter at all (first-type windows refuse)."""
+        """Whether the event may enter at all (first-type windows refuse). Raises what `insert` would raise of it, so
+        that no other window has it then."""
         return True
 
     @abstractmethod
@@ -150,11 +151,19 @@ class DataClock(Arrivals):
         self.period = period
         self.zone = zone
 
-    def insert(self, event: Event, now: int) -> list[Event]:
+    def admits(self, event: Event, now: int) -> bool:
+        self._edge(event)
+        return True
+
+    def _edge(self, event: Event) -> int | None:
+        """What is as old leaves; None: nothing does."""
         clock = self.timestamp(event)
+        return None if clock is None or clock == -1 else self.period.subtract(clock, self.zone)
+
+    def insert(self, event: Event, now: int) -> list[Event]:
+        edge = self._edge(event)
         out = []
-        if clock is not None and clock != -1:
-            edge = self.period.subtract(clock, self.zone)
+        if edge is not None:
             while (oldest := self.oldest()) is not None and (self.timestamp(oldest) or 0) <= edge:
                 out.append(self.pop_oldest())
         self.events[event] = None

@@ -109,6 +109,16 @@ class DataBoundary(Trigger):
         self.zone = zone
         self.reference_ms = reference_ms
 
+    def admits(self, event: Event, now: int) -> bool:
+        clock = self.timestamp(event)
+        if clock is not None:
+            self._boundary_after(clock, clock if self.reference_ms is None else self.reference_ms)
+        return True
+
+    def _boundary_after(self, first: int, reference_ms: int) -> int:
+        """When the batch that begins with an event of that time ends."""
+        return self.period.next_after(first, reference_ms, self.zone)
+
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
         clock = self.timestamp(event)
         if clock is None:
@@ -118,7 +128,7 @@ class DataBoundary(Trigger):
         first = next(iter(held), None)
         if first is None:
             return "hold"
-        boundary = self.period.next_after(self.timestamp(first) or 0, self.reference_ms, self.zone)
+        boundary = self._boundary_after(self.timestamp(first) or 0, self.reference_ms)
         return "before" if clock >= boundary else "hold"
 
     def snapshot(self) -> Any:
