@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -171,7 +172,10 @@ def kuiper_rules(draw: st.DrawFn, event_time: bool = False) -> Rule:
         text += _maybe(draw, " HAVING {}", HAVINGS, 4)
     text += _maybe(draw, " ORDER BY {}", ("k, n", "v DESC", "count(*) DESC, k"[: 16 if group else 13]), 4)
     text += _maybe(draw, " LIMIT {}", ("1", "2"), 6)
-    return Rule(text, event_time=event_time, options=draw(_options(event_time)), structs=draw(st.booleans()))
+    options = draw(_options(event_time))
+    if re.search(r"COUNTWINDOW\(\d, ", text):
+        options.pop("max_groups", None)  # a pane's groups count until the whole pane has left
+    return Rule(text, event_time=event_time, options=options, structs=draw(st.booleans()))
 
 
 STATELESS = (
