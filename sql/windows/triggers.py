@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from math import inf
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -118,6 +119,12 @@ class DataBoundary(Trigger):
     def _boundary_after(self, first: int, reference_ms: int) -> int:
         """When the batch that begins with an event of that time ends."""
         return self.period.next_after(first, reference_ms, self.zone)
+
+    def surely_before(self, first: Event) -> float:
+        """Below this, whole numbers belong to the batch that began with `first`, and are never refused."""
+        if self.period.is_calendar or self.reference_ms.__class__ is not int:
+            return -inf
+        return self._boundary_after(self.timestamp(first) or 0, self.reference_ms)
 
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
         clock = self.timestamp(event)

@@ -14,7 +14,8 @@ WINDOWS = [
     '#time_batch(1 sec, "FORCE_UPDATE")', '#time_batch(1500 msec, "START_EAGER")',
     '#time_batch(2 sec, 700L, "START_EAGER")', "#time_length_batch(2 sec, 3)",
     '#time_length_batch(1 sec, 2, "FORCE_UPDATE")', '#time_length_batch(3 sec, 2, "START_EAGER")',
-    "#time_batch(1 month)",
+    "#time_batch(1 month)", "#ext_timed_batch(ts, 2 sec)", "#ext_timed_batch(n, 2 msec, 1L)",
+    "#ext_timed_batch(v, 3 msec)", "#ext_timed_batch(n + 1, 2 msec)", "#ext_timed_batch(ts, 1 month)",
 ]  # fmt: skip
 
 AGGREGATES = "count(*) as c, count(v) as cv, sum(v) as s, avg(v) as a, min(v) as lo, max(v) as hi, sum(n * 2) as n2"

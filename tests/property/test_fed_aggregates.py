@@ -45,7 +45,10 @@ def test_bounds(window: str, aggregates: str, steps: list[Step], events: int, gr
     compare(sql, steps, max_window_events=events, max_groups=groups)
 
 
-@pytest.mark.parametrize("window", ["#length_batch(3)", "#time_batch(2 sec)", '#time_batch(1 sec, "FORCE_UPDATE")'])
+@pytest.mark.parametrize(
+    "window",
+    ["#length_batch(3)", "#time_batch(2 sec)", '#time_batch(1 sec, "FORCE_UPDATE")', "#ext_timed_batch(ts, 1 sec)"],
+)
 @pytest.mark.parametrize("group", ["", " group by dev"])
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans())
 @settings(deadline=None, max_examples=40)

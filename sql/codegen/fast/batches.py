@@ -153,7 +153,9 @@ class BatchQuery(FoldingQuery):
                 self.step_to(times[first])
                 self.now_ms = max(self.now_ms, times[first])
             last = self._run(times, first, count)
-            self._hold(rows if last - first == count else rows[first:last])
+            self._hold(
+                rows if last - first == count else rows[first:last], None if times is None else times[first:last]
+            )
             first = last
             if len(self.forming) >= self.size:
                 if times is not None:
@@ -168,7 +170,7 @@ class BatchQuery(FoldingQuery):
         due_ms = self.trigger.deadline()
         return min(last, runs(times, first, times[first] + 1 if due_ms is None else due_ms))
 
-    def _hold(self, rows: Sequence[Any]) -> None:
+    def _hold(self, rows: Sequence[Any], times: Sequence[int] | None) -> None:
         """Events of one run come into the forming batch, where the filter lets them."""
         before = len(self.forming)
         if self.budget.room <= 0:
@@ -190,10 +192,14 @@ class BatchQuery(FoldingQuery):
             try:
                 if passes is None or passes(Event(row, self.now_ms, 0)):
                     self.budget.admit(self)
+                    self._admit(row)
                     self.forming.append(row)
             except DATA_ERRORS as error:
                 self.on_error(Event(row, self.now_ms, 0), error)
         self.tell_errors()
+
+    def _admit(self, row: Any) -> None:
+        """An event is about to enter the forming batch; an error keeps it out."""
 
     # --- releases -----------------------------------------------------------------------------------------------------
 

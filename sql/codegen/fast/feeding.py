@@ -13,6 +13,7 @@ from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.wrap import Place
 from sql.codegen.fast.batches import BatchQuery
 from sql.codegen.fast.bounded import BoundedQuery
+from sql.codegen.fast.data_batches import DataBatchQuery
 from sql.codegen.fast.folding import FoldingQuery
 from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
 from sql.codegen.fast.groups import GroupTable
@@ -155,6 +156,10 @@ class FedBatchQuery(Feeding, BatchQuery):
     """EPL's batches."""
 
 
+class FedDataBatchQuery(Feeding, DataBatchQuery):
+    """ext_timed_batch."""
+
+
 class FedWindowQuery(Feeding, BoundedQuery):
     """A window whose groups are fed; what it keeps is counted as its events."""
 
@@ -178,6 +183,6 @@ class FedCountBatchQuery(FedWindowQuery, CountBatchQuery):
 
 FEEDING: dict[type[FastQuery], type[FastQuery]] = {
     TumblingQuery: FedTumblingQuery, SessionQuery: FedSessionQuery, CountBatchQuery: FedCountBatchQuery,
-    BatchQuery: FedBatchQuery,
+    BatchQuery: FedBatchQuery, DataBatchQuery: FedDataBatchQuery,
 }  # fmt: skip
 """The query whose groups are fed, by the one of the same window whose groups hold numbers."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from sql.calendar.zones import is_utc
 from sql.codegen.fast.batches import BatchQuery
+from sql.codegen.fast.data_batches import DataBatchQuery
 from sql.codegen.fast.every_event import (
     DataClockQuery,
     KeepAllQuery,
@@ -94,10 +95,11 @@ def _batched(plan: Plan) -> type[FastQuery]:
     if plan.analytics:
         raise Refused("an analytic function runs before the window", plan.analytics[0].span)
     _check_variables(plan)
+    _check_stamp(plan)
     for call in plan.aggregates:
         if not is_numeric(call) and is_checked(call):
             raise Refused(f"aggregate {call.definition.name} may refuse a value because of the batch before", call.span)
-    return _fed(plan, BatchQuery)
+    return _fed(plan, DataBatchQuery if plan.sources[0].windows[0].name == "ext_timed_batch" else BatchQuery)
 
 
 def _running(plan: Plan) -> type[FastQuery]:
@@ -105,6 +107,7 @@ def _running(plan: Plan) -> type[FastQuery]:
     if plan.analytics:
         raise Refused("an analytic function runs before the window", plan.analytics[0].span)
     _check_running(plan, may_order=plan.row_kind == "group" or plan.selector != "istream")
+    _check_stamp(plan)
     return _RUNNING[window.name]
 
 
@@ -118,6 +121,13 @@ def _check_running(plan: Plan, *, may_order: bool) -> None:
         if call.group_by is not None:
             raise Refused(f"aggregate {call.definition.name} has its own GROUP BY", call.span)
     _check_variables(plan)
+
+
+def _check_stamp(plan: Plan) -> None:
+    """The time stamp of an event that is held is the one it came with."""
+    stamp = plan.sources[0].windows[0].arguments.get("timestamp")
+    if stamp is not None:
+        _check_instants(plan, [stamp])
 
 
 def _check_variables(plan: Plan) -> None:
@@ -202,7 +212,7 @@ _RUNNING: dict[str, type[FastQuery]] = {
     "ext_timed": DataClockQuery, "unique": LatestQuery,
 }  # fmt: skip
 
-BATCHES = ("length_batch", "time_batch", "time_length_batch")
+BATCHES = ("length_batch", "time_batch", "time_length_batch", "ext_timed_batch")
 
 _WINDOWS: dict[str, Callable[[Plan, GroupWindowPlan], type[FastQuery]]] = {
     "tumbling": _tumbling, "session": _session, "hopping": _hopping, "count": _count,
@@ -234,6 +244,9 @@ def _per_event(plan: Plan, *, with_items: bool = True) -> Iterator[Bound]:
         yield plan.window.filter
     if plan.where is not None:
         yield plan.where
+    for window in plan.sources[0].windows:
+        if (stamp := window.arguments.get("timestamp")) is not None:
+            yield stamp
     yield from plan.group_by
     for aggregate in plan.aggregates:
         yield from aggregate.args

@@ -134,6 +134,21 @@ def test_forced_updates_tell_that_nothing_has_left() -> None:
     assert both(sql, [(5300, [("a", 1)]), (9300, [])]) == [(7300, [["a"]], []), (8300, [], []), (9300, [], [])]
 
 
+def test_the_events_own_time_releases_and_a_gap_makes_one_post() -> None:
+    stamps = [("a", 1000), ("b", 5000), ("c", 11000), ("d", 45000), ("e", 50000), ("f", 51000)]
+    steps = [(at, [event]) for at, event in enumerate(stamps)]
+    assert both("select irstream dev from m#ext_timed_batch(v, 10 sec)", steps) == [
+        (2, [["a"], ["b"]], []),
+        (3, [["c"]], [["a"], ["b"]]),
+        (5, [["d"], ["e"]], [["c"]]),
+    ]
+    # With a reference the boundaries are 3 s, 13 s, 23 s …; one that comes late, or has no stamp, joins the batch.
+    late: list[Any] = [("a", 12000), ("b", 0), ("c", None), ("d", 12999.5), ("e", 13000)]
+    assert both("select dev, count(*) from m#ext_timed_batch(v, 10 sec, 3000L)", [(7, late)]) == [
+        (7, [["a", 4], ["b", 4], ["c", 4], ["d", 4]], []),
+    ]
+
+
 @pytest.mark.parametrize("odd", ["x", True])
 def test_an_event_that_cannot_be_summed_is_an_error_when_it_is_released(odd: Any) -> None:
     steps = [(0, [("a", odd)]), (7, [("b", 2)]), (8, [("c", 3), ("d", 4)])]

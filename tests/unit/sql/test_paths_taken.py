@@ -28,6 +28,7 @@ CHANGES = [
     for selector in ("irstream", "rstream")
     for window in (
         "#length(3)", "#time(2 sec)", "#ext_timed(ts, 2 sec)", "#unique(k)", "#length_batch(3)", "#time_batch(2 sec)",
+        "#ext_timed_batch(ts, 2 sec)",
     )
     for items, rest in (("*", ""), (AGGREGATES, ""), (f"k, {AGGREGATES}", " group by k"))
 ]  # fmt: skip
@@ -79,6 +80,7 @@ STATELESS = [
 ]
 
 ON_OPERATORS = [
+    ("select id from m#ext_timed(current_timestamp(), 1 sec)", "the instant of each event"),
     ("select id from m#length(3) output every 1 sec", "output limit"),
     ("select id, prev(1, id) as p from m#length(3)", "earlier events"),
     ("select id from m#length(3)#time(1 sec)", "chained"),
