@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from sql.aggregates.inline import Inline
 from sql.functions.registry import Parameter
 from sql.types import Type
 
@@ -103,6 +104,7 @@ class Aggregate:
     whole_row   the argument may be `*`, the whole event: `collect(*)`, `window(*)`, `last_value(*, true)`.
     of_numbers  the result over a list of ints and floats, or None where the accumulator has to find it: what the fast
                 path uses (`bulk`). Only for aggregates that take any number, whatever the order, and merge.
+    inline      the same as statements of a generated loop, for numbers that come and go (`sql.aggregates.inline`).
     invertible  its accumulators can take out what was merged in (`unmerge`): panes need no second stack.
     constants   how many trailing parameters are constants, given to `make` and not to `add`.
     examples    pairs of a call over a window's values, oldest first, as `last(x, 1) over [1, 2, 3]`, and its result.
@@ -120,6 +122,7 @@ class Aggregate:
     constants: int = 0
     mergeable: bool = False
     of_numbers: Callable[[list[Any]], Any] | None = None
+    inline: Inline | None = None
     invertible: bool = False
     cost: str = "O(1)"
     examples: tuple[tuple[str, Any], ...] = ()

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from sql.aggregates import bulk
+from sql.aggregates import bulk, inline
 from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.ordered import OrderedMultiset
 from sql.aggregates.state import decode, encode
@@ -240,12 +240,12 @@ def _filtered(make: Callable[[Removal], Accumulator]) -> Callable[[Removal], Acc
 X = Parameter("x")
 FILTER = Parameter("filter", Type.BOOLEAN)
 
-for _name, _make, _what, _of_numbers in (
-    ("min", make_min, "smallest", bulk.least), ("max", make_max, "largest", bulk.greatest),
+for _name, _make, _what, _of_numbers, _inline in (
+    ("min", make_min, "smallest", bulk.least, inline.MIN), ("max", make_max, "largest", bulk.greatest, inline.MAX),
 ):  # fmt: skip
     register(Aggregate(
         _name, _make, f"The {_what} number or text; NaN counts as the largest number. NULL over nothing.",
-        (X,), lambda kinds: kinds[0], mergeable=True, of_numbers=_of_numbers,
+        (X,), lambda kinds: kinds[0], mergeable=True, of_numbers=_of_numbers, inline=_inline,
         cost="O(1) amortised; O(√n) where values leave in any order",
         examples=((f"{_name}(x) over [2, null, 2]", 2),),
     ))  # fmt: skip

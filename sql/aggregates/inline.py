@@ -1,4 +1,4 @@
-"""Aggregates of sliding windows as statements: what the accumulators do, written into a generated loop.
+"""Aggregates as statements of a generated loop: what the accumulators do where values come and go.
 
 Only for plain numbers: ints and floats that are a whole multiple of a unit, 2**-52 at first, 2**-100 at the finest
 (71.53 is one, NaN and 1e-200 are not). Then a running sum is one Python integer, `total`, exact and free of drift like
@@ -27,65 +27,58 @@ INLINE_NAMES = {
 }
 
 
+QUEUES = ("low", "high")
+"""Which of the names kept are queues; the others are numbers."""
+
+
 class Inline(NamedTuple):
-    """Statements that keep an aggregate, and its result; `state` are the names it keeps, of those in `INLINE_NAMES`."""
+    """Statements that keep an aggregate, and its result; `state` are the names it keeps, of those in `INLINE_NAMES`.
+
+    An entry of `add` and `remove` is a whole statement, of one line or more.
+    """
 
     state: tuple[str, ...]
     add: tuple[str, ...]
     remove: tuple[str, ...]
     result: str
 
+    @property
+    def is_scaled(self) -> bool:
+        """Whether it keeps the exact sum."""
+        return "total" in self.state
+
+    @property
+    def reads_left(self) -> bool:
+        """Whether the value that leaves has to be known as it was."""
+        return any("{left}" in statement for statement in self.remove)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether it holds only where the oldest value leaves first."""
+        return any(name in QUEUES for name in self.state)
+
 
 def _queue(name: str, beaten: str) -> Inline:
-    add = (
-        f"while {{{name}}} and {{{name}}}[-1] {beaten} {{value}}:",
-        f"    {{{name}}}.pop()",
-        f"{{{name}}}.append({{value}})",
-    )
-    remove = (f"if {{{name}}}[0] == {{left}}:", f"    {{{name}}}.popleft()")
-    return Inline((name,), add, remove, f"{{{name}}}[0] if {{{name}}} else None")
+    add = f"while {{{name}}} and {{{name}}}[-1] {beaten} {{value}}:\n    {{{name}}}.pop()\n{{{name}}}.append({{value}})"
+    remove = f"if {{{name}}}[0] == {{left}}:\n    {{{name}}}.popleft()"
+    return Inline((name,), (add,), (remove,), f"{{{name}}}[0] if {{{name}}} else None")
 
 
-_COUNT = ("{count} += 1",), ("{count} -= 1",)
-_TOTAL = ("{total} += {scaled}",), ("{total} -= {left_scaled}",)
 _FLOATS = ("{floats} += {value}.__class__ is float",), ("{floats} -= {left}.__class__ is float",)
 
-INLINE: dict[str, Inline] = {
-    "count": Inline(("count",), *_COUNT, "{count}"),
-    "sum": Inline(
-        ("count", "total", "floats"), _COUNT[0] + _TOTAL[0] + _FLOATS[0], _COUNT[1] + _TOTAL[1] + _FLOATS[1],
-        "({total} / (1 << {shift}) if {floats} else {total} >> {shift}) if {count} else None",
-    ),
-    "avg": Inline(
-        ("count", "total"), _COUNT[0] + _TOTAL[0], _COUNT[1] + _TOTAL[1],
-        "{total} * 2.0**-{shift} / {count} if {count} else None",
-    ),
-    "min": _queue("low", ">"),
-    "max": _queue("high", "<"),
-}  # fmt: skip
-"""By the name of the aggregate."""
+COUNT = Inline(("count",), ("{count} += 1",), ("{count} -= 1",), "{count}")
+AVG = Inline(
+    ("count", "total"), (*COUNT.add, "{total} += {scaled}"), (*COUNT.remove, "{total} -= {left_scaled}"),
+    "{total} * 2.0**-{shift} / {count} if {count} else None",
+)  # fmt: skip
+SUM = Inline(
+    ("count", "total", "floats"), AVG.add + _FLOATS[0], AVG.remove + _FLOATS[1],
+    "({total} / (1 << {shift}) if {floats} else {total} >> {shift}) if {count} else None",
+)  # fmt: skip
+MIN = _queue("low", ">")
+MAX = _queue("high", "<")
 
 
-def united(names: Iterable[str], part: str) -> list[str]:
-    """The statements (`add` or `remove`) of several aggregates of one argument, what they share only once."""
-    blocks: dict[str, None] = {}
-    for name in names:
-        lines = getattr(INLINE[name], part)
-        whole = ["\n".join(lines)] if name in ("min", "max") else lines
-        blocks.update(dict.fromkeys(whole))
-    return [line for block in blocks for line in block.split("\n")]
-
-
-def states(names: Iterable[str]) -> list[str]:
-    """The names of what several aggregates of one argument keep, each once."""
-    return list(dict.fromkeys(state for name in names for state in INLINE[name].state))
-
-
-def needs_scaled(names: Iterable[str]) -> bool:
-    """Whether the exact sum is kept."""
-    return bool({"sum", "avg"} & set(names))
-
-
-def needs_values(names: Iterable[str]) -> bool:
-    """Whether the values that leave have to be known as they were."""
-    return bool({"sum", "min", "max"} & set(names))
+def lines(statements: Iterable[str]) -> list[str]:
+    """The lines of the statements of several aggregates, what they share only once."""
+    return [line for statement in dict.fromkeys(statements) for line in statement.split("\n")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sql.aggregates import bulk
+from sql.aggregates import bulk, inline
 from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.exact import Nonfinite, Power, binary, check_number, number, to_float
 from sql.aggregates.state import decode, encode
@@ -292,7 +292,8 @@ NUMBER = Parameter("x", Type.NUMBER)
 
 register(Aggregate(
     "count", Count, "How many rows, `count(*)`, or how many values that are not NULL, `count(x)`.",
-    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True, of_numbers=len, invertible=True,
+    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True,
+    of_numbers=len, inline=inline.COUNT, invertible=True,
     examples=(("count(x) over [4, null, 5]", 2),),
 ))  # fmt: skip
 register(Aggregate(
@@ -301,12 +302,13 @@ register(Aggregate(
 ))  # fmt: skip
 register(Aggregate(
     "sum", Sum, "The exact sum; an integer as long as all values are integers. NULL over nothing.",
-    (NUMBER,), _sum_type, mergeable=True, of_numbers=bulk.total, invertible=True,
+    (NUMBER,), _sum_type, mergeable=True, of_numbers=bulk.total, inline=inline.SUM, invertible=True,
     examples=(("sum(x) over [1, null, 2]", 3), ("sum(x) over [1e16, 1, -1e16]", 1.0), ("sum(x) over [null]", None)),
 ))  # fmt: skip
 register(Aggregate(
     "avg", Average, "The mean, always a float. NULL over nothing.",
-    (NUMBER,), Type.FLOAT, aliases=("mean",), mergeable=True, of_numbers=bulk.mean, invertible=True,
+    (NUMBER,), Type.FLOAT, aliases=("mean",), mergeable=True,
+    of_numbers=bulk.mean, inline=inline.AVG, invertible=True,
     examples=(("avg(x) over [1, 2]", 1.5),),
 ))  # fmt: skip
 register(Aggregate(

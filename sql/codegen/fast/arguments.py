@@ -8,16 +8,13 @@ is written into the loop; any other keeps its accumulator, the one the operators
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sql.aggregates.base import Removal
-from sql.aggregates.inline import INLINE, SHIFTS, needs_scaled, needs_values, states, united
+from sql.aggregates.inline import QUEUES, SHIFTS, Inline, lines
 from sql.plan.bound import AggregateCall, Bound
 from sql.runtime.groups import is_checked, maker_of
-
-QUEUES = ("low", "high")
-"""What of the kept things is a queue; the rest are numbers."""
 
 
 class Remembered(NamedTuple):
@@ -31,16 +28,16 @@ class Remembered(NamedTuple):
 class Argument:
     """One distinct argument of aggregates that have statements: the locals of its value, and what is kept for it."""
 
-    def __init__(self, node: Bound, place: int, names: Sequence[str]) -> None:
+    def __init__(self, node: Bound, place: int, forms: Sequence[Inline]) -> None:
         self.node = node
         self.place = place
         self.value = f"a_{place}"
         """The local that has the value of the event at hand."""
-        self.names = list(dict.fromkeys(names))
-        self.is_scaled = needs_scaled(self.names)
-        self.is_plain = needs_values(self.names) or not self.is_scaled
+        self.forms = list(dict.fromkeys(forms))
+        self.is_scaled = any(form.is_scaled for form in forms)
+        self.is_plain = any(form.reads_left for form in forms) or not self.is_scaled
         """Whether the values themselves are remembered, beside or instead of the scaled ones."""
-        self.takes_numbers = self.names != ["count"]
+        self.takes_numbers = any(form.is_scaled or form.reads_left for form in forms)
         """Whether the values have to be numbers: what is only counted may be anything."""
         self.shift = SHIFTS[0]
 
@@ -54,19 +51,24 @@ class Argument:
     @property
     def kept(self) -> dict[str, Callable[[], Any]]:
         """What is kept: names, and how each begins."""
-        return {f"{state}_{self.place}": deque if state in QUEUES else int for state in states(self.names)}
+        states = dict.fromkeys(state for form in self.forms for state in form.state)
+        return {f"{state}_{self.place}": deque if state in QUEUES else int for state in states}
 
     def add(self, owner: str) -> list[str]:
         """Statements that take the event's value in, which is not NULL."""
-        return [line.format(**self._words(owner)) for line in united(self.names, "add")]
+        return self._written((statement for form in self.forms for statement in form.add), owner)
 
     def remove(self, owner: str) -> list[str]:
         """Statements that take out the value of an event that leaves."""
-        return [line.format(**self._words(owner)) for line in united(self.names, "remove")]
+        return self._written((statement for form in self.forms for statement in form.remove), owner)
 
-    def result(self, name: str, owner: str) -> str:
-        """The value of the aggregate of this name."""
-        return INLINE[name].result.format(**self._words(owner))
+    def result(self, form: Inline, owner: str) -> str:
+        """The value of one of the aggregates."""
+        return form.result.format(**self._words(owner))
+
+    def _written(self, statements: Iterable[str], owner: str) -> list[str]:
+        words = self._words(owner)
+        return [line.format(**words) for line in lines(statements)]
 
     def _words(self, owner: str) -> dict[str, str]:
         place = self.place
@@ -102,15 +104,16 @@ class Kept:
     """All that is kept for a plan's aggregates."""
 
     def __init__(self, calls: Sequence[AggregateCall], removal: Removal) -> None:
-        inline: dict[Bound, list[str]] = {}
+        forms: dict[Bound, list[Inline]] = {}
         self.fed: dict[int, Fed] = {}
         """By the place of the call in the plan."""
         for place, call in enumerate(calls):
-            if not has_statements(call, removal):
+            form = inline_form(call, removal)
+            if form is None:
                 self.fed[place] = Fed(call, place, removal)
             elif call.args:
-                inline.setdefault(call.args[0], []).append(call.definition.name)
-        self.arguments = {node: Argument(node, place, names) for place, (node, names) in enumerate(inline.items())}
+                forms.setdefault(call.args[0], []).append(form)
+        self.arguments = {node: Argument(node, place, mine) for place, (node, mine) in enumerate(forms.items())}
 
     @property
     def remembered(self) -> list[Remembered]:
@@ -126,9 +129,9 @@ class Kept:
         return inline | {item.name: item.make for item in self.fed.values()}
 
 
-def has_statements(call: AggregateCall, removal: Removal) -> bool:
-    """Whether a call is written into the loop: extremes only where the oldest value leaves first."""
+def inline_form(call: AggregateCall, removal: Removal) -> Inline | None:
+    """The statements of a call, if it can be written into the loop."""
     if call.distinct or call.filter is not None or call.constants or len(call.args) > 1:
-        return False
-    inline = INLINE.get(call.definition.name)
-    return inline is not None and (removal is not Removal.ANY or not set(inline.state) & set(QUEUES))
+        return None
+    form = call.definition.inline
+    return None if form is not None and form.is_in_order and removal is Removal.ANY else form

@@ -48,8 +48,8 @@ class ShowingChanges(HandingOver):
         for place, call in enumerate(self.plan.aggregates):
             if place in fed:
                 slots["aggregate", place] = Code(f"{self.owner}{fed[place].name}.result()", True, False)
-            elif call.args:
-                text = arguments[call.args[0]].result(call.definition.name, self.owner)
+            elif call.args and call.definition.inline is not None:
+                text = arguments[call.args[0]].result(call.definition.inline, self.owner)
                 slots["aggregate", place] = Code(f"({text})", True, False)
             else:
                 slots["aggregate", place] = Code(self.number_of_events, False, False, "number")
