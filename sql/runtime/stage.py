@@ -47,6 +47,24 @@ class Behind(Protocol):
         """An event is below the watermark."""
 
 
+def time_stamp(plan: Plan, stream: str, row: Any, zone: Any) -> int:
+    """The instant of an event by its own column, in ms; DataError where that holds none."""
+    column, pattern = plan.timestamps.get(stream, (plan.timestamp or "", None))
+    value = row.get(column) if row.__class__ is dict else getattr(row, attribute_name(column), None)
+    if value.__class__ is int or value.__class__ is float:
+        return int(value)
+    if value.__class__ is str:
+        return _parsed(value, pattern, zone)
+    raise DataError(f"the timestamp column '{column}' holds {value!r}, which is no instant")
+
+
+def _parsed(text: str, pattern: str | None, zone: Any) -> int:
+    from sql.functions.instants import epoch_ms, instant_ms
+    from sql.functions.time_pattern import parse_moment
+
+    return instant_ms(text, zone) if pattern is None else epoch_ms(parse_moment(text, pattern, zone))
+
+
 class Stage:
     """Orders what comes in and drives the rules behind it by the watermark."""
 
@@ -58,7 +76,6 @@ class Stage:
         """Whether order and lateness matter to the rules."""
         self.options = plan.options
         self.column = plan.timestamp or ""
-        self.stamps = plan.timestamps
         self.tables = {source.stream for source in plan.sources if source.retained_rows is not None}
         self.heap: list[Waiting] = []
         self.arrivals = 0
@@ -80,7 +97,7 @@ class Stage:
         out: list[Emission] = []
         for row in rows:
             try:
-                at_ms = self._timestamp(stream, row)
+                at_ms = time_stamp(self.plan, stream, row, self.zone)
             except DATA_ERRORS as error:
                 out += self.behind.refuse(row, str(error), now_ms)
                 continue
@@ -145,23 +162,6 @@ class Stage:
             rows = [entry[3] for entry in waiting[:released]]
         out = self.behind.give(stream, rows, times) if rows else []
         return out + self.behind.step_to(self.watermark)
-
-    def _timestamp(self, stream: str, row: Any) -> int:
-        column, pattern = self.stamps.get(stream, (self.column, None))
-        value = row.get(column) if row.__class__ is dict else getattr(row, attribute_name(column), None)
-        if value.__class__ is int:
-            return value
-        if value.__class__ is float:
-            return int(value)
-        if value.__class__ is str:
-            return self._parse(value, pattern)
-        raise DataError(f"the timestamp column '{column}' holds {value!r}, which is no instant")
-
-    def _parse(self, text: str, pattern: str | None) -> int:
-        from sql.functions.instants import epoch_ms, instant_ms
-        from sql.functions.time_pattern import parse_moment
-
-        return instant_ms(text, self.zone) if pattern is None else epoch_ms(parse_moment(text, pattern, self.zone))
 
     # --- the watermark ------------------------------------------------------------------------------------------------
 

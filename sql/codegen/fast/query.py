@@ -13,9 +13,10 @@ from sql.codegen.fast.reader import LocalReader, LoopWriter
 from sql.codegen.fast.source import Generated, SourceWriter
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import CorruptState, positioned
-from sql.rows import as_dict, attribute_name
+from sql.rows import as_dict
 from sql.runtime.emission import Emission
 from sql.runtime.query import Query
+from sql.runtime.stage import time_stamp
 from sql.windows.event import Event
 
 PATH = "fast"
@@ -42,7 +43,6 @@ class FastQuery(Query):
         self.out: list[Emission] = []
         self.is_timed = self.plan.timestamp is not None
         self._failures = self.out if self.is_timed else self.errors
-        self._stamp = self.plan.timestamp or ""
         self.code = self._generate()
 
     # --- code ---------------------------------------------------------------------------------------------------------
@@ -123,9 +123,8 @@ class FastQuery(Query):
         return Emission(self.name, at_ms, "error", [{} if row is None else dict(as_dict(row))], (), str(error))
 
     def time_of(self, row: Any) -> int:
-        """The instant of an event in event time: where its stamp is no whole number, it came alone, and it is now."""
-        value = row.get(self._stamp) if row.__class__ is dict else getattr(row, attribute_name(self._stamp))
-        return value if value.__class__ is int else self.now_ms
+        """The instant of an event in event time."""
+        return time_stamp(self.plan, self.plan.sources[0].stream, row, self.context.zone)
 
     # --- state --------------------------------------------------------------------------------------------------------
 

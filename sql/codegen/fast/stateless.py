@@ -183,7 +183,6 @@ class StatelessQuery(FastQuery):
     def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         self.counts["events_in"] += len(rows)
         errors = self.counts["errors"]
-        self.now_ms = times[0]
         self.events(rows, times, self.out)
         self.now_ms = times[-1]
         self.counts["rows_out"] += len(self.out) - (self.counts["errors"] - errors)
