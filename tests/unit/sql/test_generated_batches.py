@@ -97,7 +97,7 @@ def both(sql: str, steps: list[tuple[int, list[Any]]]) -> list[tuple[int, list[A
     assert run.engine.path("r") == ("fast", ""), run.engine.path("r")
     emissions = [found for at, events in steps for found in run.step((at, [{"dev": dev, "v": v} for dev, v in events]))]
     return [
-        (found.at_ms, *([list(row.values()) for row in side] for side in (found.inserted, found.removed)))
+        (found.at_ms, [list(row.values()) for row in found.inserted], [list(row.values()) for row in found.removed])
         for found in emissions
     ]
 
