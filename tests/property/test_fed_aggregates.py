@@ -38,11 +38,16 @@ def test_windows(window: str, aggregates: str, steps: list[Step], event_time: bo
 
 @pytest.mark.parametrize("aggregates", ["collect(v) AS x", "count(distinct v) AS d, avg(v) AS a"])
 @pytest.mark.parametrize("window", WINDOWS)
-@given(steps=streams(), events=st.integers(1, 20), groups=st.integers(1, 3))
+@given(
+    steps=streams(), events=st.integers(1, 20), groups=st.integers(1, 3), where=st.booleans(), restarts=st.booleans()
+)
 @settings(deadline=None, max_examples=40)
-def test_bounds(window: str, aggregates: str, steps: list[Step], events: int, groups: int) -> None:
-    sql = f"SELECT dev, {aggregates} FROM m GROUP BY dev, {window} FILTER(WHERE n != 2)"
-    compare(sql, steps, max_window_events=events, max_groups=groups)
+def test_bounds(
+    window: str, aggregates: str, steps: list[Step], events: int, groups: int, where: bool, restarts: bool
+) -> None:
+    condition = "WHERE v > 0 " if where else ""
+    sql = f"SELECT dev, {aggregates} FROM m {condition}GROUP BY dev, {window} FILTER(WHERE n != 2)"
+    compare(sql, steps, restarts=restarts, max_window_events=events, max_groups=groups)
 
 
 @pytest.mark.parametrize(

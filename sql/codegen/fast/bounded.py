@@ -15,6 +15,8 @@ from sql.windows.event import Event
 class BoundedQuery(GroupedQuery):
     """What such windows have in common, before the window itself in the order of bases."""
 
+    counts_dropped = True
+
     @property
     def signature(self) -> Any:
         """None: each rule keeps what it keeps, within its own bound."""

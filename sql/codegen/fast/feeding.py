@@ -71,10 +71,11 @@ class FedTable(GroupTable):
         self.size += 1
 
     def snapshot(self) -> Any:
-        return [self.size, super().snapshot()]
+        return [self.size, super().snapshot(), self.dropped]
 
     def restore(self, state: Any, make_row: Any) -> None:
-        self.size, groups = state
+        self.size, groups, *dropped = state
+        self.dropped = sum(dropped)  # it was not stored once
         super().restore(groups, make_row)
 
     def results(self, group: list[Any]) -> list[Any]:
@@ -166,7 +167,7 @@ class FedWindowQuery(Feeding, BoundedQuery):
     table: FedTable
 
     def retained(self) -> int:
-        return self.table.size
+        return self.table.size + self.table.dropped
 
 
 class FedTumblingQuery(FedWindowQuery, TumblingQuery):

@@ -11,8 +11,8 @@ from typing import Any
 
 from sql.codegen.expressions import Names
 from sql.codegen.fast.folding import FoldingQuery
-from sql.codegen.fast.groups import PENDING_MAX, PENDING_PER_GROUP
-from sql.codegen.fast.reader import WINDOW_SLOTS
+from sql.codegen.fast.groups import PENDING_MAX, PENDING_PER_GROUP, GroupTable
+from sql.codegen.fast.reader import WINDOW_SLOTS, LoopWriter
 from sql.codegen.fast.source import SourceWriter
 from sql.runtime.emission import Emission
 from sql.types import key_of
@@ -24,6 +24,8 @@ class GroupedQuery(FoldingQuery):
     steps_itself = True
     reads_times = False
     """Whether the loop needs each event's time: it closes windows itself."""
+    counts_dropped = False
+    """Whether events that WHERE drops are counted: they are in the window, and take up room."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
@@ -52,18 +54,27 @@ class GroupedQuery(FoldingQuery):
                 self.write_before(writer)
                 with writer.block("try:"):
                     loop.skip_unless(self.plan.window.filter)
-                    if self.plan.where is None or not self.reads_times:
+                    if self.plan.where is None or not (self.reads_times or self.counts_dropped):
                         loop.skip_unless(self.plan.where)
                         self.write_event(loop, table)
                     else:
-                        condition = loop.expressions.true(self.plan.where)
-                        loop.reader.load(writer)
-                        with writer.block(f"if {condition}:", self.plan.where.span):
-                            self.write_event(loop, table)
+                        self._write_where(loop, table)
                     self.write_after(writer)
                 with writer.block("except DATA_ERRORS as error:"):
                     writer.line("fail(e, error)")
             self.write_end(writer)
+
+    def _write_where(self, loop: LoopWriter, table: GroupTable) -> None:
+        """WHERE of a window whose bounds follow from all its events, or that counts them."""
+        writer, where = loop.source, self.plan.where
+        assert where is not None
+        condition = loop.expressions.true(where)
+        loop.reader.load(writer)
+        with writer.block(f"if {condition}:", where.span):
+            self.write_event(loop, table)
+        if self.counts_dropped:
+            with writer.block("else:"):
+                writer.line("table.dropped += 1")
 
     def write_start(self, writer: SourceWriter) -> None:
         """Before the loop."""

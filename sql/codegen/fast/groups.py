@@ -55,6 +55,8 @@ class GroupTable:
         self.spare = max_groups
         """So many groups the loop may open by itself; it asks `open` for further ones."""
         self.groups: dict[Hashable, list[Any]] = {}
+        self.dropped = 0
+        """Events in the window that WHERE has dropped, where somebody counts them."""
         self.has_text = False
         """Whether a value has come that is neither a number nor NULL, where numbers are expected."""
         self.arguments: list[Bound] = list(dict.fromkeys(call.args[0] for call in calls if call.args))

@@ -62,13 +62,14 @@ class PaneTable(GroupTable):
 class Pane:
     """A cut pane."""
 
-    __slots__ = ("end", "first_ms", "groups", "size")
+    __slots__ = ("dropped", "end", "first_ms", "groups", "size")
 
-    def __init__(self, end: int, first_ms: int, size: int, groups: dict[Hashable, list[Any]]) -> None:
+    def __init__(self, end: int, first_ms: int, size: int, table: GroupTable) -> None:
         self.end = end
         self.first_ms = first_ms
         self.size = size
-        self.groups = groups
+        self.groups = table.groups
+        self.dropped = table.dropped
 
 
 class PaneQuery(GroupedQuery):
@@ -87,7 +88,7 @@ class PaneQuery(GroupedQuery):
     def cut(self, end: int, first_ms: int = 0, size: int = 0) -> None:
         """Close the open pane; its groups join their totals."""
         self.since_settled = 0
-        self._join(Pane(end, first_ms, size, self.table.groups))
+        self._join(Pane(end, first_ms, size, self.table))
         self.table = self.new_table()
 
     def _join(self, pane: Pane) -> None:
@@ -123,12 +124,12 @@ class PaneQuery(GroupedQuery):
         return super().retained() + sum(len(total.groups) for total in self.totals.values())
 
     def _state(self) -> Any:
-        panes = [[pane.end, pane.first_ms, pane.size, self._packed(pane.groups)] for pane in self.panes]
+        panes = [[pane.end, pane.first_ms, pane.size, self._packed(pane)] for pane in self.panes]
         return {"panes": panes, "open": self.table.snapshot(), **self.marks()}
 
-    def _packed(self, groups: dict[Hashable, list[Any]]) -> Any:
+    def _packed(self, pane: Pane) -> Any:
         table = self.new_table()
-        table.groups = groups
+        table.groups, table.dropped = pane.groups, pane.dropped
         return table.snapshot()
 
     def marks(self) -> dict[str, Any]:
@@ -139,7 +140,7 @@ class PaneQuery(GroupedQuery):
         for end, first_ms, size, packed in state["panes"]:
             self.table = self.new_table()
             self.table.restore(packed, self.row_of)
-            self._join(Pane(end, first_ms, size, self.table.groups))
+            self._join(Pane(end, first_ms, size, self.table))
         self.table = self.new_table()
         self.table.restore(state["open"], self.row_of)
 
@@ -179,7 +180,7 @@ class HoppingQuery(SharedWindow, PaneQuery):
         return early_ms if at_ms < early_ms else self.end_ms
 
     def fire(self, end_ms: int) -> None:
-        if self.table.groups:
+        if self.table.groups or self.table.dropped:
             self.cut(self.pane_end_ms)
         self._drop_before(end_ms - self.window.length_ms)
         self.show(end_ms - self.window.length_ms, end_ms)

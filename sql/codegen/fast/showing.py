@@ -20,6 +20,8 @@ class RowTable:
 
     def __init__(self) -> None:
         self.groups: list[Any] = []
+        self.dropped = 0
+        """Events in the window that WHERE has dropped."""
 
     def looks(self) -> Iterator[tuple[Any, Sequence[Any]]]:
         """Each row; there are no aggregates beside it."""
@@ -29,10 +31,12 @@ class RowTable:
         """There is nothing to fold."""
 
     def snapshot(self) -> Any:
-        return [pack_row(row) for row in self.groups]
+        return {"rows": [pack_row(row) for row in self.groups], "dropped": self.dropped}
 
     def restore(self, state: Any, make_row: Any) -> None:
-        self.groups += map(make_row, state)
+        # Once it was the rows alone.
+        rows, self.dropped = (state, 0) if isinstance(state, list) else (state["rows"], state["dropped"])
+        self.groups += map(make_row, rows)
 
 
 class RowsQuery(BoundedQuery):
@@ -42,13 +46,14 @@ class RowsQuery(BoundedQuery):
         return RowTable()
 
     def write_table(self, writer: SourceWriter) -> None:
-        writer.line("append = q.table.groups.append")
+        writer.line("table = q.table")
+        writer.line("append = table.groups.append")
 
     def write_event(self, loop: LoopWriter, table: Any) -> None:
         loop.line("append(e)")
 
     def retained(self) -> int:
-        return len(self.table.groups)
+        return len(self.table.groups) + self.table.dropped
 
 
 class TumblingRowsQuery(RowsQuery, TumblingQuery):
@@ -77,7 +82,7 @@ class RowPanesQuery(RowsQuery, PaneQuery):
         self.emit(zip(rows, repeat(()), strict=False), start_ms, end_ms)
 
     def retained(self) -> int:
-        return super().retained() + sum(len(pane.groups) for pane in self.panes)
+        return super().retained() + sum(len(pane.groups) + pane.dropped for pane in self.panes)
 
 
 class HoppingRowsQuery(RowPanesQuery, HoppingQuery):
@@ -86,6 +91,10 @@ class HoppingRowsQuery(RowPanesQuery, HoppingQuery):
 
 class CountRowsQuery(RowPanesQuery, CountQuery):
     """COUNTWINDOW(n, k)."""
+
+    def retained(self) -> int:
+        """Those in the window; the rest of the oldest pane is of no use to anybody, and goes with it."""
+        return min(self.in_panes + self.count, self.window.size)
 
 
 SHOWING: dict[type[FastQuery], type[FastQuery]] = {
