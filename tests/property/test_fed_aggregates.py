@@ -36,8 +36,43 @@ def test_windows(window: str, aggregates: str, steps: list[Step], event_time: bo
     compare(sql, steps, event_time=event_time, restarts=restarts)
 
 
+OVERLAPPING = [
+    "HOPPINGWINDOW(ss, 5, 2)", "HOPPINGWINDOW(ss, 4, 2)", "HOPPINGWINDOW(ss, 1, 2)", "COUNTWINDOW(5, 2)",
+    "COUNTWINDOW(3, 1)", "COUNTWINDOW(4, 2)",
+]  # fmt: skip
+
+MERGED = [
+    "collect(v) AS x",
+    "collect(*) AS x, count(*) AS c, avg(v) AS a",
+    "stddev(v) AS s, var_samp(n) AS w, sum(v) AS t",
+    "last_value(v, true) AS l, last_value(n, false) AS k, sum(n) AS s",
+    "merge_agg(*) AS o",
+    "count(distinct v) AS d, avg(n) FILTER (WHERE v > 0) AS f, count(*) FILTER (WHERE n = 1) AS c",
+]
+
+
+@pytest.mark.parametrize("window", OVERLAPPING)
+@pytest.mark.parametrize("aggregates", MERGED)
+@given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), key=st.booleans())
+@settings(deadline=None, max_examples=40)
+def test_windows_that_overlap(
+    window: str, aggregates: str, steps: list[Step], event_time: bool, restarts: bool, key: bool
+) -> None:
+    group = "dev, " if key else ""
+    sql = f"SELECT {group}{aggregates}, window_end() AS we FROM m WHERE n != 2 OR v = 1 GROUP BY {group}{window}"
+    compare(sql, steps, event_time=event_time, restarts=restarts)
+
+
+@pytest.mark.parametrize("window", [window for window in OVERLAPPING if window != "COUNTWINDOW(4, 2)"])
+@given(steps=streams(), event_time=st.booleans(), restarts=st.booleans())
+@settings(deadline=None, max_examples=100)
+def test_text_in_panes_before(window: str, steps: list[Step], event_time: bool, restarts: bool) -> None:
+    sql = f"SELECT dev, max(v) AS hi, stddev(n) AS s, min(n) AS lo, collect(v) AS x FROM m GROUP BY dev, {window}"
+    compare(sql, steps, event_time=event_time, restarts=restarts)
+
+
 @pytest.mark.parametrize("aggregates", ["collect(v) AS x", "count(distinct v) AS d, avg(v) AS a"])
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", [*WINDOWS, *OVERLAPPING])
 @given(
     steps=streams(), events=st.integers(1, 20), groups=st.integers(1, 3), where=st.booleans(), restarts=st.booleans()
 )
@@ -64,9 +99,10 @@ def test_batches(window: str, group: str, steps: list[Step], event_time: bool, r
     compare(sql, steps, event_time=event_time, restarts=restarts)
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", [*WINDOWS, *OVERLAPPING])
 @given(steps=streams(plain=True), restarts=st.booleans())
 @settings(deadline=None, max_examples=25)
 def test_structs(window: str, steps: list[Step], restarts: bool) -> None:
-    sql = f"SELECT dev, collect(v) AS x, median(n) AS m, avg(v) AS a FROM m GROUP BY dev, {window}"
+    middle = "median" if window in WINDOWS else "stddev"
+    sql = f"SELECT dev, collect(v) AS x, {middle}(n) AS m, avg(v) AS a FROM m GROUP BY dev, {window}"
     compare(sql, steps, structs=True, restarts=restarts)

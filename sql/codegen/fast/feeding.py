@@ -57,11 +57,13 @@ class FedTable(GroupTable):
         if group is None:
             self.make_room(key)
             group = self.make(key, row)
+        if self.is_text(values):
+            self.settle(key, group)  # so that what waits is known
         accumulators = group.accumulators  # type: ignore[attr-defined]
         values_of_calls = [*(True if place is None else values[place] for place in self.places), *fed]
         for place in self.order:
             if values_of_calls[place] is not SKIP:
-                accumulators[place].check(values_of_calls[place])
+                self.check_one(group, place, values_of_calls[place])
         if self.numeric:
             self.take(group, values)  # type: ignore[arg-type]
         for accumulator, value in zip(accumulators[self.numeric :], fed, strict=True):
@@ -69,6 +71,10 @@ class FedTable(GroupTable):
                 accumulator.add(value, PLACE)
         self.groups[key] = group
         self.size += 1
+
+    def check_one(self, group: Any, place: int, value: Any) -> None:
+        """Raise the DataError of the accumulator at that place if it cannot take the value."""
+        group.accumulators[place].check(value)
 
     def snapshot(self) -> Any:
         return [self.size, super().snapshot(), self.dropped]

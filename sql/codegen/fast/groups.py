@@ -111,10 +111,7 @@ class GroupTable:
 
     def take(self, group: Group, values: tuple[Any, ...]) -> None:
         """Add an event to the accumulators, all or none of them."""
-        is_text = any(
-            not anything and value is not None and value.__class__ is not float and value.__class__ is not int
-            for value, anything in zip(values, self.takes_any, strict=False)
-        )
+        is_text = self.is_text(values)
         if is_text:
             self.has_text = True
             self.settle(group.key, group)
@@ -124,6 +121,13 @@ class GroupTable:
             accumulator.add(value, NO_EVENT)
         if is_text:
             group.__class__ = MixedGroup  # the same slots: only how values come in changes
+
+    def is_text(self, values: tuple[Any, ...]) -> bool:
+        """Whether one of the values is neither a number nor NULL, where numbers are expected."""
+        return any(
+            not anything and value is not None and value.__class__ is not float and value.__class__ is not int
+            for value, anything in zip(values, self.takes_any, strict=False)
+        )
 
     def check(self, group: Group, by_call: list[Any]) -> None:
         """Raise the DataError of the first aggregate that cannot take its value."""

@@ -14,13 +14,14 @@ from collections.abc import Hashable, Sequence
 from itertools import repeat
 from typing import Any
 
+from sql.aggregates.extremes import Extreme
 from sql.calendar.grid import Grid
 from sql.codegen.fast.grouped import GroupedQuery
 from sql.codegen.fast.groups import Group, GroupTable, MixedGroup
 from sql.codegen.fast.query import runs
 from sql.codegen.fast.shared import Gatherer, SharedWindow
 from sql.codegen.fast.source import SourceWriter
-from sql.codegen.fast.totals import Total
+from sql.codegen.fast.totals import Queue, Total, queue_of
 from sql.errors import DataError
 
 
@@ -41,6 +42,10 @@ class PaneTable(GroupTable):
         else:
             super().open(key, row, values)
 
+    def queues(self) -> list[Queue]:
+        """For the total of one more key."""
+        return [queue_of(definition) for definition in self.definitions]
+
     def make_room(self, key: Hashable) -> None:
         if key not in self.totals and len(self.groups.keys() | self.totals.keys()) >= self.max_groups:
             raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
@@ -53,10 +58,21 @@ class PaneTable(GroupTable):
         return group
 
     def check(self, group: Group, by_call: list[Any]) -> None:
+        for place, value in enumerate(by_call):
+            self.check_in_all(group, place, value)
+
+    def check_in_all(self, group: Group, place: int, value: Any) -> None:
+        """Raise the DataError of an accumulator over all panes: of one that holds values, where there is one."""
         total = self.totals.get(group.key)
-        for older in () if total is None else total.groups:
-            super().check(older, by_call)
-        super().check(group, by_call)
+        refused: DataError | None = None
+        for part in (item.accumulators[place] for item in (*(total.groups if total else ()), group)):
+            try:
+                part.check(value)
+            except DataError as error:
+                if refused is None or (isinstance(part, Extreme) and (part.count or part.nan)):
+                    refused = error
+        if refused is not None:
+            raise refused
 
 
 class Pane:
@@ -82,7 +98,9 @@ class PaneQuery(GroupedQuery):
         """How many groups have joined totals so far."""
         super().__init__(*args, **keywords)
 
-    def new_table(self) -> GroupTable:
+    table: PaneTable
+
+    def new_table(self) -> PaneTable:
         return PaneTable(self)
 
     def cut(self, end: int, first_ms: int = 0, size: int = 0) -> None:
@@ -99,7 +117,7 @@ class PaneQuery(GroupedQuery):
         for key, group in table.groups.items():
             total = self.totals.get(key)
             if total is None:
-                total = self.totals[key] = Total(table.definitions)
+                total = self.totals[key] = Total(table.queues())
             self.joined += 1
             total.push(table.upgraded(key, group), self.joined)
 
@@ -118,7 +136,11 @@ class PaneQuery(GroupedQuery):
         """Give out the rows of the window, groups in order of their first row in it."""
         if self.totals:
             totals = sorted(self.totals.values(), key=lambda total: total.numbers[0])
-            self.emit(map(Total.look, totals), start_ms, end_ms)
+            self.emit(map(self.look, totals), start_ms, end_ms)
+
+    def look(self, total: Total) -> tuple[Any, Sequence[Any]]:
+        """The oldest row of a key and its aggregates' values."""
+        return total.look()
 
     def retained(self) -> int:
         return super().retained() + sum(len(total.groups) for total in self.totals.values())

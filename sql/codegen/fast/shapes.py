@@ -18,6 +18,7 @@ from sql.codegen.fast.every_event import (
     TimeQuery,
     needs_look,
 )
+from sql.codegen.fast.fed_panes import OVERLAPPING, why_not_merged
 from sql.codegen.fast.feeding import FEEDING, is_numeric
 from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
 from sql.codegen.fast.panes import CountQuery, HoppingQuery
@@ -172,11 +173,13 @@ def _fed(plan: Plan, query: type[FastQuery]) -> type[FastQuery]:
     calls = [call for call in plan.aggregates if not is_numeric(call)]
     for call in calls:
         definition = call.definition
-        if query not in FEEDING or call.group_by is not None:
+        if query not in _FED or call.group_by is not None:
             _check_aggregate(call)
         if definition.needs_event or definition.ever or (not call.args and definition.of_numbers is None):
             raise Refused(f"aggregate {definition.name} looks at the events themselves", call.span)
-    return FEEDING[query] if calls else query
+        if query in OVERLAPPING and (reason := why_not_merged(call)) is not None:
+            raise Refused(reason, call.span)
+    return _FED[query] if calls else query
 
 
 def _check_aggregate(call: AggregateCall) -> None:
@@ -211,6 +214,8 @@ _RUNNING: dict[str, type[FastQuery]] = {
     "length": LengthQuery, "lastevent": LengthQuery, "keepall": KeepAllQuery, "time": TimeQuery,
     "ext_timed": DataClockQuery, "unique": LatestQuery,
 }  # fmt: skip
+
+_FED = {**FEEDING, **OVERLAPPING}
 
 BATCHES = ("length_batch", "time_batch", "time_length_batch", "ext_timed_batch")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, Removal
@@ -81,20 +81,46 @@ class Running:
         return self.whole.result()
 
 
+class AtLook:
+    """The aggregate over a queue of parts too large to be merged beforehand: merged when somebody looks."""
+
+    __slots__ = ("make", "parts")
+
+    def __init__(self, make: Callable[[], Accumulator]) -> None:
+        self.make = make
+        self.parts: deque[Accumulator] = deque()
+
+    def push(self, part: Accumulator) -> None:
+        """A part comes."""
+        self.parts.append(part)
+
+    def pop(self) -> None:
+        """The oldest part goes."""
+        self.parts.popleft()
+
+    def result(self) -> Any:
+        """The aggregate over all parts."""
+        merged = self.make()
+        for part in self.parts:
+            merged.merge(part)
+        return merged.result()
+
+
+Queue = Stacks | Running | AtLook
+
+
 class Total:
     """One key's groups in all cut panes, oldest first, and the aggregates over them."""
 
     __slots__ = ("aggregates", "groups", "mixed", "numbers")
 
-    def __init__(self, definitions: Sequence[Aggregate]) -> None:
+    def __init__(self, aggregates: list[Queue]) -> None:
         self.groups: deque[Group] = deque()
         self.numbers: deque[int] = deque()
         """The places of the groups' first rows in order of arrival."""
         self.mixed = 0
         """In how many panes the key has text."""
-        self.aggregates = [
-            (Running if definition.invertible else Stacks)(maker(definition)) for definition in definitions
-        ]
+        self.aggregates = aggregates
 
     def push(self, group: Group, number: int) -> None:
         """The key's group of the newest pane, folded."""
@@ -116,6 +142,6 @@ class Total:
         return self.groups[0][0], [aggregate.result() for aggregate in self.aggregates]
 
 
-def maker(definition: Aggregate) -> Callable[[], Accumulator]:
-    """What makes accumulators that only grow."""
-    return lambda: definition.make(Removal.NEVER)
+def queue_of(definition: Aggregate) -> Queue:
+    """An empty queue of the parts of an aggregate."""
+    return (Running if definition.invertible else Stacks)(lambda: definition.make(Removal.NEVER))

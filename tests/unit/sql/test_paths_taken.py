@@ -64,7 +64,13 @@ LOOKS = [
 
 COLLECTED = [
     f"SELECT k, collect(v) AS vs, count(*) FILTER(WHERE n > 0) AS c FROM m GROUP BY k, {window}"
-    for window in ("TUMBLINGWINDOW(ss, 2)", "SESSIONWINDOW(ss, 5, 1)", "COUNTWINDOW(3)")
+    for window in (
+        "TUMBLINGWINDOW(ss, 2)",
+        "SESSIONWINDOW(ss, 5, 1)",
+        "COUNTWINDOW(3)",
+        "HOPPINGWINDOW(ss, 5, 2)",
+        "COUNTWINDOW(4, 2)",
+    )
 ]
 
 SLIDING = [
@@ -86,7 +92,9 @@ ON_OPERATORS = [
     ("select id from m#length(3)#time(1 sec)", "chained"),
     ("select id from m#sort(2, v)", "without generated code"),
     ("select stddev(v) as d from m#length_batch(3)", "because of the batch before"),
-    ("SELECT collect(v) AS vs FROM m GROUP BY COUNTWINDOW(4, 2)", "looks at more than numbers"),
+    ("SELECT median(v) AS m FROM m GROUP BY COUNTWINDOW(4, 2)", "in order again for each window"),
+    ("SELECT sum(DISTINCT v) AS s FROM m GROUP BY HOPPINGWINDOW(ss, 5, 2)", "which has left"),
+    ("SELECT max(v) FILTER(WHERE n > 0) AS m FROM m GROUP BY HOPPINGWINDOW(ss, 5, 2)", "because of those before"),
     ("select id from m#length(3) order by v limit 1", "ORDER BY or LIMIT for single rows"),
     ("select maxever(v) as x from m#length(3)", "keeps what has left"),
     ("select sum(v) as s from m", "without a window"),
