@@ -22,7 +22,6 @@ from paho.mqtt import client as paho
 
 from edge.sources.base import DUPLICATE, RETAINED, BadMessage, ConnectionLost, Message
 from edge.sources.publish_parser import PublishParser, escaped, too_large, why_bad
-from sinks.tcp import acknowledge_at_once
 
 RECEIVE_BYTES = 65_536
 STOCK_PACKETS_PER_TURN = 500
@@ -87,7 +86,6 @@ class StockReader:
             if sock is None:
                 raise ConnectionLost("connection closed by the broker")
             if len(batch) + len(bad) == seen:
-                acknowledge_at_once(sock)
                 return buffered_by_tls(sock)
         return True
 
@@ -135,7 +133,6 @@ class BufferedReader(StockReader):
             raise ConnectionLost(f"receiving failed: {error}") from error
         if not data:
             raise ConnectionLost("connection closed by the broker")
-        acknowledge_at_once(sock)
         # paho sends pings, and gives a connection up, by this time stamp.
         self._client._last_bytes_received = paho.time_func()
         self._parser.feed(data, batch, bad)

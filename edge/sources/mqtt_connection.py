@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from edge.bell import Bell
 from edge.sources.base import BadMessage, ConnectionLost, Message, OnBad, OnBatch
 from edge.sources.mqtt_client import OFFLINE, ONLINE, MqttOptions, Version, connect, make_client, subscribe
-from sinks.tcp import send_at_once
+from sinks.tcp import acknowledge_at_once, send_at_once
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
@@ -201,13 +201,15 @@ class Connection:
             self._read(on_batch, on_bad)
         else:
             self._behind = True
-        self._acknowledge()
+        has_answered = self._acknowledge()
         if self.accepted:
             self._follow_subscriptions()
         elif self._clock.monotonic_ms() > self._answer_by_ms:
             raise ConnectionLost("the broker did not answer CONNECT in time")
         if self._client.want_write():
             self._client.loop_write()
+        elif not has_answered:  # else the kernel's acknowledgement goes along with ours
+            acknowledge_at_once(self._socket)
         self._keep_alive()
         if self._client.socket() is None:
             raise ConnectionLost("connection closed")
@@ -232,11 +234,14 @@ class Connection:
             if batch:
                 on_batch(batch)
 
-    def _acknowledge(self) -> None:
-        """Send what was acknowledged so far; a packet id of an earlier connection would mean another message here."""
+    def _acknowledge(self) -> bool:
+        """Send what was acknowledged so far, and tell whether that was anything.
+
+        A packet id of an earlier connection would mean another message here.
+        """
         tokens = self._orders.tokens
         if not tokens or not self.accepted:
-            return
+            return False
         waiting = [tokens.popleft() for _ in range(len(tokens))]
         epoch = self.epoch
         ids = [token & 0xFFFF for token in waiting if token >> 16 == epoch]
@@ -244,6 +249,7 @@ class Connection:
             self._reader.acknowledge(ids)
         self._counters.acknowledged += len(ids)
         self._counters.stale_acknowledgements += len(waiting) - len(ids)
+        return bool(ids)
 
     def _keep_alive(self) -> None:
         """paho's housekeeping, unless it would hang up because we have not read what the broker answered."""
