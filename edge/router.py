@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
+from sinks.memory_bus import topic_matches
+
 TOPIC_BYTES_MAX = 65_535
 """MQTT's limit for the UTF-8 form of a topic or a filter."""
 
@@ -86,15 +88,9 @@ def covers(wide: str, narrow: str) -> bool:
     """
     if wide.startswith("$share/") or narrow.startswith("$share/"):
         return wide == narrow  # a group's broker deals out messages, so it brings some of them only
-    ours, theirs = wide.split("/"), narrow.split("/")
-    if theirs[0].startswith("$") and ours[0] in ("+", "#"):
-        return False
-    for depth, level in enumerate(ours):
-        if level == "#":
-            return True
-        if depth == len(theirs) or theirs[depth] == "#" or level not in ("+", theirs[depth]):
-            return False
-    return len(ours) == len(theirs)
+    # As topics are told, but where `narrow` leaves all further levels open `wide` has to do so, there or before.
+    is_open_enough = not narrow.endswith("#") or (wide.endswith("#") and wide.count("/") <= narrow.count("/"))
+    return is_open_enough and topic_matches(wide, narrow)
 
 
 def cross(one: str, other: str) -> bool:
