@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from sql.aggregates.base import Removal
 from sql.aggregates.inline import QUEUES, SHIFTS, Inline, lines
+from sql.codegen.fast.reader import LoopWriter
+from sql.codegen.fast.source import SourceWriter
+from sql.codegen.functions import argument_text
 from sql.plan.bound import AggregateCall, Bound
-from sql.runtime.groups import is_checked, maker_of
+from sql.runtime.groups import SKIP, is_checked, maker_of
 
 
 class Remembered(NamedTuple):
@@ -95,9 +99,24 @@ class Fed:
         """What has to be known again when the event leaves."""
         return [Remembered(f"values_{self.value}", self.value, self.left)]
 
-    def unless_skipped(self, value: str) -> str:
-        """The condition on which the accumulator takes part; empty: always."""
-        return "" if self.call.filter is None else f"if {value} is not SKIP:"
+
+def write_fed(loop: LoopWriter, call: AggregateCall, name: str) -> None:
+    """Assign what the accumulator of a call is fed with; SKIP where the aggregate's own filter keeps the event out."""
+    text = argument_text(loop.expressions, call.definition, call.args)
+    condition = "" if call.filter is None else loop.expressions.true(call.filter)
+    loop.reader.load(loop.source)
+    span = call.args[0].span if call.args else call.span
+    if call.filter is None:
+        loop.line(f"{name} = {text}", span)
+        return
+    loop.line(f"{name} = {loop.expressions.names.bind(SKIP, 'SKIP')}")
+    with loop.source.block(f"if {condition}:", call.filter.span):
+        loop.line(f"{name} = {text}", span)
+
+
+def unless_skipped(writer: SourceWriter, call: AggregateCall, value: str) -> AbstractContextManager[None]:
+    """A block in which the call's accumulator takes part; none where nothing keeps events out."""
+    return nullcontext() if call.filter is None else writer.block(f"if {value} is not SKIP:")
 
 
 class Kept:

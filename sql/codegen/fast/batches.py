@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, repeat
 from sys import maxsize
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from sql.codegen.fast.folding import FoldingQuery
 from sql.codegen.fast.groups import GroupTable
 from sql.codegen.fast.query import runs
 from sql.codegen.fast.source import SourceWriter
-from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.functions import DATA_ERRORS, EventFunction
 from sql.runtime.build import WindowBuilder
 from sql.runtime.changes import Changes
 from sql.runtime.emission import Emission
@@ -184,13 +185,17 @@ class BatchQuery(FoldingQuery):
         if self.has_clock and len(self.forming) > before:
             self.trigger.on_event(_ARRIVAL, _NOTHING, self.now_ms)
 
+    @cached_property
+    def passes(self) -> EventFunction | None:
+        """The source's filter for a single event."""
+        condition = self.plan.sources[0].filter
+        return None if condition is None else self.functions.true(condition)
+
     def _hold_counted(self, rows: Sequence[Any]) -> None:
         """Events that may be more than the query retains at most."""
-        condition = self.plan.sources[0].filter
-        passes = None if condition is None else self.functions.true(condition)
         for row in rows:
             try:
-                if passes is None or passes(Event(row, self.now_ms, 0)):
+                if self.passes is None or self.passes(Event(row, self.now_ms, 0)):
                     self.budget.admit(self)
                     self._admit(row)
                     self.forming.append(row)
@@ -262,30 +267,24 @@ class BatchQuery(FoldingQuery):
             return None
         self.carried = len(new.firsts.keys() & old.firsts.keys())
         bad: list[tuple[Any, BaseException]] = []
-        rows = self.code["look"](self._looks(new, old), 0, 0, 0, bad)
+        rows = self.code["look"](self._looks(new, old, new), 0, 0, 0, bad)
         # What cannot be evaluated as it leaves is not told.
-        left = self.code["look_back"](self._looks_back(new, old), 0, 0, 0, []) if self.shows_old else []
+        left = self.code["look_back"](self._looks(new, old, old), 0, 0, 0, []) if self.shows_old else []
         self.errors += [self.failure(row, error, self.now_ms) for row, error in bad]
         self.counts["errors"] += len(bad)
         return Rows(rows, left, len(new.passed))
 
-    def _looks(self, new: Generation, old: Generation) -> Iterable[Look]:
-        """Each row to be, and the aggregates' values beside it, as the statement's kind of rows wants them."""
-        kind = self.plan.row_kind
-        if kind == "group":
-            return self._looks_at_groups(new, old, new.values)
-        if kind == "aggregate":
-            return self._looks_at_whole(new, old, new.values)
-        return self._looks_at_events(new, new.values)
+    def _looks(self, new: Generation, old: Generation, shown: Generation) -> Iterable[Look]:
+        """Each row to be, new or old, and the aggregates' values beside it, as the statement's kind of rows wants them.
 
-    def _looks_back(self, new: Generation, old: Generation) -> Iterable[Look]:
-        """The same for the old rows: groups as they were, but events that leave beside the values there are now."""
+        Groups are shown as they are in `shown`, new or old; its events beside the values there are now.
+        """
         kind = self.plan.row_kind
         if kind == "group":
-            return self._looks_at_groups(new, old, old.values)
+            return self._looks_at_groups(new, old, shown.values)
         if kind == "aggregate":
-            return self._looks_at_whole(new, old, old.values)
-        return self._looks_at_events(old, new.values)
+            return self._looks_at_whole(new, old, shown.values)
+        return self._looks_at_events(shown, new.values)
 
     def _looks_at_groups(self, new: Generation, old: Generation, values: Values) -> Iterable[Look]:
         """Each group that something entered or left, by the first event of these."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import repeat
 from typing import Any
 
 from sql.codegen.fast.grouped import GroupedQuery
-from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.functions import DATA_ERRORS, EventFunction
 from sql.errors import DataError
 from sql.windows.event import Event
 
@@ -32,11 +33,15 @@ class BoundedQuery(GroupedQuery):
             if self._fits(row, at_ms):
                 super().gather((row,), (at_ms,) if self.reads_times else None)
 
+    @cached_property
+    def passes(self) -> EventFunction | None:
+        """FILTER for a single event."""
+        return None if self.window.filter is None else self.functions.true(self.window.filter)
+
     def _fits(self, row: Any, at_ms: int) -> bool:
         """Whether the window may take one more event; of one that FILTER drops, the loop finds out."""
-        condition = self.window.filter
         try:
-            if condition is not None and not self.functions.true(condition)(Event(row, at_ms, 0)):
+            if self.passes is not None and not self.passes(Event(row, at_ms, 0)):
                 return True
         except DATA_ERRORS:
             return True

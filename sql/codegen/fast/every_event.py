@@ -15,6 +15,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.codegen.expressions import Code
+from sql.codegen.fast.handover import rows_in
 from sql.codegen.fast.reader import WINDOW_SLOTS, LoopWriter, Refused
 from sql.codegen.fast.running import POP, RunningQuery
 from sql.codegen.fast.source import SourceWriter
@@ -261,7 +262,7 @@ class Expiring(RunningQuery):
     def advance(self, now_ms: int) -> list[Emission]:
         out = super().advance(now_ms)
         if self.operators is None:
-            self.counts["rows_out"] += sum(len(item.inserted) for item in out if item.kind == "rows")
+            self.counts["rows_out"] += rows_in(out)
         return out
 
     def step_to(self, until_ms: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.wrap import Place
+from sql.codegen.fast.arguments import unless_skipped, write_fed
 from sql.codegen.fast.batches import BatchQuery
 from sql.codegen.fast.bounded import BoundedQuery
 from sql.codegen.fast.data_batches import DataBatchQuery
@@ -20,7 +21,6 @@ from sql.codegen.fast.groups import GroupTable
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import LoopWriter
 from sql.codegen.fast.source import SourceWriter
-from sql.codegen.functions import argument_text
 from sql.plan.bound import AggregateCall
 from sql.runtime.groups import SKIP, is_checked, maker_of
 
@@ -102,17 +102,15 @@ class Feeding(FoldingQuery):
     def write_names(self, writer: SourceWriter) -> None:
         super().write_names(writer)
         writer.line("feed = table.feed")
-        names = self.functions.names
-        names.bind(SKIP, "SKIP")
-        names.bind(PLACE, "PLACE")
+        self.functions.names.bind(PLACE, "PLACE")
 
     def write_event(self, loop: LoopWriter, table: GroupTable) -> None:
         assert isinstance(table, FedTable)
-        self.write_key(loop)
+        loop.key(self.plan.group_by, "key")
         values = [self.named(loop, node, f"a_{i}") for i, node in enumerate(table.arguments)]
         calls = [call for call in self.plan.aggregates if not is_numeric(call)]
         for i, call in enumerate(calls):
-            self._write_argument(loop, i, call)
+            write_fed(loop, call, f"f_{i}")
         loop.line("group = get(key)")
         tests = [f"({test})" for test in self.number_tests(values, table)]
         values = values or ["1"] * bool(table.numeric)
@@ -122,19 +120,6 @@ class Feeding(FoldingQuery):
             fed = "".join(f"f_{i}, " for i in range(len(calls)))
             loop.line(f"feed(key, e, ({''.join(f'{value}, ' for value in values)}), ({fed}))")
 
-    @staticmethod
-    def _write_argument(loop: LoopWriter, i: int, call: AggregateCall) -> None:
-        text = argument_text(loop.expressions, call.definition, call.args)
-        condition = "" if call.filter is None else loop.expressions.true(call.filter)
-        loop.reader.load(loop.source)
-        span = call.args[0].span if call.args else call.span
-        if call.filter is None:
-            loop.line(f"f_{i} = {text}", span)
-            return
-        loop.line(f"f_{i} = SKIP")
-        with loop.source.block(f"if {condition}:", call.filter.span):
-            loop.line(f"f_{i} = {text}", span)
-
     def _write_feed(self, loop: LoopWriter, calls: Sequence[AggregateCall], values: list[str]) -> None:
         """All or nothing: what may refuse its value is asked before any other takes its own."""
         are_several = len(self.plan.aggregates) > 1
@@ -142,21 +127,15 @@ class Feeding(FoldingQuery):
         first = len(self.plan.aggregates) - len(calls)
         for i, call in enumerate(calls):
             if are_several and is_checked(call):
-                self._write_unless_skipped(loop, i, call, f"accumulators[{first + i}].check(f_{i})")
+                with unless_skipped(loop.source, call, f"f_{i}"):
+                    loop.line(f"accumulators[{first + i}].check(f_{i})")
         if values:
             many = ", ".join(values)
             loop.line(f"group.append({many})" if len(values) == 1 else f"group.extend(({many}))")
         for i, call in enumerate(calls):
-            self._write_unless_skipped(loop, i, call, f"accumulators[{first + i}].add(f_{i}, PLACE)")
+            with unless_skipped(loop.source, call, f"f_{i}"):
+                loop.line(f"accumulators[{first + i}].add(f_{i}, PLACE)")
         loop.line("table.size += 1")
-
-    @staticmethod
-    def _write_unless_skipped(loop: LoopWriter, i: int, call: AggregateCall, text: str) -> None:
-        if call.filter is None:
-            loop.line(text)
-            return
-        with loop.source.block(f"if f_{i} is not SKIP:"):
-            loop.line(text)
 
 
 class FedBatchQuery(Feeding, BatchQuery):

@@ -35,7 +35,7 @@ class FoldingQuery(FastQuery):
 
     def write_event(self, loop: LoopWriter, table: GroupTable) -> None:
         """An event comes into its group; the loop has `table`, its `groups`, their `get`, and `admit`."""
-        self.write_key(loop)
+        loop.key(self.plan.group_by, "key")
         values = [self.named(loop, node, f"a_{i}") for i, node in enumerate(table.arguments)] or ["1"]
         self._write_append(loop, table, values)
 
@@ -44,18 +44,6 @@ class FoldingQuery(FastQuery):
         writer.line("groups = table.groups")
         writer.line("get = groups.get")
         writer.line("admit = table.admit")
-
-    def write_key(self, loop: LoopWriter) -> None:
-        """The event's `key`."""
-        parts = []
-        for i, node in enumerate(self.plan.group_by):
-            name = loop.atom(node, f"g_{i}", self.plan.group_by[0].span)
-            parts.append(f"{name} if {name}.__class__ is str else key_of({name})")
-        if len(parts) == 1:
-            loop.line(f"key = {parts[0]}")
-        else:
-            key = f"({', '.join(f'({part})' for part in parts)})"
-            loop.line(f"key = {key}")
 
     @staticmethod
     def named(loop: LoopWriter, node: Bound, name: str) -> str:

@@ -117,7 +117,7 @@ class GroupTable:
             self.settle(group.key, group)
         by_call = [True if place is None else values[place] for place in self.places]
         self.check(group, by_call)
-        for accumulator, value in zip(group.accumulators, by_call, strict=False):
+        for accumulator, value in zip(group.accumulators[: len(self.places)], by_call, strict=True):
             accumulator.add(value, NO_EVENT)
         if is_text:
             group.__class__ = MixedGroup  # the same slots: only how values come in changes
@@ -131,7 +131,7 @@ class GroupTable:
 
     def check(self, group: Group, by_call: list[Any]) -> None:
         """Raise the DataError of the first aggregate that cannot take its value."""
-        for accumulator, value in zip(group.accumulators, by_call, strict=False):
+        for accumulator, value in zip(group.accumulators[: len(self.places)], by_call, strict=True):
             accumulator.check(value)
 
     # --- folding ------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class GroupTable:
         """Fold the values that wait into the accumulators."""
         folded = self.upgraded(key, group)
         if len(folded) > 1:
-            for accumulator, (_, _, first) in zip(folded.accumulators, self.shortcuts, strict=False):
+            for accumulator, (_, _, first) in zip(folded.accumulators[: len(self.places)], self.shortcuts, strict=True):
                 accumulator.add_many(folded[first :: self.width])
             del folded[1:]
         return folded.accumulators

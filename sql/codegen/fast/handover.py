@@ -8,7 +8,7 @@ window holds only what the loop can take again.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -88,7 +88,7 @@ class HandingOver(FastQuery):
         """What the loop has given out goes to `out`, counted."""
         mine = self.out
         if self.many_rows or self.is_timed:
-            self.counts["rows_out"] += sum(len(item.inserted) for item in mine if item.kind == "rows")
+            self.counts["rows_out"] += rows_in(mine)
         else:
             self.counts["rows_out"] += len(mine)
         out += mine
@@ -230,3 +230,8 @@ class HandingOver(FastQuery):
             return
         rows = (({name: decode(value) for name, value in row.items()}, at_ms) for at_ms, row in state["window"])
         self.replay([(self.make_row(row), at_ms) for row, at_ms in rows])
+
+
+def rows_in(emissions: Iterable[Emission]) -> int:
+    """How many rows are given out."""
+    return sum(len(item.inserted) for item in emissions if item.kind == "rows")

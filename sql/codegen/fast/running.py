@@ -15,19 +15,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from operator import attrgetter
 from typing import Any
 
 from sql.aggregates.inline import SHIFTS
 from sql.codegen.expressions import Names
-from sql.codegen.fast.arguments import Argument, Fed
+from sql.codegen.fast.arguments import Argument, Fed, unless_skipped, write_fed
 from sql.codegen.fast.changes import ShowingChanges
 from sql.codegen.fast.reader import LoopWriter
 from sql.codegen.fast.source import SourceWriter
-from sql.codegen.functions import argument_text
 from sql.plan.bound import Bound, Read
-from sql.runtime.groups import SKIP
 from sql.types import key_of
 from sql.windows.event import Event
 
@@ -198,10 +195,9 @@ class RunningQuery(ShowingChanges):
                 self.write_odd(writer)
         else:
             self._write_failed(writer, "passes = False" if self.plan.mode == "delta" else "continue")
-        known = set(loop.reader.loaded)
+        known = {loop.reader.locals[column] for column in loop.reader.loaded}
         with writer.block("if passes:"):
             self._write_values(loop)
-        known = {loop.reader.locals[column] for column in known}
         ghost = [part.local for part in self.aggregates.remembered if part.local not in known]
         ghost += ["g"] if self.has_groups else []
         with writer.block("else:"):
@@ -214,7 +210,10 @@ class RunningQuery(ShowingChanges):
         for argument in self.aggregates.arguments.values():
             self._write_value(loop, argument)
         for item in self.aggregates.fed.values():
-            self._write_fed(loop, item)
+            with writer.block("try:"):
+                write_fed(loop, item.call, item.value)
+            with writer.block("except DATA_ERRORS:"):
+                self.write_odd(writer)
         if self.has_groups:
             self._write_group_of(loop)
         for item in self.aggregates.fed.values():
@@ -253,27 +252,11 @@ class RunningQuery(ShowingChanges):
             with writer.block(f"elif {value}.__class__ is not int and {value} is not None:"):
                 self.write_odd(writer)
 
-    def _write_fed(self, loop: LoopWriter, item: Fed) -> None:
-        """What an accumulator is fed with; SKIP where the aggregate's own filter keeps the event out."""
-        call, writer = item.call, loop.source
-        names = self.functions.names
-        with writer.block("try:"):
-            text = argument_text(loop.expressions, call.definition, call.args)
-            condition = None if call.filter is None else loop.expressions.true(call.filter)
-            loop.reader.load(writer)
-            if condition is None:
-                writer.line(f"{item.value} = {text}")
-            else:
-                writer.line(f"{item.value} = {text} if {condition} else {names.bind(SKIP, 'SKIP')}")
-        with writer.block("except DATA_ERRORS:"):
-            self.write_odd(writer)
-
     def _write_check(self, writer: SourceWriter, item: Fed) -> None:
         """An event whose value the accumulator refuses is odd."""
         if not item.may_refuse:
             return
-        condition = item.unless_skipped(item.value)
-        with writer.block("try:"), writer.block(condition) if condition else nullcontext():
+        with writer.block("try:"), unless_skipped(writer, item.call, item.value):
             writer.line(f"{self.owner}{item.name}.check({item.value})")
         with writer.block("except DATA_ERRORS:"):
             self.write_odd(writer)
@@ -353,8 +336,7 @@ class RunningQuery(ShowingChanges):
                 for line in argument.add(self.owner):
                     writer.line(line)
         for item in self.aggregates.fed.values():
-            condition = item.unless_skipped(item.value)
-            with writer.block(condition) if condition else nullcontext():
+            with unless_skipped(writer, item.call, item.value):
                 writer.line(f"{self.owner}{item.name}.add({item.value}, event)")
 
     def write_removal(self, writer: SourceWriter, *, stays: str = "") -> None:
@@ -394,8 +376,7 @@ class RunningQuery(ShowingChanges):
                 for line in argument.remove(owner):
                     writer.line(line)
         for item in self.aggregates.fed.values():
-            condition = item.unless_skipped(item.left)
-            with writer.block(condition) if condition else nullcontext():
+            with unless_skipped(writer, item.call, item.left):
                 writer.line(f"{owner}{item.name}.remove({item.left}, left_event)")
         if self.kind == "look":
             writer.line("h.rows.popleft()")
