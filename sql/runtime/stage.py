@@ -137,9 +137,8 @@ class Stage:
             return None
         if self.waits and self.watermark is not None and min(times) < self.watermark:
             return None
-        if self.waits and any(map(sub, accumulate(times, max), times)):
-            behind = max(map(sub, accumulate(times, max), times))
-            return times if behind <= self.options.late_tolerance_ms else None
+        if self.waits and max(map(sub, accumulate(times, max), times)) > self.options.late_tolerance_ms:
+            return None
         return times
 
     def _take_all(self, stream: str, rows: Any, times: list[int], now_ms: int) -> list[Emission]:
