@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,16 +28,6 @@ AGGREGATES = [
 ]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("aggregates", AGGREGATES)
-@given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), key=st.booleans())
-@settings(deadline=None, max_examples=40)
-def test_windows(window: str, aggregates: str, steps: list[Step], event_time: bool, restarts: bool, key: bool) -> None:
-    group = "dev, " if key else ""
-    sql = f"SELECT {group}{aggregates}, window_end() AS we FROM m WHERE n != 2 OR v = 1 GROUP BY {group}{window}"
-    compare(sql, steps, event_time=event_time, restarts=restarts)
-
-
 OVERLAPPING = [
     "HOPPINGWINDOW(ss, 5, 2)", "HOPPINGWINDOW(ss, 4, 2)", "HOPPINGWINDOW(ss, 1, 2)", "COUNTWINDOW(5, 2)",
     "COUNTWINDOW(3, 1)", "COUNTWINDOW(4, 2)",
@@ -51,13 +43,10 @@ MERGED = [
 ]
 
 
-@pytest.mark.parametrize("window", OVERLAPPING)
-@pytest.mark.parametrize("aggregates", MERGED)
+@pytest.mark.parametrize(("window", "aggregates"), [*product(WINDOWS, AGGREGATES), *product(OVERLAPPING, MERGED)])
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), key=st.booleans())
 @settings(deadline=None, max_examples=40)
-def test_windows_that_overlap(
-    window: str, aggregates: str, steps: list[Step], event_time: bool, restarts: bool, key: bool
-) -> None:
+def test_windows(window: str, aggregates: str, steps: list[Step], event_time: bool, restarts: bool, key: bool) -> None:
     group = "dev, " if key else ""
     sql = f"SELECT {group}{aggregates}, window_end() AS we FROM m WHERE n != 2 OR v = 1 GROUP BY {group}{window}"
     compare(sql, steps, event_time=event_time, restarts=restarts)
