@@ -15,8 +15,8 @@ from edge.codecs import row_class
 from edge.codecs.rows import attributes
 from edge.stream_types import MQTT, columns_read, stream_type
 from rules.compile import CompiledRule
-from sql.plan.catalog import Catalog
-from sql.plan.plan import Plan
+from sql.catalog.streams import Catalog
+from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.windows.catalog import lookup
 

@@ -14,9 +14,9 @@ from edge.router import BadTopicFilter, check_filter
 from edge.streams import StreamSpec
 from rules.compile import Compiled
 from rules.problems import FileProblem
+from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problem, Span, did_you_mean
-from sql.plan.catalog import Catalog, Stream
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 
 MQTT, MEMORY = "mqtt", "memory"
 TYPES = (MQTT, MEMORY)

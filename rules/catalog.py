@@ -8,8 +8,8 @@ from typing import Any
 from rules.loader import Loaded
 from rules.problems import FileProblem
 from rules.reading import LoadedStream
+from sql.catalog.streams import Catalog, Stream, Variable
 from sql.errors import SqlError
-from sql.plan.catalog import Catalog, Stream, Variable
 from sql.types import type_of
 
 

@@ -15,8 +15,8 @@ from rules.options import Options
 from rules.problems import FileProblem, in_order
 from rules.reading import LoadedRule
 from sql import Plan, plan_rule
+from sql.catalog.streams import Catalog
 from sql.errors import SqlError
-from sql.plan.catalog import Catalog
 from sql.plan.options import RuleOptions
 
 _ALIGN: dict[str, Any] = {"creation": "creation", "epoch": "epoch", "firstEvent": "first_event", "local": "local"}

@@ -6,12 +6,12 @@ queries), `codegen` (expressions and whole rules as Python).
 
 from __future__ import annotations
 
+from sql.binder.rule import plan_rule
+from sql.catalog.streams import Catalog, Stream
 from sql.errors import DataError, Problem, SqlError
 from sql.language import parse
-from sql.plan.catalog import Catalog, Stream
+from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
-from sql.plan.plan import Plan
-from sql.plan.planner import plan_rule
 from sql.runtime.emission import Emission
 from sql.runtime.engine import Engine
 from sql.runtime.script import run_script

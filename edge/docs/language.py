@@ -53,10 +53,10 @@ def _signature(item: Any) -> str:
 def functions() -> str:
     """The scalar functions by category, and those that are not scalar."""
     import sql.functions  # noqa: F401 - fills the registry
+    from sql.binder.calls import ANALYTICS, PREVS, SPREADS, WINDOW_FUNCTIONS
+    from sql.binder.kuiper import HITS
     from sql.functions.refused import REFUSED
     from sql.functions.registry import all_functions
-    from sql.plan.calls import ANALYTICS, PREVS, SPREADS, WINDOW_FUNCTIONS
-    from sql.plan.kuiper import HITS
 
     found = all_functions()
     parts = [

@@ -15,13 +15,13 @@ from types import CodeType
 from typing import Any
 
 from sql.aggregates.base import Aggregate
+from sql.catalog.streams import Catalog
 from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
 from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned
 from sql.functions.registry import Context
 from sql.plan.bound import Bound, Const, Read, Slot
-from sql.plan.catalog import Catalog
-from sql.plan.plan import Criterion, ItemPlan
+from sql.plan.logical import Criterion, ItemPlan
 from sql.rows import Shape, as_dict, attribute_name
 from sql.runtime.hits import HitCounters
 from sql.types import Descending, Type, key_of, order_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sql.explain import words
-from sql.plan.plan import GroupWindowPlan, LotPlan, Plan, SourcePlan, WindowPlan
+from sql.plan.logical import GroupWindowPlan, LotPlan, Plan, SourcePlan, WindowPlan
 from sql.windows import catalog
 from sql.windows.forms import LOTS, SAMPLED
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
+from sql.binder.kuiper import EACH_EVENT
+from sql.binder.scope import META
+from sql.catalog.streams import Catalog
 from sql.explain import words
 from sql.explain.compose import of_group_window, of_source
 from sql.explain.timeline import Line, Look, Post, Row, Stay, Timeline, label_of
 from sql.plan.bound import Read
-from sql.plan.catalog import Catalog
-from sql.plan.kuiper import EACH_EVENT
-from sql.plan.plan import Plan
-from sql.plan.scope import META
+from sql.plan.logical import Plan
 from sql.runtime.delta_query import DeltaQuery
 from sql.runtime.emission import Emission
 from sql.runtime.event_time import EventTime

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
+from sql.catalog.streams import Catalog
 from sql.explain.axis import Axis
 from sql.explain.record import EVENTS_MAX, Input, record
 from sql.explain.text import rows_text
 from sql.explain.timeline import Line, Look, Row, Timeline, label_of
-from sql.plan.catalog import Catalog
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 
 WIDTH = 960
 MARGIN = 24

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sql.catalog.streams import Catalog
 from sql.explain.axis import Axis
 from sql.explain.record import EVENTS_MAX, Input, record
 from sql.explain.timeline import Line, Look, Post, Timeline, label_of
-from sql.plan.catalog import Catalog
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 
 TICKS_MAX = 9
 COLUMNS_MAX = 84

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sql.plan.scope import META
+from sql.binder.scope import META
 
 Row = dict[str, Any]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 
 from sql.aggregates.base import Removal
+from sql.binder.kuiper import EACH_EVENT
+from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.explain import words
 from sql.explain.compose import Composition, of_group_window, of_source
 from sql.plan.bound import AggregateCall, Slot
-from sql.plan.catalog import Catalog, Variable
-from sql.plan.kuiper import EACH_EVENT
-from sql.plan.plan import GroupWindowPlan, OutputPlan, Plan, SourcePlan
+from sql.plan.logical import GroupWindowPlan, OutputPlan, Plan, SourcePlan
 from sql.types import Type
 from sql.windows import catalog as windows
 

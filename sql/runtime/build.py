@@ -7,17 +7,17 @@ from math import isfinite
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
+from sql.binder.select import key_names
 from sql.calendar.grid import Grid
 from sql.calendar.period import Period
+from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
 from sql.errors import DataError
 from sql.functions.registry import Context
-from sql.plan.binder import key_names
 from sql.plan.bound import Bound
-from sql.plan.catalog import Catalog
+from sql.plan.logical import LotPlan, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan
 from sql.plan.options import RuleOptions
-from sql.plan.plan import LotPlan, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan
 from sql.rows import Shape, as_dict
 from sql.runtime.groups import AggregateSet
 from sql.windows import catalog as windows

@@ -8,7 +8,7 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.plan.bound import Read
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 from sql.runtime.emission import Out, Update
 from sql.runtime.groups import AggregateSet, Group
 from sql.runtime.prevs import PrevReader, PriorMemory

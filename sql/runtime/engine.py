@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, Literal, Protocol
 
+from sql.catalog.streams import Catalog, Stream
 from sql.errors import DataError
-from sql.plan.catalog import Catalog, Stream
+from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
-from sql.plan.plan import Plan
 from sql.rows import Shape, as_dict
 from sql.runtime.emission import Emission
 from sql.runtime.filter_index import FilterIndex

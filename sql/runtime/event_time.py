@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 from sql.rows import as_dict
 from sql.runtime.emission import Emission
 from sql.runtime.query import Query

@@ -24,7 +24,7 @@ from operator import attrgetter
 from typing import Any
 
 from sql.plan.bound import Bound, Const, Op, Read
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 from sql.rows import Shape, attribute_name
 from sql.runtime.sharing import Several
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound, Op, Read
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 from sql.windows.event import Delta, Event
 from sql.windows.operator import FindEvent
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
-from sql.plan.catalog import Catalog
-from sql.plan.plan import OutputPlan, Plan
+from sql.plan.logical import OutputPlan, Plan
 from sql.runtime.build import period, size
 from sql.runtime.conditions import After, Always, At, Condition, Counters, EveryEvents, EveryPeriod, When
 from sql.runtime.emission import Out

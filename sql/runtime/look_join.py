@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
+from sql.binder.kuiper import conjuncts
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.plan.bound import Bound, Op, Read
-from sql.plan.kuiper import conjuncts
-from sql.plan.plan import JoinPlan, Plan
+from sql.plan.logical import JoinPlan, Plan
 from sql.windows.event import Event
 
 Sides = tuple[Event | None, ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Const, PrevCall
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 from sql.windows.event import Event
 from sql.windows.operator import Operator
 

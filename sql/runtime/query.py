@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.errors import CorruptState, DataError
 from sql.functions.registry import Context
-from sql.plan.catalog import Catalog
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 from sql.rows import Shape, as_dict
 from sql.runtime.analytic import AnalyticStage
 from sql.runtime.emission import Emission, Out

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.binder.kuiper import AGGREGATE_HITS, conjuncts, sources_read
 from sql.calendar.grid import Grid
 from sql.codegen.functions import DATA_ERRORS, EventFunction
 from sql.errors import DataError
 from sql.plan.bound import Op
-from sql.plan.kuiper import AGGREGATE_HITS, conjuncts, sources_read
-from sql.plan.plan import GroupWindowPlan
+from sql.plan.logical import GroupWindowPlan
 from sql.runtime.emission import Emission, Out
 from sql.runtime.groups import AggregateSet, Group
 from sql.runtime.look_join import LookJoin

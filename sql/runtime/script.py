@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from sql import syntax as ast
+from sql.binder import select as binder
+from sql.binder.expressions import ExpressionBinder, Place
+from sql.binder.scope import Scope, SourceScope
+from sql.catalog.streams import Catalog, Stream
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
 from sql.errors import Problems, Span
 from sql.functions.registry import Context
 from sql.language import parse
-from sql.plan import binder
 from sql.plan.bound import Bound, Const
-from sql.plan.catalog import Catalog, Stream
-from sql.plan.expressions import ExpressionBinder, Place
+from sql.plan.logical import Plan, SourcePlan
 from sql.plan.options import RuleOptions
-from sql.plan.plan import Plan, SourcePlan
-from sql.plan.scope import Scope, SourceScope
 from sql.runtime.emission import Emission
 from sql.runtime.engine import Engine
 from sql.windows.event import Event

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sql.aggregates.state import decode, encode
-from sql.plan.plan import SpreadPlan
+from sql.plan.logical import SpreadPlan
 from sql.rows import as_dict
 from sql.runtime.emission import Row
 from sql.types import key_of

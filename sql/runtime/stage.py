@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import DataError
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 from sql.rows import attribute_name
 from sql.runtime.emission import Emission
 

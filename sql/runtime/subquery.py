@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sql.catalog.streams import Catalog
 from sql.codegen.support import Warnings
 from sql.functions.registry import Context
-from sql.plan.catalog import Catalog
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.windows.event import Event
 from sql.windows.operator import earliest

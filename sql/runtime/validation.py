@@ -13,8 +13,8 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
+from sql.catalog.streams import Stream
 from sql.errors import DataError
-from sql.plan.catalog import Stream
 from sql.rows import attribute_name
 from sql.syntax import ColumnType
 from sql.types import Type, declared_type, describe

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sql.plan.bound import Slot
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 from tests.reference.aggregates import AGGREGATES
 from tests.reference.expressions import Place, Row, evaluate, holds
 from tests.reference.rows import Event, Values, aggregate, key, output

@@ -12,7 +12,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from sql.plan.bound import Bound
-from sql.plan.plan import GroupWindowPlan, Plan
+from sql.plan.logical import GroupWindowPlan, Plan
 from tests.reference.expressions import Place, Row, holds
 from tests.reference.rows import Event, Values, groups, output
 

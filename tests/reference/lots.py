@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sql.plan.plan import LotPlan, Plan
+from sql.plan.logical import LotPlan, Plan
 from tests.reference.expressions import Place, Row, evaluate, holds
 from tests.reference.rows import Event, Values, groups, key, output
 from tests.reference.windows import period_ms

@@ -12,7 +12,7 @@ from sql.codegen.fast.handover import HandingOver
 from sql.codegen.fast.reader import LoopWriter
 from sql.codegen.fast.rows import criteria_text, write_row
 from sql.codegen.fast.source import SourceWriter
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 from sql.runtime.emission import Out
 from sql.runtime.query import in_order, row_limit
 

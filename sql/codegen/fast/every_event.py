@@ -20,7 +20,7 @@ from sql.codegen.fast.reader import WINDOW_SLOTS, LoopWriter, Refused
 from sql.codegen.fast.running import POP, RunningQuery
 from sql.codegen.fast.source import SourceWriter
 from sql.plan.bound import Bound, Read
-from sql.plan.plan import Plan, WindowPlan
+from sql.plan.logical import Plan, WindowPlan
 from sql.runtime.build import period, size
 from sql.runtime.emission import Emission
 

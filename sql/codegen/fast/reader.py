@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sql.catalog.streams import Catalog
 from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
 from sql.codegen.fast.source import SourceWriter, identifier
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound, Slot
-from sql.plan.catalog import Catalog
 from sql.rows import Shape, attribute_name
 
 

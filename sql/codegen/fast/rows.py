@@ -7,7 +7,7 @@ from sql.codegen.fast.reader import LoopWriter
 from sql.codegen.functions import spread
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Read
-from sql.plan.plan import Criterion, ItemPlan, Plan
+from sql.plan.logical import Criterion, ItemPlan, Plan
 from sql.rows import as_dict
 from sql.types import Descending, order_key
 

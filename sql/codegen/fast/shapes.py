@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sql.calendar.zones import is_utc
+from sql.catalog.streams import Catalog
 from sql.codegen.fast.batches import BatchQuery
 from sql.codegen.fast.data_batches import DataBatchQuery
 from sql.codegen.fast.every_event import (
@@ -28,8 +29,7 @@ from sql.codegen.fast.showing import SHOWING
 from sql.codegen.fast.stateless import StatelessQuery
 from sql.errors import Span
 from sql.plan.bound import AggregateCall, Apply, Bound, Slot
-from sql.plan.catalog import Catalog
-from sql.plan.plan import GroupWindowPlan, Plan
+from sql.plan.logical import GroupWindowPlan, Plan
 from sql.rows import Shape
 from sql.runtime.groups import is_checked
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sql import Catalog, RuleOptions, parse, plan_rule
+from sql.catalog.streams import Variable
 from sql.explain import explain
 from sql.explain.words import fill
-from sql.plan.catalog import Variable
 from sql.syntax import CreateStream
 from sql.types import Type
 

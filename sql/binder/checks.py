@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sql import syntax as ast
+from sql.binder import kuiper
+from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
-from sql.plan import kuiper
-from sql.plan.catalog import Stream
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 
 
 def check_clauses(problems: Problems, select: ast.Select, sources: Sequence[ast.Source], streams: Sequence[Stream]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sql import syntax as ast
+from sql.binder.expressions import ExpressionBinder, Place
+from sql.binder.windows import bind_period
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound, Const, Read
-from sql.plan.expressions import ExpressionBinder, Place
+from sql.plan.logical import OutputPlan
 from sql.plan.options import RuleOptions
-from sql.plan.plan import OutputPlan
-from sql.plan.windows import bind_period
 from sql.types import Type
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
+from sql.binder import calls
+from sql.binder.scope import Scope
 from sql.errors import Problems, Span, did_you_mean
 from sql.functions import registry as functions
-from sql.plan import calls
 from sql.plan.bound import (
     AggregateCall,
     AnalyticCall,
@@ -23,8 +24,7 @@ from sql.plan.bound import (
     PrevCall,
     Slot,
 )
-from sql.plan.plan import Numbering
-from sql.plan.scope import Scope
+from sql.plan.logical import Numbering
 from sql.types import Type, type_named, type_names
 
 UNKNOWN = Const(None)

@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sql import syntax as ast
+from sql.binder.scope import Scope
+from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
 from sql.plan.bound import Bound, Const, HitCall, Op, Read, Slot
-from sql.plan.catalog import Stream
-from sql.plan.plan import Criterion, GroupWindowPlan, ItemPlan, Numbering
-from sql.plan.scope import Scope
+from sql.plan.logical import Criterion, GroupWindowPlan, ItemPlan, Numbering
 from sql.types import Type
 
 if TYPE_CHECKING:
-    from sql.plan.expressions import ExpressionBinder, Place
+    from sql.binder.expressions import ExpressionBinder, Place
 
 HITS = {
     "last_hit_count": ("SELECT", "WHERE", "HAVING", "WHEN"), "last_hit_time": ("SELECT", "WHERE", "HAVING", "WHEN"),

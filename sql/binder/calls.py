@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
+from sql.binder import kuiper
 from sql.errors import DataError, Span, did_you_mean
 from sql.functions import registry as functions
-from sql.plan import kuiper
 from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Op, PrevCall, Read, Slot
 from sql.rows import columns_of, whole_row
 from sql.types import Type
 
 if TYPE_CHECKING:
-    from sql.plan.expressions import ExpressionBinder, Place
+    from sql.binder.expressions import ExpressionBinder, Place
 
 BARE = ("current_timestamp",)
 """Functions that EPL writes without parentheses."""
@@ -35,7 +35,7 @@ SCALAR_FORMS = {"max": "greatest", "min": "least"}
 KEYED_STATE = "it would ask an outside key store for each event; join a scan table, or read a variable"
 
 SPREADS = ("unnest", "extract", "changed_cols", "dedup_trigger")
-"""Functions that stand by themselves in SELECT (`sql.plan.spreads`)."""
+"""Functions that stand by themselves in SELECT (`sql.binder.spreads`)."""
 
 OVER_FUNCTIONS = frozenset({*ANALYTICS, "row_number"})
 

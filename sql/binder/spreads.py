@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sql import syntax as ast
+from sql.binder.calls import SPREADS
+from sql.binder.expressions import Place
 from sql.errors import DataError
 from sql.functions.registry import Function, Parameter
 from sql.plan.bound import Apply, Bound, Const
-from sql.plan.calls import SPREADS
-from sql.plan.expressions import Place
-from sql.plan.plan import ItemPlan, SpreadPlan
+from sql.plan.logical import ItemPlan, SpreadPlan
 from sql.rows import as_dict
 from sql.types import Type, describe
 
 if TYPE_CHECKING:
-    from sql.plan.expressions import ExpressionBinder
+    from sql.binder.expressions import ExpressionBinder
 
 
 def _array(value: Any) -> Any:

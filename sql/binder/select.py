@@ -6,17 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from sql import syntax as ast
+from sql.binder import kuiper
+from sql.binder.checks import check_clauses, check_plan
+from sql.binder.effects import check_effects
+from sql.binder.expressions import ExpressionBinder, Place
+from sql.binder.items import SELECT, ItemBinder, row_kind
+from sql.binder.output_limits import OutputLimitBinder
+from sql.binder.scope import Scope, SourceScope
+from sql.binder.spreads import SpreadBinder
+from sql.binder.windows import bind_group_window, bind_lot, bind_windows
+from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
-from sql.plan import kuiper
 from sql.plan.bound import Bound, Const, Read, Slot
-from sql.plan.catalog import Catalog, Stream
-from sql.plan.checks import check_clauses, check_plan
-from sql.plan.effects import check_effects
-from sql.plan.expressions import ExpressionBinder, Place
-from sql.plan.items import SELECT, ItemBinder, row_kind
-from sql.plan.options import RuleOptions
-from sql.plan.output_limits import OutputLimitBinder
-from sql.plan.plan import (
+from sql.plan.logical import (
     Criterion,
     GroupWindowPlan,
     JoinPlan,
@@ -25,9 +27,7 @@ from sql.plan.plan import (
     SourcePlan,
     SubqueryPlan,
 )
-from sql.plan.scope import Scope, SourceScope
-from sql.plan.spreads import SpreadBinder
-from sql.plan.windows import bind_group_window, bind_lot, bind_windows
+from sql.plan.options import RuleOptions
 from sql.types import Type
 from sql.windows import catalog as windows
 

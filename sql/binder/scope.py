@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.bound import Bound, Op, Read, Slot
-from sql.plan.catalog import Catalog
 from sql.syntax import ColumnType, SelectItem
 from sql.types import Type, declared_type
 

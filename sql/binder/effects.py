@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sql import syntax as ast
 from sql.errors import Problems, did_you_mean
-from sql.plan.plan import Plan
+from sql.plan.logical import Plan
 
 DESCRIPTIVE = frozenset({"name", "description", "tag", "public", "private", "protected"})
 """Annotations that say something about a statement and change nothing anywhere."""

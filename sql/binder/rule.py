@@ -5,12 +5,12 @@ from __future__ import annotations
 import sql.aggregates
 import sql.functions  # noqa: F401 - fill the registries
 from sql import syntax as ast
+from sql.binder.select import bind
+from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span
 from sql.language import parse
-from sql.plan.binder import bind
-from sql.plan.catalog import Catalog
+from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
-from sql.plan.plan import Plan
 
 
 def plan_rule(text: str, catalog: Catalog, options: RuleOptions | None = None) -> Plan:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sql import syntax as ast
+from sql.binder import kuiper
+from sql.binder.expressions import ExpressionBinder, Place
+from sql.binder.scope import META
+from sql.binder.spreads import SpreadBinder
 from sql.errors import did_you_mean
-from sql.plan import kuiper
 from sql.plan.bound import AggregateCall, Bound, Read, Slot
-from sql.plan.expressions import ExpressionBinder, Place
-from sql.plan.plan import ItemPlan, Mode, RowKind
-from sql.plan.scope import META
-from sql.plan.spreads import SpreadBinder
+from sql.plan.logical import ItemPlan, Mode, RowKind
 from sql.types import Type
 
 SELECT = Place("SELECT", aggregates=True, prevs=True, windows=True)

@@ -1,0 +1,225 @@
+"""Expressions of the three languages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sql.errors import NOWHERE, Span
+from sql.syntax.node import Node
+
+if TYPE_CHECKING:
+    from sql.syntax.select import Select, SelectItem
+
+
+@dataclass(frozen=True, slots=True)
+class Expr(Node):
+    """Base of all expressions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Expr):
+    """A constant: None, bool, int, float or str."""
+
+    value: None | bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expr):
+    """A name, perhaps qualified. `a.b` is Column('b', 'a'); the binder decides whether `a` is a stream or an object."""
+
+    name: str
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Star(Expr):
+    """`*`, `s.*`, `* EXCEPT(a, b)`, `* REPLACE(e AS c)`."""
+
+    table: str | None = None
+    excluded: tuple[str, ...] = ()
+    replaced: tuple[SelectItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Expr):
+    """`op` is 'not', '-' or '+'."""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Expr):
+    """`op` is one of `+ - * / % & | ^ || = != < <= > >= and or is` (`is`: NULL-safe equality; `!=` for `<>` too)."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Expr):
+    """`x IS [NOT] NULL`."""
+
+    operand: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Expr):
+    """`x [NOT] BETWEEN low AND high`, both ends included; EPL's ranges, `x in (low:high]`, say which are."""
+
+    operand: Expr
+    low: Expr
+    high: Expr
+    negated: bool = False
+    low_open: bool = False
+    high_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class In(Expr):
+    """`x [NOT] IN (a, b)`; with `array` set instead of `items`: `x IN arr`."""
+
+    operand: Expr
+    items: tuple[Expr, ...] = ()
+    array: Expr | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Expr):
+    """`x [NOT] LIKE pattern [ESCAPE c]`; with `regexp` the pattern is a regular expression."""
+
+    operand: Expr
+    pattern: Expr
+    escape: str | None = None
+    negated: bool = False
+    regexp: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class When(Node):
+    """One WHEN … THEN … branch."""
+
+    condition: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expr):
+    """Simple (`operand` set) or searched CASE."""
+
+    whens: tuple[When, ...]
+    operand: Expr | None = None
+    default: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expr):
+    """`CAST(x AS type)`. eKuiper's `cast(x, "type")` arrives as a Call."""
+
+    operand: Expr
+    type_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering(Expr):
+    """`expr [ASC|DESC] [NULLS FIRST|LAST]`: ORDER BY items, and arguments of sort, rank and sorted."""
+
+    operand: Expr
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Over(Node):
+    """`OVER([PARTITION BY …] [WHEN …] [ORDER BY …])`, clauses in any order."""
+
+    partition_by: tuple[Expr, ...] = ()
+    when: Expr | None = None
+    order_by: tuple[Ordering, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A function call. `count(*)` has one `Star` argument. `distinct` is `f(distinct x)`.
+
+    `filter` is EPL's `filter:expr` parameter or SQL's `f(x) FILTER(WHERE …)`; `group_by` EPL's `group_by:(…)`
+    (None when absent, () for `group_by:()`).
+    """
+
+    name: str
+    args: tuple[Expr, ...] = ()
+    distinct: bool = False
+    filter: Expr | None = None
+    group_by: tuple[Expr, ...] | None = None
+    over: Over | None = None
+    name_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Expr):
+    """`base->name`, or `base.name` where base is not a plain name."""
+
+    base: Expr
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Expr):
+    """`base[i]`."""
+
+    base: Expr
+    index: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Expr):
+    """`base[low:high]`, either bound optional, the end excluded."""
+
+    base: Expr
+    low: Expr | None = None
+    high: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Expr):
+    """`x => expr`."""
+
+    parameters: tuple[str, ...]
+    body: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Expr):
+    """`base.name(args)` where base is an expression: EPL's enumeration methods."""
+
+    base: Expr
+    name: str
+    args: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodPart(Node):
+    """One `amount unit` of a period; `unit` is year, month, week, day, hour, minute, second, millisecond,
+    microsecond."""
+
+    amount: Expr
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Period(Expr):
+    """A time period in words: `2 minutes 5 seconds`, `1 month`."""
+
+    parts: tuple[PeriodPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery(Expr):
+    """`(select …)`; `exists` for `exists (select …)`."""
+
+    select: Select
+    exists: bool = False

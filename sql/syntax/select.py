@@ -1,0 +1,126 @@
+"""Statements in general, SELECT with its clauses, and output limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sql.syntax.expressions import Expr, Ordering, Over
+from sql.syntax.node import Node
+from sql.syntax.sources import Join, Source
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem(Node):
+    """One item of SELECT. `text` is the item's source text, the column name of an unnamed expression."""
+
+    expr: Expr
+    alias: str | None = None
+    invisible: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWindow(Node):
+    """An eKuiper window in GROUP BY, e.g. `HOPPINGWINDOW(ss, 10, 5) FILTER(WHERE …) OVER(WHEN … PARTITION BY …)`.
+
+    `name` is lower case without the suffix: tumbling, hopping, sliding, session, count, state. A time unit argument
+    arrives as `Column('ss')`.
+    """
+
+    name: str
+    args: tuple[Expr, ...]
+    filter: Expr | None = None
+    over: Over | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment(Node):
+    """`variable = expr` of `then set` and `on … set`."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Terminated(Node):
+    """`when terminated [and expr] [then set …]`."""
+
+    condition: Expr | None = None
+    then_set: tuple[Assignment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLimit(Node):
+    """`output [after …] [first|last|all|snapshot] (every … | at (…) | when … [then set …] | when terminated …)`.
+
+    Exactly one of `every` (a Period), `every_events`, `at` (crontab fields), `when` is set, or none where only
+    `after` or `terminated` stands. `after` is a Period, `after_events` a count.
+    """
+
+    mode: Literal["default", "first", "last", "all", "snapshot"] = "default"
+    after: Expr | None = None
+    after_events: Expr | None = None
+    every: Expr | None = None
+    every_events: Expr | None = None
+    at: tuple[CronField, ...] = ()
+    when: Expr | None = None
+    then_set: tuple[Assignment, ...] = ()
+    terminated: Terminated | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CronField(Node):
+    """One field of an EPL crontab as text, e.g. `*`, `*/2`, `[1,15]`, `5 last`, `0:30`, or a string (time zone)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class InsertInto(Node):
+    """`insert [istream|rstream|irstream] into stream [(columns)]`."""
+
+    stream: str
+    selector: Literal["istream", "rstream", "irstream"] = "istream"
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation(Node):
+    """`@name('s0')`, `@Hint('…')`, `@Priority(1)`; `name` is lower case, `value` the literal argument if any."""
+
+    name: str
+    value: None | bool | int | float | str = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Node):
+    """Base of all statements. `text` is the statement's own text; all spans are offsets into the whole input."""
+
+    annotations: tuple[Annotation, ...] = field(default=(), kw_only=True)
+    context: str | None = field(default=None, kw_only=True)
+    text: str = field(default="", kw_only=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Statement):
+    """A query. `lots` marks a stream query (net deltas, one aggregate row per activation).
+
+    `windows` holds every eKuiper window found in GROUP BY; more than one is the binder's error, not the parser's.
+    """
+
+    items: tuple[SelectItem, ...]
+    source: Source | None = None
+    joins: tuple[Join, ...] = ()
+    where: Expr | None = None
+    group_by: tuple[Expr, ...] = ()
+    windows: tuple[GroupWindow, ...] = ()
+    having: Expr | None = None
+    order_by: tuple[Ordering, ...] = ()
+    limit: Expr | None = None
+    offset: Expr | None = None
+    output: OutputLimit | None = None
+    distinct: bool = False
+    selector: Literal["istream", "rstream", "irstream"] | None = None
+    insert_into: InsertInto | None = None
+    lots: bool = False

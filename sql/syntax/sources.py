@@ -1,0 +1,64 @@
+"""What may stand in FROM: streams with windows, the sources of stream queries, joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sql.syntax.expressions import Expr
+from sql.syntax.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall(Node):
+    """`#name(args)`, `#ns:name(args)`, `.ns:name(args)`. `retain` is 'union' or 'intersection' on the source."""
+
+    name: str
+    args: tuple[Expr, ...] = ()
+    namespace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Node):
+    """Base of what may stand in FROM. `name` is the stream, `alias` what the rest of the statement calls it."""
+
+    name: str
+    alias: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSource(Source):
+    """`Stream(filter)#window#window [retain-union] [as alias] [unidirectional]`."""
+
+    filter: Expr | None = None
+    windows: tuple[WindowCall, ...] = ()
+    retain: Literal["union", "intersection"] | None = None
+    unidirectional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LotSource(Source):
+    """A stream query's `item in stream [partition by …] [within d [every p]] [retain n [every m]] [with unique k]`.
+
+    `alias` is the item. `retain_all` for `retain all`. `every` belongs to `within` where that is present (seconds),
+    else to `retain` (a count).
+    """
+
+    partition_by: tuple[Expr, ...] = ()
+    within: Expr | None = None
+    every: Expr | None = None
+    retain: Expr | None = None
+    retain_all: bool = False
+    unique: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Node):
+    """A further source. `kind`: inner, left, right, full, cross; `on` None for cross and for EPL's comma join.
+
+    A stream query's `on a equals b` arrives as `Binary('=', a, b)`.
+    """
+
+    kind: Literal["inner", "left", "right", "full", "cross"]
+    source: Source
+    on: Expr | None = None

@@ -1,0 +1,77 @@
+"""Statements other than SELECT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sql.syntax.expressions import Expr
+from sql.syntax.node import Node
+from sql.syntax.select import Assignment, Statement
+from sql.syntax.sources import StreamSource
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType(Node):
+    """A declared type: `bigint`, `float`, `string`, `boolean`, `datetime`, `bytea`, `array(element)`, `struct(fields)`.
+
+    EPL's names (long, int, double, …) are kept as written, in lower case; `sql.types` knows both.
+    """
+
+    name: str
+    element: ColumnType | None = None
+    fields: tuple[ColumnDefinition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition(Node):
+    """`name type [DEFAULT v]`."""
+
+    name: str
+    type: ColumnType
+    default: None | bool | int | float | str = None
+
+
+@dataclass(frozen=True, slots=True)
+class Option(Node):
+    """`KEY="value"` of WITH; `key` is upper case."""
+
+    key: str
+    value: None | bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateStream(Statement):
+    """`CREATE STREAM|TABLE name (columns) WITH (options)`. EPL's `create schema Name as (…)` gives `kind='schema'`."""
+
+    name: str
+    columns: tuple[ColumnDefinition, ...] = ()
+    options: tuple[Option, ...] = ()
+    kind: Literal["stream", "table", "schema"] = "stream"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateVariable(Statement):
+    """`create [constant] variable type name [= expr]`."""
+
+    name: str
+    type_name: str
+    value: Expr | None = None
+    constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OnSet(Statement):
+    """`on Stream(filter) [as s] set a = e, …`."""
+
+    source: StreamSource
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStream(Statement):
+    """`update istream Stream set a = e, … [where e]`: changes events before anybody sees them."""
+
+    stream: str
+    assignments: tuple[Assignment, ...]
+    where: Expr | None = None
