@@ -24,7 +24,8 @@ def committed() -> tuple[Path, ...]:
 def _below(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         if path.is_file():
-            yield path
+            if path.name != ".git":  # in a linked work tree it is a file that names the machine
+                yield path
         elif path.name == ".ci" or not (path.name.startswith(".") or path.name in MADE or path.suffix == ".egg-info"):
             yield from _below(path)
 
