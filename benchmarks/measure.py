@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.payloads import BATCH, EVENTS_PER_MS, START_MS, Decoding, batched
-from edge.memory import calm_collector
+from edge.base.memory import calm_collector
 from sql import Catalog, Engine, parse, plan_rule
 
 STREAM = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')"

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edge.clock import SystemClock
-from edge.sources.base import Message
-from edge.sources.mqtt import MqttOptions, MqttSource
+from edge.intake.sources.base import Message
+from edge.intake.sources.mqtt import MqttOptions, MqttSource
 from tests.support.brokers import Mosquitto, mosquitto, wait_for
 
 TOPIC = b"plant/17/temp"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from edge.codecs.json_codec import JsonDecoder
-from edge.codecs.rows import row_class
+from edge.intake.codecs.json_codec import JsonDecoder
+from edge.intake.codecs.rows import row_class
 
 BATCH = 500
 START_MS = 1_767_225_600_000

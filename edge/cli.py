@@ -19,7 +19,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from edge.errors import MissingError, UsageError
+from edge.base.errors import MissingError, UsageError
 
 COMMANDS: dict[str, str] = {
     "run": "run the rules of a directory",

@@ -19,8 +19,8 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from edge.errors import UsageError
-from edge.sources.mqtt_client import address
+from edge.base.errors import UsageError
+from edge.intake.sources.mqtt_client import address
 from rules.document import Document, Limits
 from rules.problems import render_all
 from rules.secrets import Secret, Secrets

@@ -16,24 +16,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edge import memory, signals
-from edge.actions import ActionBuilder, register_sinks
-from edge.checkpoint import OUTBOX_KEY, REDELIVERY_KEY, RULE_PREFIX, VERSION_KEY, Checkpoints
+from edge.base import memory, signals
+from edge.base.logs import register_secret
+from edge.checkpoint.checkpoints import OUTBOX_KEY, REDELIVERY_KEY, RULE_PREFIX, VERSION_KEY, Checkpoints
+from edge.checkpoint.spool_state import SpoolState
 from edge.clock import Clock, SystemClock
 from edge.config import Config
-from edge.dead_letters import DeadLetters
+from edge.delivery.actions import ActionBuilder, register_sinks
+from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.outbox import Outbox
+from edge.deploy.last_good import LastGood
+from edge.deploy.manager import Manager
+from edge.deploy.rule_files import RuleFiles
+from edge.deploy.watch import DirectoryWatch, fingerprint
 from edge.gateway import Arrival, Gateway, InternalRows, Limits
-from edge.http import StatusServer
-from edge.intake import Intake
-from edge.last_good import LastGood
-from edge.logs import register_secret
-from edge.manager import Manager
-from edge.outbox import Outbox
-from edge.redelivery import Redeliveries
-from edge.report import Report
-from edge.rule_files import RuleFiles
-from edge.spool_state import SpoolState
-from edge.watch import DirectoryWatch, fingerprint
+from edge.intake.queue import Intake
+from edge.intake.redelivery import Redeliveries
+from edge.monitor.http import StatusServer
+from edge.monitor.report import Report
 from rules.secrets import Secrets
 from sql import Catalog, Engine
 
@@ -102,7 +102,7 @@ class Daemon:
             token = self.config.http.token.reveal() if self.config.http.token else None
             self.http = StatusServer(*self.config.http.address, Report(self), token)
         self._watch = DirectoryWatch(self.rule_files.directory, self._reload, seen)
-        memory.settle()
+        memory.release_startup()
         elapsed_ms = self.clock.monotonic_ms() - self.started_ms
         log.info(
             "gateway.started",
@@ -129,7 +129,7 @@ class Daemon:
         self.gateway.pause_sources()
         self.gateway.drain(began_ms + int(total_ms * STOP_SOURCES_SHARE))
         self._flush_sinks(began_ms + int(total_ms * (STOP_SOURCES_SHARE + FLUSH_SHARE)))
-        self.outbox.settle()
+        self.outbox.reconcile()
         # What memory actions delivered is in the intake; results of it wait in the outbox for the next start.
         self.gateway.drain(began_ms + int(total_ms * (STOP_SOURCES_SHARE + FLUSH_SHARE)) + LAST_DRAIN_MS)
         stored = self.checkpoints.make()
@@ -177,7 +177,7 @@ class Daemon:
         mqtt = self.config.mqtt
         if mqtt.server is None:
             return None
-        from edge.sources.mqtt import MqttOptions, MqttSource
+        from edge.intake.sources.mqtt import MqttOptions, MqttSource
 
         if mqtt.password is not None:
             register_secret(mqtt.password.reveal())

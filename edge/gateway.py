@@ -7,7 +7,8 @@
 One turn takes everything that waits, never waiting for more; then fires the timers that are due, hands results over,
 makes a checkpoint if one is due, and sleeps until the next deadline or the next message. There is no polling.
 
-Nothing here reads files or knows rule syntax: `edge.manager` deploys rules, `edge.daemon` puts the parts together.
+Nothing here reads files or knows rule syntax: `edge.deploy.manager` deploys rules, `edge.daemon` puts the parts
+together.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from edge.checkpoint import Checkpoints
+from edge.checkpoint.checkpoints import Checkpoints
 from edge.clock import Clock
-from edge.dead_letters import DeadLetters
-from edge.intake import Intake
-from edge.outbox import Outbox
-from edge.redelivery import Redeliveries
-from edge.sources.base import BadMessage, Message, Source
-from edge.streams import StreamTable
+from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.outbox import Outbox
+from edge.intake.queue import Intake
+from edge.intake.redelivery import Redeliveries
+from edge.intake.sources.base import BadMessage, Message, Source
+from edge.intake.streams import StreamTable
 from sql import Emission, Engine
 from sql.rows import as_dict
 
@@ -136,7 +137,7 @@ class Gateway:
     def turn(self) -> int | None:
         """Do everything that can be done now; returns how long the loop may sleep, in ms (None: until woken)."""
         # Before the intake is emptied, see Outbox.on_done. What moved must not stay in the stored outbox.
-        if self.outbox.settle() and self.checkpoints is not None:
+        if self.outbox.reconcile() and self.checkpoints is not None:
             self.checkpoints.changed()
         for call in self.intake.take_calls():
             call()

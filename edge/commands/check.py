@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from edge import rule_arguments
+from edge.commands.shared import rule_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from edge import spool_arguments
-from edge.errors import MissingError, UsageError
+from edge.base.errors import MissingError, UsageError
+from edge.commands.shared import spool_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge import recorded, rule_arguments
-from edge.errors import UsageError
+from edge.base.errors import UsageError
+from edge.commands.shared import recorded, rule_arguments
 
 if TYPE_CHECKING:
     from rules.compile import CompiledRule

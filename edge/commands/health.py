@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from edge import client
+from edge.monitor import client
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from edge import recorded, rule_arguments
+from edge.commands.shared import recorded, rule_arguments
 
 if TYPE_CHECKING:
     from sql import Emission, Engine, Plan

@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from edge import memory
-from edge.errors import UsageError
+from edge.base import memory
+from edge.base.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     memory.be_frugal()
     from cloud_sync.errors import BadTarget, SpoolError
-    from edge import config, logs
-    from edge.sources.mqtt_client import BadOptions
+    from edge import config
+    from edge.base import logs
+    from edge.intake.sources.mqtt_client import BadOptions
 
     settings = config.load(arguments.config, flags=flags(arguments))
     if not arguments.rules.is_dir():

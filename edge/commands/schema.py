@@ -16,7 +16,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         schema = Config.model_json_schema(by_alias=True)
     else:
-        from edge.actions import register_sinks
+        from edge.delivery.actions import register_sinks
         from rules.schema import json_schema
 
         register_sinks()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from edge import rule_arguments
-from edge.errors import UsageError
+from edge.base.errors import UsageError
+from edge.commands.shared import rule_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,8 @@ import json
 import threading
 from typing import Any
 
-from edge import client
-from edge.errors import UsageError
+from edge.base.errors import UsageError
+from edge.monitor import client
 
 COLUMNS = ("RULE", "STATE", "EVENTS/S", "ROWS/S", "EVENTS", "ROWS", "LATE", "ERRORS", "GROUPS", "MEMORY", "QUEUED")
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import rules
-from edge import client
+from edge.base.errors import MissingError, UsageError
 from edge.clock import Clock, SystemClock
 from edge.demo import plant
 from edge.demo.processes import STOP_S, DemoError, Processes, free_port, listens, shown
 from edge.demo.results import Channel, FileWatch, Results, Tail, channels, log_fields, subscribe
-from edge.errors import MissingError, UsageError
+from edge.monitor import client
 
 EXAMPLES = Path(rules.__file__).parent / "examples"
 GATEWAY = "demo-gateway"

@@ -130,7 +130,7 @@ class FileWatch:
 
 def subscribe(broker: str, seen: list[Channel], results: Results) -> Any:
     """Follow the topics that rules publish to; returns the paho client, to be stopped. Raises OSError."""
-    from edge.sources import mqtt_client
+    from edge.intake.sources import mqtt_client
 
     options = mqtt_client.MqttOptions(
         broker, "penstock-demo-watch", version="3.1.1", session_expiry_s=0, status_prefix=None

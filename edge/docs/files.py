@@ -54,7 +54,7 @@ def settings(schema: dict[str, Any], skip: frozenset[str] = frozenset()) -> str:
 
 
 def _schema() -> dict[str, Any]:
-    from edge.actions import register_sinks
+    from edge.delivery.actions import register_sinks
     from rules.schema import json_schema
 
     register_sinks()

@@ -47,7 +47,7 @@ def _one_by_one(plan: Plan) -> bool:
 
 
 def _check_self_insert(problems: Problems, select: ast.Select, sources: Sequence[ast.Source]) -> None:
-    """A circle over several rules is seen by who has them all; see `edge.circles`."""
+    """A circle over several rules is seen by who has them all; see `edge.deploy.circles`."""
     target = select.insert_into
     if target is not None and any(source.name == target.stream for source in sources):
         problems.warn("B707", f"the rule inserts into '{target.stream}', which it reads: each row is its next event",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from edge.sources import intake as intake_module
+from edge.intake.sources import intake as intake_module
 from tests.broker.conftest import StartSource
 from tests.support.brokers import wait_for
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from edge.sources.base import DUPLICATE
+from edge.intake.sources.base import DUPLICATE
 from tests.broker.conftest import Publisher, StartSource
 from tests.support.brokers import Mosquitto
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.broker
 VICTIM = """
 import sys, time
 from edge.clock import SystemClock
-from edge.sources.mqtt import MqttOptions, MqttSource
+from edge.intake.sources.mqtt import MqttOptions, MqttSource
 
 seen = []
 

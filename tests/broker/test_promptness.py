@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.sources.base import Message
+from edge.intake.sources.base import Message
 from sinks.tcp import send_at_once
 from tests.broker.conftest import Consumer, Publisher, StartSource
 from tests.integration.sinks.support import Gateway

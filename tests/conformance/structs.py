@@ -7,8 +7,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from edge.codecs.rows import attributes, row_class
-from edge.row_shapes import row_maker, shape_of, struct_columns
+from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
+from edge.intake.codecs.rows import attributes, row_class
 from sql import Catalog, Emission, Engine, Plan
 
 NOTHING_SHOWN = SimpleNamespace(

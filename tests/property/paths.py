@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from edge.row_shapes import row_maker
+from edge.deploy.row_shapes import row_maker
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
 from sql.rows import Shape
 from tests.conformance.catalog import define

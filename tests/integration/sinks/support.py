@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edge.clock import SystemClock
-from edge.dead_letters import DeadLetters
+from edge.delivery.dead_letters import DeadLetters
 from sinks import Delivery, Environment, MemoryBus, build_action
 from tests.unit.sinks.support import PATIENCE_MS, poll
 

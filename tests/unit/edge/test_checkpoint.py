@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge.checkpoint import FAILURE_PAUSE_MS, Checkpoints
+from edge.checkpoint.checkpoints import FAILURE_PAUSE_MS, Checkpoints
 from edge.clock import SimulatedClock
 from edge.config import CheckpointConfig
 

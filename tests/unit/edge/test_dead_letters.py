@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.dead_letters import DeadLetters
+from edge.delivery.dead_letters import DeadLetters
 
 
 def lines(path: Path) -> list[dict[str, object]]:

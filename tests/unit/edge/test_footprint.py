@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from edge.footprint import RULES_AT_ONCE, RuleMemory, footprint
+from edge.monitor.footprint import RULES_AT_ONCE, RuleMemory, footprint
 from sql import Catalog, Engine, parse, plan_rule
 
 

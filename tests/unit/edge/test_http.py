@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from edge import http as edge_http
-from edge.errors import UsageError
-from edge.http import StatusServer
+from edge.base.errors import UsageError
+from edge.monitor import http as edge_http
+from edge.monitor.http import StatusServer
 
 
 class Reporter:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from edge.clock import SystemClock
-from edge.intake import Intake
+from edge.intake.queue import Intake
 
 
 def test_everything_that_waits_is_taken_at_once() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from edge import logs
+from edge.base import logs
 
 
 @pytest.fixture

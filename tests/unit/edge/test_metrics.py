@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edge.metrics import LABEL_SETS_MAX, METRICS, render, sample
+from edge.monitor.metrics import LABEL_SETS_MAX, METRICS, render, sample
 
 
 def test_samples_are_grouped_under_help_and_type() -> None:

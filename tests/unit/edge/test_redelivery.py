@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from edge.redelivery import Redeliveries
-from edge.sources.base import DUPLICATE, Message
+from edge.intake.redelivery import Redeliveries
+from edge.intake.sources.base import DUPLICATE, Message
 
 QOS_1 = 0x02
 

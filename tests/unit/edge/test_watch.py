@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from edge import watch
-from edge.watch import DirectoryWatch
+from edge.deploy import watch
+from edge.deploy.watch import DirectoryWatch
 
 
 @pytest.mark.parametrize("poll", [False, True])

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from cloud_sync.spool import Spool, SpoolSettings
-from edge.actions import ActionBuilder, register_sinks
-from edge.checkpoint import OUTBOX_KEY, REDELIVERY_KEY, RULE_PREFIX, Checkpoints
+from edge.checkpoint.checkpoints import OUTBOX_KEY, REDELIVERY_KEY, RULE_PREFIX, Checkpoints
+from edge.checkpoint.spool_state import SpoolState
 from edge.clock import SimulatedClock
 from edge.config import CheckpointConfig
-from edge.dead_letters import DeadLetters
+from edge.delivery.actions import ActionBuilder, register_sinks
+from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.outbox import Outbox
+from edge.deploy.last_good import LastGood
+from edge.deploy.manager import Manager
+from edge.deploy.rule_files import RuleFiles
 from edge.gateway import Arrival, Gateway, InternalRows, Limits
-from edge.intake import Intake
-from edge.last_good import LastGood
-from edge.manager import Manager
-from edge.outbox import Outbox
-from edge.redelivery import Redeliveries
-from edge.rule_files import RuleFiles
-from edge.sources.base import OnBad, OnBatch
-from edge.spool_state import SpoolState
+from edge.intake.queue import Intake
+from edge.intake.redelivery import Redeliveries
+from edge.intake.sources.base import OnBad, OnBatch
 from rules.secrets import Secrets
 from sinks import Environment, MemoryBus
 from sql import Catalog, Engine

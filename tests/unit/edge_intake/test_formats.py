@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edge.codecs import CodecError, CodecOptions, decoder_for, row_class
-from edge.codecs.rows import attributes, plain_row_class
+from edge.intake.codecs import CodecError, CodecOptions, decoder_for, row_class
+from edge.intake.codecs.rows import attributes, plain_row_class
 
 
 def test_delimited_with_declared_columns() -> None:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.codecs import CodecOptions
-from edge.codecs.json_codec import JsonDecoder, depth_exceeds, msgspec_parser, standard_parser
+from edge.intake.codecs import CodecOptions
+from edge.intake.codecs.json_codec import JsonDecoder, depth_exceeds, msgspec_parser, standard_parser
 
 COLUMNS = frozenset({"a", "b", "dev id", "class"})
 PARSERS = {"msgspec": msgspec_parser, "standard library": standard_parser}
@@ -193,7 +193,7 @@ def test_without_msgspec_the_standard_library_takes_over() -> None:
     program = """
 import sys
 sys.modules["msgspec"] = None
-from edge.codecs import decoder_for
+from edge.intake.codecs import decoder_for
 rows, bad = decoder_for("json", frozenset({"a", "class"})).decode_many([b'{"a": 1, "class": 2}', b'{"a": NaN}'])
 print(rows, bad)
 """

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from edge.clock import SystemClock
-from edge.router import BadTopicFilter
-from edge.sources.mqtt import MqttSource, backoff_ms
-from edge.sources.mqtt_client import BadOptions, MqttOptions, make_client
+from edge.intake.router import BadTopicFilter
+from edge.intake.sources.mqtt import MqttSource, backoff_ms
+from edge.intake.sources.mqtt_client import BadOptions, MqttOptions, make_client
 
 
 @pytest.mark.parametrize(

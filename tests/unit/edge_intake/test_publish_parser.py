@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.sources.base import BadMessage, ConnectionLost, Message
-from edge.sources.publish_parser import PublishParser, variable_integer
+from edge.intake.sources.base import BadMessage, ConnectionLost, Message
+from edge.intake.sources.publish_parser import PublishParser, variable_integer
 
 
 def length_bytes(length: int) -> bytes:

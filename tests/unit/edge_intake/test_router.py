@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paho.mqtt.client import topic_matches_sub
 
-from edge.router import BadTopicFilter, TopicRouter, check_filter, covers, cross
+from edge.intake.router import BadTopicFilter, TopicRouter, check_filter, covers, cross
 
 words = st.sampled_from(["a", "b", "", "$SYS", "long name"])
 topics = st.lists(words, min_size=1, max_size=5).map("/".join).filter(bool)

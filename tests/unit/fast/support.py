@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from edge.codecs.rows import row_class
+from edge.intake.codecs.rows import row_class
 from sql import Catalog, Emission, Engine, RuleOptions, parse, plan_rule
 
 PROCESSING_TIME = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')"

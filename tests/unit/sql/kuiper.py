@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge.codecs.rows import row_class
+from edge.intake.codecs.rows import row_class
 from sql import Catalog, Emission, Engine, RuleOptions, SqlError, plan_rule
 from tests.conformance.catalog import define
 

@@ -1,0 +1,37 @@
+"""Waking a thread that waits in `poll`, from any other thread."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+
+
+class Wakeup:
+    """Something to register in `poll` that other threads can set; setting it twice wakes once."""
+
+    def __init__(self) -> None:
+        self._reading, self._writing = socket.socketpair()
+        self._reading.setblocking(False)
+        self._writing.setblocking(False)
+        self._is_set = False
+
+    def fileno(self) -> int:
+        return self._reading.fileno()
+
+    def set(self) -> None:
+        """Wake the thread; it reads its orders after `clear`."""
+        if not self._is_set:
+            self._is_set = True
+            with suppress(OSError):
+                self._writing.send(b"!")
+
+    def clear(self) -> None:
+        """Make ready for the next `set`; to be called before the orders are read."""
+        if self._is_set:
+            with suppress(BlockingIOError):
+                self._reading.recv(4096)
+            self._is_set = False
+
+    def close(self) -> None:
+        self._reading.close()
+        self._writing.close()

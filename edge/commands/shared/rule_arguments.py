@@ -1,0 +1,84 @@
+"""What the commands that read rule files share: arguments, loading, compiling, choosing a rule."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edge.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from rules.compile import Compiled, CompiledRule
+    from rules.problems import FileProblem
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    """Rule files and directories, and the time zone they are checked with."""
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIR", help="rule files, or directories of them")
+    add_zone(parser)
+
+
+def add_zone(parser: argparse.ArgumentParser) -> None:
+    """The gateway's time zone, for rules that name none."""
+    parser.add_argument("--zone", default="UTC", metavar="NAME", help="time zone of rules that name none (default UTC)")
+
+
+def compile_paths(arguments: argparse.Namespace) -> tuple[Compiled, list[FileProblem]]:
+    """The rules of the given paths, and all problems of theirs. Raises UsageError when there is nothing to read."""
+    return compile_files(arguments.paths, arguments.zone)
+
+
+def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProblem]]:
+    """Load and compile. Nothing is opened, so secrets need not be here; one that is missing is a note."""
+    from edge.delivery.actions import register_sinks
+    from edge.deploy.circles import circle_problems
+    from edge.deploy.stream_types import stream_problems
+    from rules.compile import compile_rules
+    from rules.loader import load_paths, rule_files
+    from rules.problems import in_order
+    from rules.secrets import Secrets
+
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"'{path}' does not exist")
+        if path.is_dir() and not rule_files(path):
+            raise UsageError(f"'{path}' holds no rule files (*.yaml, *.yml, *.json)")
+    _check_zone(zone)
+    register_sinks()
+    compiled = compile_rules(load_paths(paths, secrets=Secrets(may_be_absent=True)), zone=zone)
+    return compiled, in_order([*compiled.problems, *stream_problems(compiled), *circle_problems(compiled)])
+
+
+def _check_zone(zone: str) -> None:
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(f"'{zone}' is not a time zone; expected a name such as Europe/Berlin") from None
+
+
+def add_rule(parser: argparse.ArgumentParser) -> None:
+    """One rule: its file, and its id where the file has several."""
+    parser.add_argument(
+        "file", type=Path, metavar="RULE_FILE", help="the rule's file; its neighbours may define its streams"
+    )
+    parser.add_argument("--rule", metavar="ID", help="which rule of the file; needed if it has several")
+    add_zone(parser)
+
+
+def chosen_rule(arguments: argparse.Namespace) -> tuple[Compiled, CompiledRule]:
+    """The rule that `add_rule`'s arguments mean. Raises UsageError, with all problems of the file if it has some."""
+    from rules.problems import render_all
+    from sql.errors import did_you_mean
+
+    compiled, problems = compile_files([arguments.file], arguments.zone)
+    if errors := [problem for problem in problems if problem.is_error]:
+        raise UsageError(f"the file has problems\n{render_all(errors)}")
+    if arguments.rule is not None and arguments.rule not in compiled.rules:
+        hint = did_you_mean(arguments.rule, compiled.rules) or f"it has {', '.join(compiled.rules) or 'none'}"
+        raise UsageError(f"{arguments.file} has no rule '{arguments.rule}'; {hint}")
+    if arguments.rule is None and len(compiled.rules) != 1:
+        raise UsageError(f"choose one with --rule: {arguments.file} has {', '.join(compiled.rules) or 'no rules'}")
+    return compiled, compiled.rules[arguments.rule or next(iter(compiled.rules))]

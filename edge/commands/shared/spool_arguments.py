@@ -1,0 +1,34 @@
+"""What the commands that open a spool share."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from edge.base.errors import UsageError
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Where the spool is."""
+    text = "the gateway's data directory (default %(default)s)"
+    parser.add_argument("--data", type=Path, default=Path("penstock-data"), metavar="DIR", help=text)
+
+
+def add_gateway(parser: argparse.ArgumentParser) -> None:
+    """Whose spool it is."""
+    parser.add_argument("--gateway-id", metavar="ID", help="the gateway's id (default: that of the configuration)")
+
+
+def spool_path(arguments: argparse.Namespace) -> Path:
+    """The spool's file. Raises UsageError when there is none."""
+    path: Path = arguments.data / "spool.db"
+    if not path.exists():
+        raise UsageError(f"there is no spool at {path}; name the gateway's data directory with --data")
+    return path
+
+
+def gateway_id(arguments: argparse.Namespace) -> str:
+    """The id the spool belongs to."""
+    from edge.config import load
+
+    return str(arguments.gateway_id or load().gateway.id)

@@ -1,0 +1,63 @@
+"""From the actions of a rule to deliveries, kept over a reload where nothing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cloud_sync.sink import CloudSettings
+from cloud_sync.spool import Spool
+from edge.clock import Clock
+from edge.delivery.cloud_action import CLOUD, CloudAction
+from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.outbox import Action, Outbox, Taker
+from rules.compile import CompiledRule
+from rules.model import Action as RuleAction
+from rules.model import register_action
+from sinks import Delivery, Environment, SinkContext, SinkSettings, sink_kind, sink_kinds
+
+
+def register_sinks() -> None:
+    """Make every sink, the cloud's included, known to rule files."""
+    for kind in sink_kinds():
+        register_action(kind.name, kind.settings)
+
+
+class ActionBuilder:
+    """Builds the deliveries of rules."""
+
+    def __init__(self, environment: Environment, spool: Spool, clock: Clock, dead_letters: DeadLetters, outbox: Outbox):
+        self._environment = environment
+        self._spool = spool
+        self._clock = clock
+        self._dead_letters = dead_letters
+        self._outbox = outbox
+
+    def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]:
+        """The actions of a rule; those of `before` that stand at the same place with the same settings are kept."""
+        kept = {(action.role, action.position): action for action in before}
+        found = []
+        for role, listed in (("actions", rule.rule.actions), ("late", rule.rule.late), ("error", rule.rule.error)):
+            for position, written in enumerate(listed):
+                settings = self._settings(rule, written)
+                known = kept.get((role, position))
+                if known is not None and known.delivery.name == written.sink and known.settings == settings:
+                    found.append(known)
+                else:
+                    found.append(Action(role, position, settings, self._delivery(rule.id, written.sink, settings)))
+        return found
+
+    def _settings(self, rule: CompiledRule, written: RuleAction) -> SinkSettings:
+        """The action's settings, with what the rule says for all of its actions."""
+        settings = written.settings
+        assert isinstance(settings, SinkSettings)
+        if rule.options.send_nil_field and "send_nil_field" not in settings.model_fields_set:
+            return settings.model_copy(update={"send_nil_field": True})
+        return settings
+
+    def _delivery(self, rule_id: str, sink: str, settings: SinkSettings) -> Taker:
+        if sink == CLOUD:
+            assert isinstance(settings, CloudSettings)
+            on_done = self._outbox.on_done_in_loop
+            return CloudAction(settings, rule_id, self._spool, self._clock, self._dead_letters, on_done)
+        context = SinkContext(rule_id, sink, self._environment)
+        return Delivery(sink_kind(sink).factory(settings, context), settings, context)

@@ -1,0 +1,105 @@
+"""The cloud action inside the gateway loop: rows enter the spool in the same transaction as the state that made them.
+
+Other sinks work in threads of their own, so a checkpoint cannot tell to the instant what has reached them; they may
+see a result twice after a crash. Appending to the spool only touches memory, so it is done here, in the loop: the
+next checkpoint commits the rows together with the state of their rule, and no crash can lose or double one of them.
+
+A full spool refuses: the result stays in the outbox, and intake stops at its bound (`cloud.onFull: block`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cloud_sync.errors import SpoolFull
+from cloud_sync.records import Record
+from cloud_sync.sink import CloudSettings, partial
+from cloud_sync.spool import Spool
+from edge.clock import Clock
+from edge.delivery.dead_letters import DeadLetters
+from sinks import Outcome, Stats
+from sinks.render import Renderer
+from sql import Emission
+
+log = logging.getLogger("penstock.cloud")
+
+CLOUD = "cloud"
+
+
+class CloudAction:
+    """Has the shape of a `Delivery`, without queue and thread. Used by the gateway loop only."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | CloudSettings,
+        rule_id: str,
+        spool: Spool,
+        clock: Clock,
+        dead_letters: DeadLetters,
+        on_done: Callable[[Any, Outcome], None],
+    ) -> None:
+        self.name = CLOUD
+        self.rule_id = rule_id
+        self._settings = CloudSettings.model_validate(settings)
+        self._renderer = Renderer(self._settings, rule_id)
+        self._spool = spool
+        self._clock = clock
+        self._dead_letters = dead_letters
+        self._on_done = on_done
+        self._sent = self._rejected = self._refused = 0
+        self._is_full = False
+        self._last_error = ""
+
+    def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
+        """Append all rows of an emission, or (False) none because the spool is full."""
+        records, rejected = self._records(emission)
+        try:
+            self._spool.append(records, self._clock.now_ms())
+        except SpoolFull as full:
+            self._refused += 1
+            self._is_full, self._last_error = True, str(full)
+            log.warning("spool.full", extra={"rule": self.rule_id, "error": str(full)})
+            return False
+        except ValueError as error:  # one row larger than the whole spool
+            records, rejected = [], [*rejected, (emission.inserted, str(error))]
+        self._is_full = False
+        for rows, reason in rejected:
+            self._reject(emission, rows, reason)
+        self._sent += len(records)
+        if token is not None:
+            self._on_done(token, "rejected" if rejected else "delivered")
+        return True
+
+    def begin_close(self, deadline_ms: int) -> None:
+        """Nothing is under way."""
+
+    def close(self, deadline_ms: int) -> int:
+        """Nothing is left behind: what was not appended is still in the outbox."""
+        return 0
+
+    def stats(self) -> Stats:
+        """The counters, in the words of all deliveries."""
+        return Stats(
+            "retrying" if self._is_full else "ok", self._sent, self._refused, self._rejected, 0, 0, 0, self._last_error
+        )
+
+    def _records(self, emission: Emission) -> tuple[list[Record], list[tuple[Any, str]]]:
+        """The records of an emission, and the rows that make none, each with the reason."""
+        rendered = self._renderer.render([emission])
+        rejected: list[tuple[Any, str]] = [(failed.rows, failed.reason) for failed in rendered.failed]
+        records = []
+        for message in rendered.messages:
+            for row in message.rows:
+                try:
+                    records.append(partial(row, self._settings, self.rule_id, message.at_ms))
+                except ValueError as error:
+                    rejected.append((row, str(error)))
+        return records, rejected
+
+    def _reject(self, emission: Emission, rows: Any, reason: str) -> None:
+        self._rejected += 1
+        self._last_error = reason
+        self._dead_letters.keep(emission.at_ms, reason, rule=self.rule_id, sink=CLOUD, rows=rows)
+        log.warning("sink.rejected", extra={"rule": self.rule_id, "sink": CLOUD, "error": reason})

@@ -1,0 +1,261 @@
+"""The rules that run: deployed, swapped and stopped as the rule directory changes, without disturbing the others.
+
+    watch thread   RuleFiles.read: load, check, plan everything         (may take a while; the loop goes on)
+    gateway loop   Manager.apply: swap what differs, between two batches (milliseconds)
+
+A rule whose plan computes the same keeps its state; an unchanged rule is not touched at all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from edge.checkpoint.checkpoints import RULE_PREFIX
+from edge.delivery.actions import ActionBuilder
+from edge.delivery.outbox import Action
+from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
+from edge.deploy.rule_files import Wanted
+from edge.deploy.stream_types import stream_specs
+from edge.gateway import Gateway, InternalRows
+from edge.intake.router import cross, to_subscribe, wildcards
+from edge.intake.sources.mqtt import MqttSource
+from edge.intake.streams import StreamTable
+from rules.compile import CompiledRule
+from rules.problems import FileProblem
+from sinks import MemoryBus
+from sql.errors import CorruptState
+from sql.rows import Shape
+
+log = logging.getLogger("penstock.rules")
+
+ACTION_CLOSE_MS = 2_000
+"""How long an action that was removed may flush, in the loop; what it still holds then becomes dead letters."""
+
+
+ROW_OVERHEAD_BYTES, COLUMN_BYTES = 100, 50
+"""What a row of a memory topic counts in the intake: an estimate, for it is never encoded."""
+
+
+CROSSING = (
+    "in MQTT 5 the broker sends a message that matches both twice, and rules count it twice; "
+    "let one filter contain the other, or set mqtt.protocolVersion to 3.1.1"
+)
+
+
+@dataclass(slots=True)
+class Running:
+    """A deployed rule."""
+
+    rule: CompiledRule
+    state: str
+    """How it began: new, kept (state carried over), restored (from the checkpoint) or reset (its plan is another)."""
+    shape: Shape = "dict"
+    """What its rows are."""
+
+
+class Manager:
+    """Applies what the rule directory wants to the gateway. Used by the gateway loop only."""
+
+    def __init__(
+        self, gateway: Gateway, builder: ActionBuilder, memory: MemoryBus, mqtt: MqttSource | None,
+        *, qos: int, payload_bytes_max: int, saved: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        """`saved`: the states of an earlier run by rule id, used when the rule is deployed for the first time."""
+        self.running: dict[str, Running] = {}
+        self.stopped: tuple[str, ...] = ()
+        self.failed: dict[str, str] = {}
+        self.problems: list[FileProblem] = []
+        self.files: tuple[str, ...] = ()
+        self.reloads = 0
+        self._gateway = gateway
+        self._builder = builder
+        self._memory = memory
+        self._mqtt = mqtt
+        self._qos = qos
+        self._payload_bytes_max = payload_bytes_max
+        self._saved = dict(saved)
+        self._structs: dict[str, frozenset[str]] = {}
+        self._memory_streams: dict[tuple[str, str], Any] = {}
+        self._crossing: set[tuple[str, str]] = set()
+
+    def apply(self, wanted: Wanted) -> None:
+        """Make the running rules those that are wanted."""
+        self.reloads += 1
+        self._tell(wanted)
+        catalog = self._gateway.engine.catalog
+        for stream in wanted.compiled.catalog.streams.values():
+            catalog.add(stream)
+        for name, variable in wanted.compiled.catalog.variables.items():
+            catalog.variables.setdefault(name, variable)
+        for rule_id in [name for name in self.running if name not in wanted.rules]:
+            if self.running[rule_id].rule.path not in wanted.kept:
+                self._stop(rule_id)
+        self.failed = {rule_id: why for rule_id, why in self.failed.items() if rule_id in wanted.rules}
+        self._structs = struct_columns(catalog, self._all_rules(wanted))
+        for rule_id, rule in wanted.rules.items():
+            known = self.running.get(rule_id)
+            if known is None or definition(known.rule) != definition(rule):
+                self._deploy(rule, known)
+        self._reshape()
+        self._connect_streams()
+        if not wanted.kept:
+            self._forget_orphans(wanted)
+
+    def _all_rules(self, wanted: Wanted) -> list[CompiledRule]:
+        """What will run: the wanted rules, and those of files whose last good version goes on."""
+        kept = [item.rule for rule_id, item in self.running.items() if rule_id not in wanted.rules]
+        return [*wanted.rules.values(), *kept]
+
+    def _reshape(self) -> None:
+        """Give other rules of a stream rows of another shape, where a new rule sees more of it or one is gone."""
+        for rule_id, item in self.running.items():
+            shape = shape_of(item.rule.plan, self._structs)
+            if shape != item.shape:
+                state = self._gateway.engine.snapshot(rule_id)
+                self._start(item.rule, state, shape)
+                item.shape = shape
+
+    def _start(self, rule: CompiledRule, state: dict[str, Any] | None, shape: Shape) -> None:
+        now_ms = self._gateway.clock.now_ms()
+        make_row = row_maker(rule.plan, shape)
+        self._gateway.engine.deploy(rule.id, rule.plan, now_ms, state, shape=shape, make_row=make_row)
+
+    def snapshots(self) -> dict[str, Any]:
+        """The states of all rules by their key in a checkpoint. One that cannot be taken keeps its last stored one."""
+        states = {}
+        for rule_id in self.running:
+            try:
+                states[RULE_PREFIX + rule_id] = self._gateway.engine.snapshot(rule_id)
+            except Exception as error:
+                log.error("rule.snapshot_failed", extra={"rule": rule_id, "error": repr(error)}, exc_info=error)
+        return states
+
+    def _tell(self, wanted: Wanted) -> None:
+        """Log problems that are new; all of them stay in /status."""
+        before = {problem.render() for problem in self.problems}
+        for problem in wanted.problems:
+            text = problem.render()
+            if text not in before:
+                level = logging.ERROR if problem.is_error else logging.WARNING
+                extra = {"file": problem.path, "problem": text, "note": self._note(problem, wanted)}
+                log.log(level, "rule_file.problem", extra=extra)
+        self.problems, self.files, self.stopped = wanted.problems, wanted.files, wanted.stopped
+
+    def _note(self, problem: FileProblem, wanted: Wanted) -> str | None:
+        """What becomes of the rules of a file with an error."""
+        if not problem.is_error:
+            return None
+        running = [*wanted.compiled.rules.values(), *(item.rule for item in self.running.values())]
+        if any(rule.path == problem.path for rule in running):
+            return "the last good version goes on"
+        return "none of its rules runs, for there is no good version of it"
+
+    def _deploy(self, rule: CompiledRule, known: Running | None) -> None:
+        """Start a rule, or put it in the place of its earlier version."""
+        engine, outbox = self._gateway.engine, self._gateway.outbox
+        state = engine.snapshot(rule.id) if known else self._saved.pop(rule.id, None)
+        shape = shape_of(rule.plan, self._structs)
+        began = "new"
+        try:
+            self._start(rule, state, shape)
+            if state is not None:
+                same = rule.plan.fingerprint == (known.rule.plan.fingerprint if known else state.get("fingerprint"))
+                began = ("kept" if known else "restored") if same else "reset"
+        except CorruptState as error:
+            log.error("rule.state_unusable", extra={"rule": rule.id, "error": str(error)})
+            self._start(rule, None, shape)
+            began = "reset"
+        except Exception as error:
+            log.error("rule.failed", extra={"rule": rule.id, "file": rule.path, "error": repr(error)}, exc_info=error)
+            self.failed[rule.id] = f"{type(error).__name__}: {error}"
+            return
+        self.failed.pop(rule.id, None)
+        actions = self._builder.actions(rule, outbox.actions(rule.id))
+        unused = outbox.set_actions(rule.id, actions, errors_too=rule.options.send_error)
+        self._close(unused)
+        self.running[rule.id] = Running(rule, began, shape)
+        self._changed()
+        log.info("rule.deployed", extra={"rule": rule.id, "file": rule.path, "state": began})
+
+    def _stop(self, rule_id: str) -> None:
+        self._gateway.engine.remove(rule_id)
+        self._close(self._gateway.outbox.set_actions(rule_id, ()))
+        del self.running[rule_id]
+        if self._gateway.checkpoints is not None:
+            self._gateway.checkpoints.forget(RULE_PREFIX + rule_id)
+        log.info("rule.stopped", extra={"rule": rule_id})
+
+    def _close(self, actions: Iterable[Action]) -> None:
+        actions = list(actions)
+        until_ms = self._gateway.clock.monotonic_ms() + ACTION_CLOSE_MS
+        for action in actions:
+            action.delivery.begin_close(until_ms)
+        for action in actions:
+            if left := self._gateway.outbox.close_action(action, until_ms):
+                log.warning("action.undelivered", extra={"sink": action.delivery.name, "results": left})
+
+    def _connect_streams(self) -> None:
+        """Decode and subscribe to what the running rules read, and nothing else."""
+        plans = [item.rule.plan for item in self.running.values()]
+        meta = {
+            stream
+            for item in self.running.values()
+            if item.rule.options.send_meta_to_sink
+            for stream in item.rule.plan.streams
+        }
+        catalog = self._gateway.engine.catalog
+        mqtt, memory = stream_specs(catalog, plans, self._payload_bytes_max, meta, self._structs)
+        received, unrouted = self._gateway.streams.received, self._gateway.streams.unrouted
+        self._gateway.streams = StreamTable(mqtt)
+        self._gateway.streams.unrouted = unrouted
+        self._gateway.streams.received |= {
+            name: received[name] for name in received if name in self._gateway.streams.received
+        }
+        if self._mqtt is not None:
+            self._subscribe(self._mqtt, to_subscribe(spec.topic for spec in mqtt))
+        wanted = set(memory)
+        for key in [key for key in self._memory_streams if key not in wanted]:
+            self._memory_streams.pop(key)()
+        for name, topic in wanted - self._memory_streams.keys():
+            self._memory_streams[(name, topic)] = self._memory.subscribe(topic, self._subscriber(name))
+
+    def _subscribe(self, source: MqttSource, filters: list[str]) -> None:
+        """Tell the source what to subscribe to, and the log which filters bring some messages twice."""
+        for one, other in combinations(wildcards(filters), 2):
+            if cross(one, other) and (one, other) not in self._crossing:
+                self._crossing.add((one, other))
+                log.warning("streams.cross", extra={"filter": one, "other": other, "note": CROSSING})
+        source.set_subscriptions(dict.fromkeys(filters, self._qos))
+
+    def _subscriber(self, stream: str) -> Any:
+        intake, limit = self._gateway.intake, self._gateway.intake.bytes_max
+
+        def take(topic: str, rows: Any, at_ms: int) -> bool:
+            """Called by a sink's worker; refuses while the intake is full, and the worker tries again."""
+            if intake.bytes >= limit:
+                return False
+            size = sum(ROW_OVERHEAD_BYTES + COLUMN_BYTES * len(row) for row in rows)
+            intake.put(InternalRows(topic, stream, [dict(row) for row in rows]), size)
+            return True
+
+        return take
+
+    def _forget_orphans(self, wanted: Wanted) -> None:
+        """States of rules that no file has any more; kept while some file cannot be read, for it may hold them."""
+        if self._gateway.checkpoints is not None:
+            for rule_id in self._saved.keys() - wanted.compiled.rules.keys():
+                self._gateway.checkpoints.forget(RULE_PREFIX + rule_id)
+                del self._saved[rule_id]
+
+    def _changed(self) -> None:
+        if self._gateway.checkpoints is not None:
+            self._gateway.checkpoints.changed()
+
+
+def definition(rule: CompiledRule) -> tuple[Any, ...]:
+    """What makes two versions of a rule the same: the query, what it computes with, options, and actions."""
+    return (rule.rule.sql, rule.plan.fingerprint, rule.options, rule.rule.actions, rule.rule.late, rule.rule.error)

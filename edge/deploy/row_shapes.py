@@ -1,0 +1,72 @@
+"""Which rows the rules of a stream get: structs with just the columns that are read, or whole messages as dicts.
+
+A struct is decoded several times faster and holds only what some rule reads. A stream gets dicts where anybody may want
+to see the whole message: a rule that selects `*` of an undeclared stream, that passes late or erroneous events on, or
+that has the messages checked against declared types; and where rows come from several sides (joins, `insert into`,
+memory, windows that post statistics instead of events).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from edge.deploy.stream_types import MQTT, columns_read, stream_type
+from edge.intake.codecs import row_class
+from edge.intake.codecs.rows import attributes
+from rules.compile import CompiledRule
+from sql.catalog.streams import Catalog
+from sql.plan.logical import Plan
+from sql.rows import Shape
+from sql.windows.catalog import lookup
+
+MakeRow = Callable[[dict[str, Any]], Any]
+
+
+def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str, frozenset[str]]:
+    """The streams whose messages become structs, with the columns their rules read."""
+    rules = list(rules)
+    plans = [rule.plan for rule in rules]
+    whole = {plan.insert_into for plan in plans}
+    for rule in rules:
+        if len(rule.plan.sources) > 1 or rule.plan.subqueries or _has_statistics(rule.plan) or _shows_events(rule):
+            whole.update(rule.plan.streams)
+    found = {}
+    for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
+        stream = catalog.streams.get(name)
+        if name in whole or stream is None or stream.is_strict or stream_type(stream) != MQTT:
+            continue
+        columns = columns_read(plans, name)
+        if columns is not None:
+            found[name] = columns
+    return found
+
+
+def _shows_events(rule: CompiledRule) -> bool:
+    """Whether whole events go somewhere: to late or error actions, or with their metadata."""
+    loaded, options = rule.rule, rule.options
+    return bool(loaded.late or loaded.error or options.send_error or options.send_meta_to_sink)
+
+
+def _has_statistics(plan: Plan) -> bool:
+    """Whether a window posts rows of its own, which are dicts."""
+    specs = (lookup(window.name) for source in plan.sources for window in source.windows)
+    return any(spec is not None and spec.role == "derived" for spec in specs)
+
+
+def shape_of(plan: Plan, structs: Mapping[str, frozenset[str]]) -> Shape:
+    """The shape of the rows a rule reads."""
+    return "struct" if plan.streams and all(stream in structs for stream in plan.streams) else "dict"
+
+
+def row_maker(plan: Plan, shape: Shape) -> MakeRow | None:
+    """Makes a row of the rule's shape of a dict, for what a snapshot retains."""
+    if shape == "dict":
+        return None
+    columns = plan.columns(plan.streams[0]) or frozenset()
+    names, cls = attributes(columns), row_class(columns)
+
+    def make(row: dict[str, Any]) -> Any:
+        return cls(**{attribute: row.get(column) for column, attribute in names.items()})
+
+    return make

@@ -1,0 +1,122 @@
+"""What the gateway makes of a stream's options: where its events come from and how they are decoded.
+
+TYPE="mqtt"     (default) DATASOURCE is a topic filter
+TYPE="memory"   DATASOURCE is a filter of memory topics: the results of other rules
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from edge.intake.codecs import CodecError, CodecOptions, decoder_for
+from edge.intake.router import BadTopicFilter, check_filter
+from edge.intake.streams import StreamSpec
+from rules.compile import Compiled
+from rules.problems import FileProblem
+from sql.catalog.streams import Catalog, Stream
+from sql.errors import Problem, Span, did_you_mean
+from sql.plan.logical import Plan
+
+MQTT, MEMORY = "mqtt", "memory"
+TYPES = (MQTT, MEMORY)
+
+
+def stream_type(stream: Stream) -> str:
+    """The kind of source a stream reads from; empty for one that only `insert into` feeds."""
+    if not stream.options:
+        return ""
+    return str(stream.options.get("TYPE", MQTT)).lower()
+
+
+def stream_problems(compiled: Compiled) -> list[FileProblem]:
+    """Streams that this gateway cannot feed, with the place of their definition."""
+    found = []
+    for file in compiled.loaded.files:
+        for loaded in file.streams:
+            stream = compiled.catalog.streams.get(loaded.name)
+            for message, hint in _complaints(stream) if stream is not None else ():
+                spans = {option.key.upper(): option.span for option in loaded.statement.options}
+                found.append(loaded.problem(Problem("E101", message, _first(spans, message), hint)))
+    return found
+
+
+def _first(spans: Mapping[str, Span], message: str) -> Span:
+    """The option a message is about: the first it names."""
+    named = [key for key in spans if key in message]
+    return spans[named[0]] if named else Span(0, 1)
+
+
+def _complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
+    kind = stream_type(stream)
+    if kind and kind not in TYPES:
+        known = did_you_mean(kind, TYPES) or f"this gateway has {', '.join(TYPES)}"
+        yield f"TYPE '{kind}' of stream '{stream.name}' is no source of this gateway", known
+        return
+    if not kind:
+        return
+    datasource = stream.options.get("DATASOURCE")
+    if not datasource:
+        yield f"stream '{stream.name}' has no DATASOURCE", 'write DATASOURCE="topic/filter"'
+        return
+    try:
+        check_filter(str(datasource))
+        decoder_for(str(stream.options.get("FORMAT", "json")), None, codec_options(stream, 1_000_000))
+    except BadTopicFilter as error:
+        yield f"DATASOURCE of stream '{stream.name}': {error}", None
+    except CodecError as error:
+        yield f"FORMAT of stream '{stream.name}': {error}", None
+
+
+def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
+    """How payloads of a stream are decoded."""
+    columns = stream.columns or {}
+    return CodecOptions(
+        bytes_max=payload_bytes_max,
+        delimiter=str(stream.options.get("DELIMITER", ",")),
+        fields=tuple(columns),
+        types={name: type_.value for name, type_ in columns.items()},
+    )
+
+
+def columns_read(plans: Iterable[Plan], stream: str) -> frozenset[str] | None:
+    """The columns that some rule reads of a stream; None when one needs the whole message."""
+    columns: frozenset[str] = frozenset()
+    for plan in plans:
+        if stream in plan.streams:
+            read = plan.columns(stream)
+            if read is None:
+                return None
+            columns |= read
+    return columns
+
+
+def stream_specs(
+    catalog: Catalog,
+    plans: Iterable[Plan],
+    payload_bytes_max: int,
+    meta: Iterable[str] = (),
+    structs: Mapping[str, frozenset[str]] | None = None,
+) -> tuple[list[StreamSpec], list[tuple[str, str]]]:
+    """The MQTT streams to decode, and (name, topic filter) of the memory streams; only those that a rule reads.
+
+    `meta` names streams that must carry metadata, beside those whose rules ask for it; `structs` the columns of those
+    streams whose messages become structs.
+    """
+    plans = list(plans)
+    wants_meta = {*meta, *(stream for plan in plans if plan.uses_meta for stream in plan.streams)}
+    mqtt: list[StreamSpec] = []
+    memory: list[tuple[str, str]] = []
+    for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
+        stream = catalog.streams.get(name)
+        if stream is None or not (kind := stream_type(stream)):
+            continue
+        topic = str(stream.options["DATASOURCE"])
+        if kind == MEMORY:
+            memory.append((name, topic))
+        else:
+            options: Any = codec_options(stream, payload_bytes_max)
+            text_format = str(stream.options.get("FORMAT", "json"))
+            columns = (structs or {}).get(name)
+            mqtt.append(StreamSpec(name, topic, text_format, options, columns, name in wants_meta))
+    return mqtt, memory

@@ -1,0 +1,123 @@
+"""Notices that something in the rule directory changed, and says so once the writing has come to rest.
+
+Linux tells at once (inotify). Every `POLL_MS` the directory is looked at as well: notices are lost before the watch is
+in place and on some file systems, and other systems give none. What changed is not told, for the manager compares
+anyway.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import os
+import select
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from edge.base.wakeup import Wakeup
+from rules.loader import rule_files
+
+log = logging.getLogger("penstock.watch")
+
+POLL_MS = 1_000
+"""How often the directory is looked at, whatever the operating system tells."""
+
+REST_MS = 50
+"""Changes this close together are told as one: editors write a file in several steps."""
+
+NOTICES_BYTES = 65_536
+"""Read at once of what the system tells; what is left is read at the next turn."""
+
+CLOSED_AFTER_WRITING, MOVED, CREATED, DELETED = 0x08, 0xC0, 0x100, 0x200
+"""What inotify is asked for; the numbers are those of <sys/inotify.h>."""
+
+Stamp = tuple[int, int, int]
+
+
+def stamp(path: Path) -> Stamp:
+    """Modification time, size and inode: different when the file was written or replaced. Raises OSError."""
+    stat = path.stat()
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def fingerprint(directory: Path) -> dict[str, Stamp]:
+    """The stamp of every rule file of `directory`."""
+    found: dict[str, Stamp] = {}
+    for path in rule_files(directory):
+        with contextlib.suppress(OSError):  # gone between the listing and the look
+            found[str(path)] = stamp(path)
+    return found
+
+
+def open_notices(directory: Path) -> int | None:
+    """A descriptor that can be read when something in `directory` has changed; None where the system has no such."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "inotify_init1"):
+        return None
+    descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    mask = CLOSED_AFTER_WRITING | MOVED | CREATED | DELETED
+    if descriptor < 0 or libc.inotify_add_watch(descriptor, os.fsencode(directory), mask) < 0:
+        # No inotify instances or watches left, or the directory is gone: looking goes on.
+        log.warning("watch.polling", extra={"error": os.strerror(ctypes.get_errno())})
+        if descriptor >= 0:
+            os.close(descriptor)
+        return None
+    return descriptor
+
+
+class DirectoryWatch:
+    """Calls `changed` from its own thread after each change below `directory`, until `close`."""
+
+    def __init__(
+        self, directory: Path, changed: Callable[[], None], seen: dict[str, Stamp] | None = None, *, poll: bool = False
+    ) -> None:
+        """`seen` is the `fingerprint` of what the caller knows already; default: of what is there now.
+
+        poll    look every `POLL_MS` only, as where the operating system tells nothing
+        """
+        self._directory = directory
+        self._changed = changed
+        self._stopping = False
+        self._wakeup = Wakeup()
+        self._seen = fingerprint(directory) if seen is None else seen
+        self._thread = threading.Thread(target=self._watch, args=(poll,), name="rule-watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching. Does not wait long for a change that is being taken over."""
+        self._stopping = True
+        self._wakeup.set()
+        self._thread.join(POLL_MS / 1000)
+
+    def _watch(self, poll: bool) -> None:
+        notices = None if poll else open_notices(self._directory)
+        waiting = select.poll()
+        waiting.register(self._wakeup, select.POLLIN)
+        if notices is not None:
+            waiting.register(notices, select.POLLIN)
+        try:
+            while not self._stopping:
+                if waiting.poll(POLL_MS) and notices is not None:
+                    self._rest(waiting, notices)
+                if not self._stopping:
+                    self._look()
+        finally:
+            self._wakeup.close()
+            if notices is not None:
+                os.close(notices)
+
+    def _rest(self, waiting: select.poll, notices: int) -> None:
+        """Until nothing has changed for `REST_MS`, or changes have not come to rest for `POLL_MS`."""
+        for _ in range(POLL_MS // REST_MS):
+            with contextlib.suppress(BlockingIOError):
+                os.read(notices, NOTICES_BYTES)
+            if self._stopping or not waiting.poll(REST_MS):
+                return
+
+    def _look(self) -> None:
+        now = fingerprint(self._directory)
+        if now != self._seen:
+            self._seen = now
+            self._changed()

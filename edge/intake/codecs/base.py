@@ -1,0 +1,130 @@
+"""What every decoder does, and which one a stream's `FORMAT` means.
+
+A decoder takes all payloads of a batch in one call and never raises for a bad one: it returns the rows of the good
+ones, in order, and says for each bad one which it was and why. A payload may hold several rows: a JSON array of
+objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Protocol
+
+from edge.intake.codecs.rows import META, attributes, row_class
+from sql.errors import did_you_mean
+
+Row = Any
+"""A dict (column -> value), or an object of a class made by `row_class` (an attribute per column)."""
+
+Bad = tuple[int, str]
+"""Which payload of the batch could not be decoded, and why in one clause."""
+
+
+class BadPayload(ValueError):
+    """One payload is not what the format says. Never leaves `decode_many`."""
+
+
+class CodecError(ValueError):
+    """The stream asks for a format, or for options, that do not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodecOptions:
+    """What a stream says about its payloads.
+
+    bytes_max   longest payload that is looked at
+    depth_max   how deep arrays and objects may be nested
+    delimiter   between the values of a `delimited` payload
+    fields      column names of a `delimited` payload, in order; without them the columns are col0, col1, …
+    types       declared type of a column ("bigint", "float", "boolean"), for formats that carry text only
+    """
+
+    bytes_max: int = 1_048_576
+    depth_max: int = 128
+    delimiter: str = ","
+    fields: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+
+
+class Decoder(Protocol):
+    """Decodes the payloads of one stream."""
+
+    def decode_many(
+        self, payloads: Sequence[bytes], metas: Sequence[Mapping[str, Any]] | None = None
+    ) -> tuple[list[Row], list[Bad]]:
+        """Rows of the good payloads in order, and the bad ones.
+
+        `metas`, one for each payload, becomes column "$meta" of the payload's rows. Payloads never provide that column.
+        """
+
+
+FORMATS = {
+    "json": "edge.intake.codecs.json_codec:JsonDecoder",
+    "delimited": "edge.intake.codecs.delimited:DelimitedDecoder",
+    "binary": "edge.intake.codecs.binary:BinaryDecoder",
+    "urlencoded": "edge.intake.codecs.urlencoded:UrlEncodedDecoder",
+}
+
+
+def decoder_for(format_name: str, columns: frozenset[str] | None, options: CodecOptions | None = None) -> Decoder:
+    """The decoder of a stream. `columns`: what the rules read, None for the whole message (rows are dicts then).
+
+    >>> decoder_for("JSON", None).decode_many([b'{"a": 1}', b"nonsense"])[0]
+    [{'a': 1}]
+    >>> decoder_for("protobuf", None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    edge.intake.codecs.base.CodecError: format 'protobuf' is not supported; supported are json, delimited, ...
+    """
+    path = FORMATS.get(format_name.lower())
+    if path is None:
+        hint = did_you_mean(format_name.lower(), FORMATS)
+        message = f"format '{format_name}' is not supported; supported are {', '.join(FORMATS)}"
+        raise CodecError(f"{message}: {hint}" if hint else message)
+    module, name = path.split(":")
+    make: Callable[[frozenset[str] | None, CodecOptions], Decoder] = getattr(import_module(module), name)
+    return make(columns, options or CodecOptions())
+
+
+class RowByRow:
+    """Base of the plain formats: a subclass turns one payload into a dict, or raises `BadPayload`."""
+
+    def __init__(self, columns: frozenset[str] | None, options: CodecOptions) -> None:
+        self.options = options
+        self._columns = columns
+        self._row_class = None if columns is None else row_class(columns)
+        self._attributes = attributes(columns or ())
+
+    def values(self, payload: bytes) -> dict[str, Any]:
+        """The columns of one payload."""
+        raise NotImplementedError
+
+    def decode_many(
+        self, payloads: Sequence[bytes], metas: Sequence[Mapping[str, Any]] | None = None
+    ) -> tuple[list[Row], list[Bad]]:
+        rows: list[Row] = []
+        bad: list[Bad] = []
+        for index, payload in enumerate(payloads):
+            try:
+                if len(payload) > self.options.bytes_max:
+                    raise BadPayload(too_long(payload, self.options.bytes_max))
+                values = self.values(payload)
+            except ValueError as error:
+                bad.append((index, str(error)))
+                continue
+            values.pop(META, None)
+            if metas is not None:
+                values[META] = metas[index]
+            rows.append(self._row(values))
+        return rows, bad
+
+    def _row(self, values: dict[str, Any]) -> Row:
+        if self._row_class is None:
+            return values
+        return self._row_class(**{name: values.get(column) for column, name in self._attributes.items()})
+
+
+def too_long(payload: bytes, bytes_max: int) -> str:
+    """The reason for refusing a payload by its length."""
+    return f"payload of {len(payload)} bytes is longer than the {bytes_max} allowed"

@@ -1,0 +1,220 @@
+"""JSON payloads, decoded once, and only the columns that some rule reads.
+
+One policy, whichever parser does the work (msgspec, or the standard library where msgspec has no wheel):
+
+    object                            one row
+    array of objects                  one row each; a single element that is no object refuses the payload
+    scalar, NaN, Infinity, 1e400      refused
+    integer                           exact, at any size up to 4,300 digits
+    duplicate key                     the last one wins
+    lone surrogate, invalid UTF-8     refused
+    byte order mark, trailing text    refused
+    nested deeper than `depth_max`    refused
+    whole number, `1.0`               stay int and float as written
+
+Of a column that no rule reads only the syntax is checked: a number out of range there does no harm, unless the standard
+library does the parsing, which cannot skip.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from operator import methodcaller
+from typing import Any, NamedTuple
+
+from edge.intake.codecs.base import Bad, BadPayload, CodecOptions, Row, too_long
+from edge.intake.codecs.rows import META, attributes, row_class
+
+# A string is skipped in one step, possessively, so that hostile text costs linear time; one that does not end is left
+# to the parser, which refuses it.
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+
+_count_square, _count_curly = methodcaller("count", b"["), methodcaller("count", b"{")
+
+
+class Parser(NamedTuple):
+    """One way to parse: a payload that is an object, one that is an array of objects, and what both may raise."""
+
+    row: Callable[[bytes], Row]
+    rows: Callable[[bytes], list[Row]]
+    errors: tuple[type[Exception], ...]
+    skips_columns: bool
+
+
+class JsonDecoder:
+    """Decodes the JSON payloads of one stream; see the module for what is accepted.
+
+    columns   what the rules read: rows are objects of `row_class(columns)`; None: whole messages, rows are dicts
+    """
+
+    def __init__(
+        self,
+        columns: frozenset[str] | None = None,
+        options: CodecOptions | None = None,
+        parser: Callable[[frozenset[str] | None], Parser] | None = None,
+    ) -> None:
+        self.options = options or CodecOptions()
+        self._parser = (parser or best_parser)(columns)
+        self._whole = columns is None
+        self._meta = attributes(columns or ()).get(META)
+
+    def decode_many(
+        self, payloads: Sequence[bytes], metas: Sequence[Mapping[str, Any]] | None = None
+    ) -> tuple[list[Row], list[Bad]]:
+        """Rows of the good payloads in order, and (index, reason) of the bad ones.
+
+        A run of good payloads is decoded by one call into the parser; what breaks a run is looked at by itself.
+        """
+        rows: list[Row] = []
+        bad: list[Bad] = []
+        parse = self._parser.row if self._all_harmless(payloads) else self._checked_row
+        errors: tuple[type[Exception], ...] = (*self._parser.errors, BadPayload)
+        waiting = iter(payloads)
+        done = 0
+        while done < len(payloads):
+            first = len(rows)
+            error: Exception | None = None
+            try:
+                rows.extend(map(parse, waiting))
+            except errors as caught:  # the rows before it stay in `rows`
+                error = caught
+            taken = len(rows) - first
+            if self._whole or self._meta is not None:
+                self._attach(rows[first:], metas[done : done + taken] if metas else None)
+            done += taken
+            if error is not None:
+                try:
+                    several = self._array(payloads[done], error)
+                    self._attach(several, [metas[done]] * len(several) if metas else None)
+                    rows += several
+                except BadPayload as reason:
+                    bad.append((done, str(reason)))
+                done += 1
+        return rows, bad
+
+    def _all_harmless(self, payloads: Sequence[bytes]) -> bool:
+        """Whether the parser alone may judge the batch: lengths and depths are in bounds, and so is unread text."""
+        longest = max(map(len, payloads), default=0)
+        if longest > self.options.bytes_max:
+            return False
+        # Each level takes two brackets: where there is no room for too many, there is no need to count them.
+        if longest > 2 * self.options.depth_max:
+            brackets = max(map(_count_square, payloads)) + max(map(_count_curly, payloads))
+            if brackets > self.options.depth_max:
+                return False
+        if not self._parser.skips_columns:
+            return True
+        try:  # a line feed is never part of a character, so the joined text is valid if and only if each payload is
+            str(b"\n".join(payloads), "utf-8")
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    def _checked_row(self, payload: bytes) -> Row:
+        self._check(payload)
+        return self._parser.row(payload)
+
+    def _check(self, payload: bytes) -> None:
+        if len(payload) > self.options.bytes_max:
+            raise BadPayload(too_long(payload, self.options.bytes_max))
+        if depth_exceeds(payload, self.options.depth_max):
+            raise BadPayload(f"nested deeper than the {self.options.depth_max} levels allowed")
+        if self._parser.skips_columns:
+            str(payload, "utf-8")
+
+    def _array(self, payload: bytes, error: Exception) -> list[Row]:
+        """The rows of an array of objects; what was wrong with the payload as an object decides when it is none."""
+        if not payload.strip():
+            raise BadPayload("the payload is empty") from error
+        if isinstance(error, BadPayload) or payload.lstrip()[:1] != b"[":
+            raise BadPayload(reason(error)) from error
+        try:
+            return self._parser.rows(payload)
+        except self._parser.errors as caught:
+            raise BadPayload(reason(caught)) from caught
+
+    def _attach(self, rows: list[Row], metas: Sequence[Mapping[str, Any]] | None) -> None:
+        """Give rows their `$meta`, and take away one that a payload tried to provide."""
+        if self._whole:
+            for row in rows:
+                if META in row:
+                    del row[META]
+            for row, meta in zip(rows, metas or (), strict=False):
+                row[META] = meta
+        elif self._meta is not None:
+            for row, value in zip(rows, metas or repeat(None), strict=False):
+                setattr(row, self._meta, value)
+
+
+def reason(error: Exception) -> str:
+    """Why a payload was refused, in one clause that does not repeat the payload."""
+    if isinstance(error, BadPayload):
+        return str(error)
+    if isinstance(error, RecursionError):
+        return "nested too deep"
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8: {error.reason} at byte {error.start}"
+    text = str(error)[:200]
+    return text if text.startswith("JSON ") else f"JSON cannot be used: {text}"[:200]
+
+
+def depth_exceeds(payload: bytes, depth_max: int) -> bool:
+    """Whether arrays and objects are nested deeper than `depth_max`.
+
+    >>> depth_exceeds(b'[[["[[[["]]]', 3), depth_exceeds(b'[[[[]]]]', 3)
+    (False, True)
+    """
+    if payload.count(b"[") + payload.count(b"{") <= depth_max:
+        return False
+    depth = 0
+    for match in _STRING_OR_BRACKET.finditer(payload):
+        mark = match[0]
+        if mark in b"[{":
+            depth += 1
+            if depth > depth_max:
+                return True
+        elif mark in b"]}":
+            depth -= 1
+    return False
+
+
+def best_parser(columns: frozenset[str] | None) -> Parser:
+    """msgspec where it is installed, else the standard library."""
+    try:
+        return msgspec_parser(columns)
+    except ImportError:
+        return standard_parser(columns)
+
+
+def msgspec_parser(columns: frozenset[str] | None) -> Parser:
+    """The fast parser: with columns it fills a row object directly and skips everything else."""
+    import msgspec
+
+    row_type: Any = dict[str, Any] if columns is None else row_class(columns)
+    one: Callable[[bytes], Row] = msgspec.json.Decoder(row_type).decode
+    many: Callable[[bytes], list[Row]] = msgspec.json.Decoder(list[row_type]).decode
+    return Parser(one, many, (msgspec.MsgspecError, UnicodeDecodeError, RecursionError), columns is not None)
+
+
+def standard_parser(columns: frozenset[str] | None) -> Parser:
+    """The strict use of the standard library."""
+    from edge.intake.codecs.json_strict import parse_strictly
+
+    cls, names = row_class(columns or ()), attributes(columns or ())
+
+    def row(value: Any) -> Row:
+        if not isinstance(value, dict):
+            raise ValueError(f"Expected `object`, got `{type(value).__name__}`")
+        if columns is None:
+            return value
+        return cls(**{name: value.get(column) for column, name in names.items()})
+
+    def one(payload: bytes) -> Row:
+        return row(parse_strictly(payload))
+
+    def many(payload: bytes) -> list[Row]:
+        return [row(value) for value in parse_strictly(payload)]
+
+    return Parser(one, many, (ValueError, RecursionError), skips_columns=False)

@@ -1,0 +1,163 @@
+"""Reading MQTT fast: one receive call for hundreds of packets, one send call for hundreds of acknowledgements.
+
+paho keeps the connection, the session, the subscriptions and all that is sent. Its own reader makes about five system
+calls and a dozen objects per message. `BufferedReader` takes what the socket has, up to 64 KiB, turns PUBLISH packets
+of QoS 0 and 1 straight into tuples, and hands every other packet to paho's handlers. For that it touches private parts
+of paho; where they are not as expected (`fits`), `StockReader` does the same by paho's public loop, packet by packet.
+
+Neither waits for a batch to fill. A turn ends after one buffer, or `STOCK_PACKETS_PER_TURN` packets, so that
+acknowledgements, keepalive and outgoing packets are never far away.
+"""
+
+from __future__ import annotations
+
+import ssl
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from paho.mqtt import MQTTException
+from paho.mqtt import __version__ as paho_version
+from paho.mqtt import client as paho
+
+from edge.intake.sources.base import DUPLICATE, RETAINED, BadMessage, ConnectionLost, Message
+from edge.intake.sources.publish_parser import PublishParser, escaped, too_large, why_bad
+
+RECEIVE_BYTES = 65_536
+STOCK_PACKETS_PER_TURN = 500
+
+_PUBACK_WITHOUT_ID = 0x4002_0000
+_HOOKS: dict[str, Any] = {
+    "_packet_handle": Callable,
+    "_packet_queue": Callable,
+    "_in_packet": dict,
+    "_last_bytes_received": float,
+}
+_IN_PACKET_KEYS = {"command", "remaining_length", "packet", "pos"}
+
+
+class Reader(Protocol):
+    """Reads one connection, and acknowledges on it."""
+
+    duplicates: int
+    """Messages so far that were marked as sent before."""
+
+    def read(self, batch: list[Message], bad: list[BadMessage]) -> bool:
+        """Append what has arrived; whether more may wait that the socket does not show. Raises `ConnectionLost`."""
+
+    def acknowledge(self, ids: Sequence[int]) -> None:
+        """Send PUBACKs for these packet ids, in this order."""
+
+
+def fits(client: paho.Client) -> bool:
+    """Whether the private parts of paho that `BufferedReader` needs are there and look as they should."""
+    return (
+        paho_version.startswith("2.")
+        and all(isinstance(getattr(client, name, None), kind) for name, kind in _HOOKS.items())
+        and client._in_packet.keys() >= _IN_PACKET_KEYS
+        and callable(getattr(paho, "time_func", None))
+    )
+
+
+class StockReader:
+    """Reads by paho's public loop.
+
+    epoch              of the connection; it is part of each token, so that an acknowledgement finds its connection
+    packet_bytes_max   a longer PUBLISH is reported as bad, its payload left out
+    """
+
+    def __init__(self, client: paho.Client, epoch: int, packet_bytes_max: int) -> None:
+        self.duplicates = 0
+        self._client = client
+        self._epoch_bits = epoch << 16
+        self._packet_bytes_max = packet_bytes_max
+        self._batch: list[Message] = []
+        self._bad: list[BadMessage] = []
+        client.on_message = self._on_message
+
+    def read(self, batch: list[Message], bad: list[BadMessage]) -> bool:
+        self._batch, self._bad = batch, bad
+        for _ in range(STOCK_PACKETS_PER_TURN):
+            seen = len(batch) + len(bad)
+            code = self._client.loop_read()
+            if code > 0:
+                raise ConnectionLost(paho.error_string(code))
+            sock = self._client.socket()
+            if sock is None:
+                raise ConnectionLost("connection closed by the broker")
+            if len(batch) + len(bad) == seen:
+                return buffered_by_tls(sock)
+        return True
+
+    def acknowledge(self, ids: Sequence[int]) -> None:
+        for packet_id in ids:
+            self._client.ack(packet_id, 1)
+
+    def _on_message(self, client: paho.Client, userdata: Any, message: paho.MQTTMessage) -> None:
+        token = self._epoch_bits | message.mid if message.qos == 1 else None
+        if message.qos == 2:  # allowed only where loss is: from here on the message is in memory only
+            client.ack(message.mid, 2)
+        self.duplicates += message.dup
+        try:
+            topic, raw = message.topic, b""
+        except UnicodeDecodeError as error:
+            topic, raw = "", error.object
+        payload = bytes(message.payload)
+        length = 2 + len(raw or topic.encode()) + (2 if message.qos else 0) + len(payload)
+        if length > self._packet_bytes_max:
+            self._bad.append((topic or escaped(raw), b"", token, too_large(length, self._packet_bytes_max)))
+        elif not topic:
+            self._bad.append((escaped(raw), payload, token, why_bad(raw)))
+        else:
+            flags = (DUPLICATE if message.dup else 0) | message.qos << 1 | (RETAINED if message.retain else 0)
+            self._batch.append((topic, payload, token, flags))
+
+
+class BufferedReader(StockReader):
+    """Reads many packets at once; see the module. What it does not read itself, paho delivers as in `StockReader`."""
+
+    def __init__(self, client: paho.Client, epoch: int, packet_bytes_max: int, has_properties: bool) -> None:
+        super().__init__(client, epoch, packet_bytes_max)
+        self._parser = PublishParser(epoch, has_properties, packet_bytes_max, self._hand_to_paho)
+
+    def read(self, batch: list[Message], bad: list[BadMessage]) -> bool:
+        self._batch, self._bad = batch, bad
+        sock: Any = self._client.socket()
+        if sock is None:
+            raise ConnectionLost("connection closed by the broker")
+        try:
+            data = sock.recv(RECEIVE_BYTES)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return False
+        except OSError as error:
+            raise ConnectionLost(f"receiving failed: {error}") from error
+        if not data:
+            raise ConnectionLost("connection closed by the broker")
+        # paho sends pings, and gives a connection up, by this time stamp.
+        self._client._last_bytes_received = paho.time_func()
+        self._parser.feed(data, batch, bad)
+        self.duplicates = self._parser.duplicates
+        return len(data) == RECEIVE_BYTES or buffered_by_tls(sock)
+
+    def acknowledge(self, ids: Sequence[int]) -> None:
+        packets = struct.pack(f">{len(ids)}I", *[_PUBACK_WITHOUT_ID | packet_id for packet_id in ids])
+        self._client._packet_queue(paho.PUBACK, packets, 0, 1)
+
+    def _hand_to_paho(self, command: int, body: bytes) -> None:
+        """Let paho handle a packet as if it had read it."""
+        packet = self._client._in_packet
+        packet["command"], packet["remaining_length"], packet["packet"] = command, len(body), bytearray(body)
+        packet["pos"] = 0
+        try:
+            code = self._client._packet_handle()
+        except MQTTException as error:
+            raise ConnectionLost(f"malformed packet: {error}") from error
+        if code > 0:
+            raise ConnectionLost(paho.error_string(code))
+        if self._client.socket() is None:
+            raise ConnectionLost("connection closed by the broker")
+
+
+def buffered_by_tls(sock: Any) -> bool:
+    """Whether decrypted bytes are waiting that the socket itself does not show."""
+    return bool(getattr(sock, "pending", int)())

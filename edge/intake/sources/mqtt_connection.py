@@ -1,0 +1,327 @@
+"""One connection to a broker, from CONNECT to its end: session, subscriptions, and the loop that turns it.
+
+A turn: wait for the socket or for an order, read, hand on, acknowledge, write, keep alive. Everything that touches paho
+happens on the thread of the loop; other threads leave their wishes in `Orders` and wake it.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import socket
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from edge.base.wakeup import Wakeup
+from edge.intake.sources.base import BadMessage, ConnectionLost, Message, OnBad, OnBatch
+from edge.intake.sources.mqtt_client import OFFLINE, ONLINE, MqttOptions, Version, connect, make_client, subscribe
+from sinks.tcp import acknowledge_at_once, send_at_once
+
+if TYPE_CHECKING:
+    from paho.mqtt.client import Client
+
+    from edge.clock import Clock
+    from edge.intake.sources.intake import Reader
+
+log = logging.getLogger("penstock.mqtt")
+
+FILTERS_PER_PACKET = 100
+_payload = itemgetter(1)
+
+PINGREQ = b"\xc0\x00"
+WAIT_MS_MAX = 1_000
+
+
+class VersionRefused(ConnectionLost):
+    """The broker does not speak the version of MQTT that was offered, or has not said a word about it."""
+
+    def __init__(self, text: str, said_so: bool) -> None:
+        super().__init__(text)
+        self.said_so = said_so
+
+
+@dataclass(slots=True)
+class Orders:
+    """What other threads want of the loop."""
+
+    wanted: dict[str, int] = field(default_factory=dict)
+    """Topic filters and their QoS. Replaced as a whole, never changed."""
+
+    tokens: deque[int] = field(default_factory=deque)
+    paused: bool = False
+    stopping: bool = False
+    wakeup: Wakeup = field(default_factory=Wakeup)
+
+
+@dataclass(slots=True)
+class Counters:
+    """Sums over all connections of a source."""
+
+    messages: int = 0
+    payload_bytes: int = 0
+    bad: int = 0
+    duplicates: int = 0
+    acknowledged: int = 0
+    stale_acknowledgements: int = 0
+    connects: int = 0
+    connect_failures: int = 0
+
+
+class Connection:
+    """A single connection. `serve` returns when the source is to stop, and raises when the connection is lost.
+
+    granted    filters the broker confirmed, with the QoS it gave; outlives the connection as the broker's session does
+    refused    filters the broker did not accept, and its reason
+    """
+
+    def __init__(
+        self, options: MqttOptions, version: Version, epoch: int, orders: Orders, counters: Counters, clock: Clock
+    ) -> None:
+        self.options, self.version, self.epoch = options, version, epoch
+        self.granted: dict[str, int] = {}
+        self.refused: dict[str, str] = {}
+        self.session_present = False
+        self.accepted = False
+        self.intake = ""
+        self._orders, self._counters, self._clock = orders, counters, clock
+        self._refusal = ""
+        self._lost_because = ""
+        self._asked: dict[str, int] = {}
+        self._waiting: dict[int, list[tuple[str, int]]] = {}
+        self._socket: Any = None
+        self._known_wanted: dict[str, int] | None = None
+        self._poll = select.poll()
+        self._mask = 0
+        self._more = False
+        self._behind = False
+        self._pinged_ms = 0
+        self._answer_by_ms = 0
+        self._opened: Client | None = None
+
+    def open(self, intake: str, granted: dict[str, int], answer_ms: int) -> None:
+        """Connect the socket and send CONNECT. Raises `OSError`.
+
+        granted     subscriptions that an earlier connection of the session left
+        answer_ms   how long the broker may take to accept or refuse
+        """
+        from edge.intake.sources.intake import BufferedReader, StockReader, fits
+
+        self.granted = granted
+        self._opened = make_client(self.options, self.version)
+        self._client.on_connect = self._on_connect
+        self._client.on_disconnect = self._on_disconnect
+        self._client.on_subscribe = self._on_subscribe
+        size = self.options.packet_bytes_max
+        buffered = intake == "buffered" or (intake == "auto" and fits(self._client))
+        self.intake = "buffered" if buffered else "stock"
+        self._reader: Reader = (
+            BufferedReader(self._client, self.epoch, size, has_properties=self.version == "5")
+            if buffered
+            else StockReader(self._client, self.epoch, size)
+        )
+        connect(self._client, self.options, self.version)
+        self._socket = self._client.socket()
+        # Each turn sends its acknowledgements at once; holding them back would only make the broker wait for them.
+        send_at_once(self._socket)
+        # While we do not read we cannot see answers to pings; the kernel then notices that nobody is there.
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2_000 * self.options.keepalive_s)
+        self._answer_by_ms = self._clock.monotonic_ms() + answer_ms
+        self._poll.register(self._orders.wakeup, select.POLLIN)
+
+    def serve(self, on_batch: OnBatch, on_bad: OnBad) -> None:
+        """Turn until the source is to stop. Raises `ConnectionLost` and `OSError`."""
+        try:
+            while not self._orders.stopping:
+                self._wait()
+                self._turn(on_batch, on_bad)
+        except ConnectionLost as lost:
+            text = self._refusal or self._lost_because or str(lost)
+            said_so = "protocol version" in self._refusal.lower()
+            if said_so or not (self.accepted or self._refusal):
+                raise VersionRefused(text, said_so) from lost
+            raise ConnectionLost(text) from lost
+
+    @property
+    def _client(self) -> Client:
+        assert self._opened is not None, "open() comes first"
+        return self._opened
+
+    def abandon(self) -> None:
+        """Close the socket without goodbye: the broker publishes the last will. Does nothing after `farewell`."""
+        left = self._opened.socket() if self._opened is not None else None
+        if left is not None:
+            left.close()
+
+    def farewell(self, timeout_ms: int) -> None:
+        """Send the last acknowledgements, "offline" and DISCONNECT. Raises `OSError`."""
+        if not self.accepted:
+            return
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        self._acknowledge()
+        if self.options.status_topic is not None:
+            self._client.publish(self.options.status_topic, OFFLINE, qos=0, retain=True)
+        self._client.disconnect()
+        while self._client.socket() is not None and self._client.want_write():
+            left_ms = deadline_ms - self._clock.monotonic_ms()
+            if left_ms <= 0:
+                return
+            waiting = select.poll()
+            waiting.register(self._socket, select.POLLOUT)
+            waiting.poll(left_ms)
+            self._client.loop_write()
+
+    # The loop.
+
+    def _wait(self) -> None:
+        """Sleep until there is something to do: bytes, room to write, an order, or the next look at the keepalive."""
+        mask = select.POLLIN if self._reading() else 0
+        if self._client.want_write():
+            mask |= select.POLLOUT
+        if mask != self._mask:
+            # A socket without a mask is taken out: it would wake us for ever once the other side has hung up.
+            if mask:
+                self._poll.register(self._socket, mask)
+            else:
+                self._poll.unregister(self._socket)
+            self._mask = mask
+        self._poll.poll(0 if self._more and self._reading() else min(WAIT_MS_MAX, self.options.keepalive_s * 250))
+
+    def _reading(self) -> bool:
+        """Whether to read: before the broker has accepted us in any case, or we would never know."""
+        return not (self._orders.paused and self.accepted)
+
+    def _turn(self, on_batch: OnBatch, on_bad: OnBad) -> None:
+        self._orders.wakeup.clear()
+        if self._reading():
+            self._read(on_batch, on_bad)
+        else:
+            self._behind = True
+        has_answered = self._acknowledge()
+        if self.accepted:
+            self._follow_subscriptions()
+        elif self._clock.monotonic_ms() > self._answer_by_ms:
+            raise ConnectionLost("the broker did not answer CONNECT in time")
+        if self._client.want_write():
+            self._client.loop_write()
+        elif not has_answered:  # else the kernel's acknowledgement goes along with ours
+            acknowledge_at_once(self._socket)
+        self._keep_alive()
+        if self._client.socket() is None:
+            raise ConnectionLost("connection closed")
+
+    def _read(self, on_batch: OnBatch, on_bad: OnBad) -> None:
+        """Read once and hand on, also what came before the connection broke."""
+        batch: list[Message] = []
+        bad: list[BadMessage] = []
+        before = self._reader.duplicates
+        try:
+            self._more = self._reader.read(batch, bad)
+            if not self._more:
+                self._behind = False
+        finally:
+            counters = self._counters
+            counters.messages += len(batch)
+            counters.bad += len(bad)
+            counters.duplicates += self._reader.duplicates - before
+            counters.payload_bytes += sum(map(len, map(_payload, batch)))
+            if bad:
+                on_bad(bad)
+            if batch:
+                on_batch(batch)
+
+    def _acknowledge(self) -> bool:
+        """Send what was acknowledged so far, and tell whether that was anything.
+
+        A packet id of an earlier connection would mean another message here.
+        """
+        tokens = self._orders.tokens
+        if not tokens or not self.accepted:
+            return False
+        waiting = [tokens.popleft() for _ in range(len(tokens))]
+        epoch = self.epoch
+        ids = [token & 0xFFFF for token in waiting if token >> 16 == epoch]
+        if ids:
+            self._reader.acknowledge(ids)
+        self._counters.acknowledged += len(ids)
+        self._counters.stale_acknowledgements += len(waiting) - len(ids)
+        return bool(ids)
+
+    def _keep_alive(self) -> None:
+        """paho's housekeeping, unless it would hang up because we have not read what the broker answered."""
+        if not self._behind:
+            self._client.loop_misc()
+            return
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._pinged_ms >= self.options.keepalive_s * 500 and not self._client.want_write():
+            self._pinged_ms = now_ms
+            with suppress(BlockingIOError):
+                self._socket.send(PINGREQ)
+
+    # Session and subscriptions.
+
+    def _on_connect(self, client: Any, userdata: Any, flags: Any, reason: Any, properties: Any) -> None:
+        if reason.is_failure:
+            self._refusal = f"broker refused the connection: {reason}"
+            return
+        self.accepted = True
+        self.session_present = flags.session_present
+        if not flags.session_present:
+            self.granted = {}
+        self._asked = dict(self.granted)
+        self._counters.connects += 1
+        if self.options.status_topic is not None:
+            client.publish(self.options.status_topic, ONLINE, qos=1, retain=True)
+        log.info("mqtt.connected", extra={"server": self.options.server, "version": self.version, "epoch": self.epoch,
+                                          "session": flags.session_present, "intake": self.intake})  # fmt: skip
+
+    def _on_disconnect(self, client: Any, userdata: Any, flags: Any, reason: Any, properties: Any) -> None:
+        if flags.is_disconnect_packet_from_server:
+            self._lost_because = f"broker closed the connection: {reason}"
+        elif reason.is_failure:
+            self._lost_because = f"connection lost: {reason}"
+
+    def _follow_subscriptions(self) -> None:
+        """Ask the broker for what is wanted and not asked yet, and drop what is wanted no more."""
+        wanted = self._orders.wanted
+        if wanted is self._known_wanted:
+            return
+        self._known_wanted = wanted
+        gone = [name for name in self._asked if name not in wanted]
+        new = [(name, qos) for name, qos in wanted.items() if self._asked.get(name) != qos]
+        # First the new ones: what matches an old filter and a new one must not be missed in between.
+        for chunk in chunks(new):
+            self._waiting[subscribe(self._client, chunk, self.version)] = chunk
+        for chunk in chunks(gone):
+            self._client.unsubscribe(chunk)
+        for name in gone:
+            self.granted.pop(name, None)
+            self.refused.pop(name, None)
+        self._asked = dict(wanted)
+
+    def _on_subscribe(self, client: Any, userdata: Any, mid: int, reasons: list[Any], properties: Any) -> None:
+        for (name, qos), reason in zip(self._waiting.pop(mid, ()), reasons, strict=False):
+            if reason.is_failure:
+                self.refused[name] = str(reason)
+                log.error("mqtt.subscription_refused", extra={"filter": name, "reason": str(reason)})
+                continue
+            self.refused.pop(name, None)
+            self.granted[name] = qos
+            if reason.value < qos:
+                self.refused[name] = f"granted QoS {reason.value} only; QoS {qos} was asked for"
+                log.warning("mqtt.subscription_weaker", extra={"filter": name, "granted": reason.value, "asked": qos})
+
+    def subscribed(self) -> bool:
+        """Whether the broker has answered every subscription that is wanted now."""
+        wanted = self._orders.wanted
+        return self.accepted and all(name in self.granted or name in self.refused for name in wanted)
+
+
+def chunks(items: list[Any]) -> Iterator[list[Any]]:
+    """`items` in lists that fit into one packet each."""
+    for start in range(0, len(items), FILTERS_PER_PACKET):
+        yield items[start : start + FILTERS_PER_PACKET]

@@ -1,0 +1,103 @@
+"""From messages to rows: which streams read a topic, and one decoding per stream for all its rules.
+
+A `StreamTable` is made anew whenever rules change, from what the rules read, and replaced as a whole; it is used by
+the gateway loop only. A message whose stream wants metadata (`meta()`, `sendMetaToSink`) carries it as column
+`$meta`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edge.intake.codecs import CodecOptions, Decoder, decoder_for
+from edge.intake.router import TopicRouter
+from edge.intake.sources.base import RETAINED, BadMessage, Message, message_id, qos_of
+
+log = logging.getLogger("penstock.streams")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """What the table must know of a stream.
+
+    topic     filter of the topics it reads
+    columns   what its rules read; None: everything
+    """
+
+    name: str
+    topic: str
+    format: str = "json"
+    codec: CodecOptions = field(default_factory=CodecOptions)
+    columns: frozenset[str] | None = None
+    wants_meta: bool = False
+
+
+@dataclass(slots=True)
+class Decoded:
+    """What a batch of messages became: rows by stream, in order, and the messages that are dead letters."""
+
+    rows: dict[str, list[Any]] = field(default_factory=dict)
+    bad: list[BadMessage] = field(default_factory=list)
+
+
+class StreamTable:
+    """Routes and decodes. Raises `BadTopicFilter` and `CodecError` when made from specs that make no sense."""
+
+    def __init__(self, specs: Sequence[StreamSpec]) -> None:
+        self._router = TopicRouter()
+        self._decoders: dict[str, Decoder] = {}
+        self._meta = {spec.name for spec in specs if spec.wants_meta}
+        for spec in specs:
+            self._router.add(spec.topic, spec.name)
+            self._decoders[spec.name] = decoder_for(spec.format, spec.columns, spec.codec)
+        self.received: dict[str, int] = dict.fromkeys(self._decoders, 0)
+        self.unrouted = 0
+        self._is_told = False
+
+    def _note_unrouted(self, topic: str) -> None:
+        """A subscription that has just been given up, or one that the broker kept of an earlier run, still delivers."""
+        self.unrouted += 1
+        if not self._is_told:
+            self._is_told = True
+            log.warning("message.unrouted", extra={"topic": topic, "note": "no running rule reads it"})
+
+    def decode(self, messages: Sequence[Message]) -> Decoded:
+        """All rows of a batch; a message that several streams read is decoded for each, for they differ in columns."""
+        by_stream: dict[str, list[Message]] = {}
+        match = self._router.match
+        for message in messages:
+            streams = match(message[0])
+            for stream in streams:
+                found = by_stream.get(stream)
+                if found is None:
+                    by_stream[stream] = [message]
+                else:
+                    found.append(message)
+            if not streams:
+                self._note_unrouted(message[0])
+        decoded = Decoded()
+        bad_by_message: dict[int, BadMessage] = {}  # one dead letter, however many streams cannot read it
+        for stream, found in by_stream.items():
+            metas = [meta_of(message) for message in found] if stream in self._meta else None
+            rows, bad = self._decoders[stream].decode_many([message[1] for message in found], metas)
+            self.received[stream] += len(found)
+            if rows:
+                decoded.rows[stream] = rows
+            for at, reason in bad:
+                topic, payload, token, _ = found[at]
+                bad_by_message.setdefault(id(found[at]), (topic, payload, token, reason))
+        decoded.bad += bad_by_message.values()
+        return decoded
+
+
+def meta_of(message: Message) -> Mapping[str, Any]:
+    """What `meta()` tells about a message, under eKuiper's names.
+
+    >>> meta_of(("plant/7", b"", 5, 0x03))
+    {'topic': 'plant/7', 'qos': 1, 'messageid': 5, 'retained': True}
+    """
+    topic, _, token, flags = message
+    return {"topic": topic, "qos": qos_of(flags), "messageid": message_id(token), "retained": bool(flags & RETAINED)}

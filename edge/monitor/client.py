@@ -1,0 +1,42 @@
+"""How the command line talks to a running gateway: plain HTTP to the address of `http.bind`."""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+
+from edge.base.errors import UsageError
+
+TIMEOUT_S = 5.0
+
+DEFAULT_ADDRESS = "127.0.0.1:9620"
+
+
+def add_address_argument(parser: argparse.ArgumentParser) -> None:
+    """Let the user say which gateway is meant."""
+    parser.add_argument(
+        "--address",
+        default=os.environ.get("PENSTOCK__HTTP__BIND", DEFAULT_ADDRESS),
+        help="address:port of the gateway's HTTP server (default: that of the configuration, %(default)s)",
+    )
+
+
+def get(address: str, path: str) -> tuple[int, str]:
+    """Status and text of one page. Raises UsageError when nobody answers."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdigit():
+        raise UsageError(f"'{address}' is not an address; expected address:port")
+    # A server bound to all addresses is reached on loopback.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    token = os.environ.get("PENSTOCK__HTTP__TOKEN")
+    connection = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    except OSError as error:
+        raise UsageError(f"no gateway answers at {address}: {error}; is it running, with this http.bind?") from None
+    finally:
+        connection.close()

@@ -1,0 +1,157 @@
+"""The daemon's own HTTP server, standard library only.
+
+    /healthz   200 while the gateway loop answers within a bound, else 503
+    /readyz    200 when every source is connected and every rule file is in use as it stands, else 503 with the reasons
+    /metrics   Prometheus text
+    /status    JSON: rules with their states and counters, files with their problems, sources, sinks, spool
+
+It listens on loopback unless configured otherwise; then `/metrics` and `/status` demand the configured token. The
+server threads never touch the engine: they ask the gateway loop, and wait for its answer at most `ANSWER_TIMEOUT_S`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import socket
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Protocol
+
+from edge.base.errors import UsageError
+
+ANSWER_TIMEOUT_S = 2.0
+"""A loop that does not answer within this time counts as stuck."""
+
+CONNECTIONS_MAX = 16
+"""Requests served at the same time; further ones are closed at once."""
+
+_REQUEST_TIMEOUT_S = 10
+
+
+class Reporter(Protocol):
+    """What the server needs of the gateway; each call may raise TimeoutError."""
+
+    def metrics_text(self) -> str: ...
+    def status(self) -> dict[str, Any]: ...
+    def not_ready(self) -> list[str]:
+        """Why the gateway is not ready; empty when it is."""
+
+    def ping(self) -> None:
+        """Return as soon as the loop has turned."""
+
+
+class StatusServer:
+    """Serves until `close`. `port` is the one really bound. Raises `UsageError` where that address cannot be had."""
+
+    def __init__(self, host: str, port: int, reporter: Reporter, token: str | None = None) -> None:
+        handler = type("Handler", (_Handler,), {"reporter": reporter, "token": token})
+        try:
+            self._server = _Server((host, port), handler)
+        except OSError as error:
+            why = f"http.bind {host}:{port}: {error.strerror or error}"
+            raise UsageError(f"{why}; is another gateway running here? Choose another port, or off") from error
+        self.host, self.port = host, int(self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.2,), name="http", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening; requests under way are finished by their own threads."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(_REQUEST_TIMEOUT_S)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+
+    def __init__(self, address: tuple[str, int], handler: Callable[..., BaseHTTPRequestHandler]) -> None:
+        self._slots = threading.BoundedSemaphore(CONNECTIONS_MAX)
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, handler)
+
+    def server_bind(self) -> None:
+        """Bind without looking up the host's name, which may block for seconds without a name server."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._slots.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._slots.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is not worth a traceback."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    reporter: Reporter
+    token: str | None
+    server_version = "penstock"
+    sys_version = ""
+    timeout = _REQUEST_TIMEOUT_S
+
+    def do_GET(self) -> None:
+        answers: dict[str, Callable[[], None]] = {
+            "/healthz": self._healthz,
+            "/readyz": self._readyz,
+            "/metrics": self._metrics,
+            "/status": self._status,
+        }
+        answer = answers.get(self.path.split("?", 1)[0])
+        if answer is None:
+            self._send(404, "not found; there is " + " ".join(answers) + "\n")
+            return
+        try:
+            answer()
+        except TimeoutError:
+            self._send(503, f"the gateway loop did not answer within {ANSWER_TIMEOUT_S} s\n")
+
+    do_HEAD = do_GET
+
+    def _healthz(self) -> None:
+        self.reporter.ping()
+        self._send(200, "ok\n")
+
+    def _readyz(self) -> None:
+        reasons = self.reporter.not_ready()
+        self._send(503 if reasons else 200, "\n".join(reasons or ["ready"]) + "\n")
+
+    def _metrics(self) -> None:
+        if self._is_allowed():
+            self._send(200, self.reporter.metrics_text(), "text/plain; version=0.0.4; charset=utf-8")
+
+    def _status(self) -> None:
+        if self._is_allowed():
+            self._send(200, json.dumps(self.reporter.status(), indent=1) + "\n", "application/json")
+
+    def _is_allowed(self) -> bool:
+        given = self.headers.get("Authorization", "")
+        if self.token is None or hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
+            return True
+        self._send(401, "this needs the header 'Authorization: Bearer <http.token>'\n")
+        return False
+
+    def _send(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Requests are not logged: a collector asks every few seconds."""

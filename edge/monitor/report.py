@@ -1,0 +1,216 @@
+"""What the gateway tells about itself: the numbers of /metrics, the tree of /status, the reasons of /readyz.
+
+Everything is asked of the gateway loop, between two batches, and only when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from edge.base.logs import redact
+from edge.base.memory import resident_bytes
+from edge.checkpoint.checkpoints import RULE_PREFIX
+from edge.monitor.footprint import RuleMemory
+from edge.monitor.http import ANSWER_TIMEOUT_S
+from edge.monitor.metrics import Sample, render, sample
+
+if TYPE_CHECKING:
+    from edge.daemon import Daemon
+
+COUNTERS = {
+    "events_in": "penstock_rule_events_total",
+    "rows_out": "penstock_rule_rows_total",
+    "rows_skipped": "penstock_rule_rows_skipped_total",
+    "late": "penstock_rule_late_total",
+    "errors": "penstock_rule_errors_total",
+    "refused_future": "penstock_rule_refused_total",
+    "groups": "penstock_rule_groups",
+}
+"""The engine's counters of a rule, and the metric each becomes."""
+
+
+class Report:
+    """Implements `edge.monitor.http.Reporter`."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._rule_memory = RuleMemory()
+
+    def ping(self) -> None:
+        """Return when the loop has turned."""
+        self._daemon.intake.call(lambda: None, ANSWER_TIMEOUT_S)
+
+    def metrics_text(self) -> str:
+        """Prometheus text."""
+        return render(self._daemon.intake.call(lambda: list(self._samples()), ANSWER_TIMEOUT_S))
+
+    def status(self) -> dict[str, Any]:
+        """The whole state as JSON values."""
+        return self._daemon.intake.call(self._status, ANSWER_TIMEOUT_S)
+
+    def not_ready(self) -> list[str]:
+        """Why the gateway is not doing all it should; empty when it is."""
+        return self._daemon.intake.call(self._not_ready, ANSWER_TIMEOUT_S)
+
+    # --- in the loop -----------------------------------------------------------------------------------------------
+
+    def _not_ready(self) -> list[str]:
+        daemon = self._daemon
+        reasons = []
+        if daemon.mqtt is not None and not daemon.mqtt.ready:
+            reasons.append(f"mqtt: {daemon.mqtt.problem or 'subscriptions are not answered yet'}")
+            reasons += [f"mqtt: topic '{topic}' refused: {why}" for topic, why in daemon.mqtt.refused.items()]
+        if daemon.mqtt is None and daemon.gateway.streams.received:
+            reasons.append("mqtt: rules read MQTT streams, but no mqtt.server is configured")
+        bad = sorted({problem.path for problem in daemon.manager.problems if problem.is_error})
+        reasons += [f"{path}: has problems, see /status" for path in bad]
+        reasons += [f"rule {rule_id}: {why}" for rule_id, why in daemon.manager.failed.items()]
+        if daemon.checkpoints.problem:
+            reasons.append(daemon.checkpoints.problem)
+        return reasons
+
+    def _status(self) -> dict[str, Any]:
+        daemon = self._daemon
+        rejected = dict(daemon.gateway.rejected)
+        memory = self._memory()
+        return {
+            "gateway": daemon.config.gateway.id,
+            "monotonic_ms": daemon.clock.monotonic_ms(),
+            "now_ms": daemon.clock.now_ms(),
+            "up_s": (daemon.clock.monotonic_ms() - daemon.started_ms) // 1000,
+            "resident_bytes": resident_bytes(),
+            "clock": {"steps": daemon.clock.steps, "sane": daemon.clock.is_sane()},
+            "ready": self._not_ready(),
+            "rules": {rule_id: self._rule(rule_id, memory) for rule_id in daemon.manager.running},
+            "stopped": list(daemon.manager.stopped),
+            "failed": dict(daemon.manager.failed),
+            "defects": daemon.gateway.defects + daemon.engine.defects,
+            "files": self._files(),
+            "intake": {
+                "received": dict(daemon.gateway.streams.received),
+                "rejected": rejected,
+                "unrouted": daemon.gateway.streams.unrouted,
+                "redelivered": daemon.gateway.redeliveries.recognised,
+                "unacknowledged": daemon.checkpoints.unacknowledged,
+                "paused": daemon.gateway.paused,
+                "pauses": daemon.gateway.pauses,
+            },
+            "sources": {name: source.stats for name, source in daemon.gateway.sources.items()},
+            "checkpoint": {
+                "made": daemon.checkpoints.made, "failures": daemon.checkpoints.failures,
+                "last_ms": daemon.checkpoints.last_ms, "problem": daemon.checkpoints.problem,
+            },
+            "dead_letters": {"written": daemon.dead_letters.written, "lost": daemon.dead_letters.lost},
+            "spool": self._spool(),
+        }  # fmt: skip
+
+    def _memory(self) -> Mapping[str, int]:
+        engine = self._daemon.engine
+        return self._rule_memory.look(engine.queries, (engine, engine.catalog))
+
+    def _rule(self, rule_id: str, memory: Mapping[str, int]) -> dict[str, Any]:
+        daemon = self._daemon
+        running = daemon.manager.running[rule_id]
+        return {
+            "state": "running",
+            "began": running.state,
+            "file": running.rule.path,
+            "streams": list(running.rule.plan.streams),
+            "gathers_with": daemon.engine.gathering_with(rule_id),
+            "counters": daemon.engine.counters(rule_id),
+            "memory_bytes": memory.get(rule_id, 0),
+            "state_bytes": self._state_bytes(rule_id),
+            "actions": [
+                {"role": action.role, "sink": action.delivery.name, **self._delivery(action.delivery.stats())}
+                for action in daemon.outbox.actions(rule_id)
+            ],
+        }
+
+    def _state_bytes(self, rule_id: str) -> int:
+        """What the rule's state took in the last checkpoint. To encode it anew would hold up the rules."""
+        return self._daemon.checkpoints.sizes.get(RULE_PREFIX + rule_id, 0)
+
+    @staticmethod
+    def _delivery(stats: Any) -> dict[str, Any]:
+        return {
+            "state": stats.state, "sent": stats.sent, "retried": stats.retried, "rejected": stats.rejected,
+            "dropped": stats.dropped, "queued": stats.queued, "last_error": redact(stats.last_error),
+        }  # fmt: skip
+
+    def _files(self) -> list[dict[str, Any]]:
+        manager = self._daemon.manager
+        return [
+            {
+                "file": name,
+                "problems": [problem.render() for problem in manager.problems if problem.path == name],
+                "rules": [rule_id for rule_id, item in manager.running.items() if item.rule.path == name],
+            }
+            for name in manager.files
+        ]
+
+    def _spool(self) -> dict[str, Any]:
+        stats = self._daemon.spool.stats()
+        found = {"rows": stats.rows, "bytes": stats.bytes, "set_aside": stats.set_aside, **stats.counters}
+        if self._daemon.uploads is not None:
+            uploads = self._daemon.uploads[0].stats
+            found |= {"files": uploads.files, "retries": uploads.retries, "last_error": uploads.last_error}
+        return found
+
+    def _samples(self) -> Iterator[Sample]:
+        daemon = self._daemon
+        yield sample("penstock_up_seconds", (daemon.clock.monotonic_ms() - daemon.started_ms) / 1000)
+        yield sample("penstock_resident_bytes", resident_bytes())
+        yield sample("penstock_clock_steps_total", daemon.clock.steps)
+        yield sample("penstock_rules", len(daemon.manager.running), state="running")
+        yield sample("penstock_rules", len(daemon.manager.stopped), state="stopped")
+        yield sample("penstock_rules", len(daemon.manager.failed), state="failed")
+        yield sample("penstock_defects_total", daemon.gateway.defects + daemon.engine.defects)
+        yield sample("penstock_reloads_total", daemon.manager.reloads)
+        yield sample("penstock_file_problems", len({item.path for item in daemon.manager.problems if item.is_error}))
+        yield sample("penstock_intake_bytes", daemon.intake.bytes)
+        yield sample("penstock_intake_pauses_total", daemon.gateway.pauses)
+        yield sample("penstock_redelivered_messages_total", daemon.gateway.redeliveries.recognised)
+        yield sample("penstock_unacknowledged_messages", daemon.checkpoints.unacknowledged)
+        for stream, count in daemon.gateway.streams.received.items():
+            yield sample("penstock_intake_messages_total", count, stream=stream)
+        for reason, count in daemon.gateway.rejected.items():
+            yield sample("penstock_rejected_messages_total", count, reason=reason)
+        for name, source in daemon.gateway.sources.items():
+            yield sample("penstock_source_connected", source.stats["connected"], source=name)
+            yield sample("penstock_source_reconnects_total", max(0, source.stats["epoch"] - 1), source=name)
+        yield sample("penstock_unrouted_messages_total", daemon.gateway.streams.unrouted)
+        yield sample("penstock_checkpoints_total", daemon.checkpoints.made)
+        yield sample("penstock_checkpoint_failures_total", daemon.checkpoints.failures)
+        yield sample("penstock_checkpoint_last_ms", daemon.checkpoints.last_ms)
+        yield sample("penstock_dead_letters_total", daemon.dead_letters.written)
+        yield sample("penstock_dead_letters_lost_total", daemon.dead_letters.lost)
+        yield from self._rule_samples()
+        yield from self._spool_samples()
+
+    def _rule_samples(self) -> Iterator[Sample]:
+        daemon = self._daemon
+        memory = self._memory()
+        for rule_id in daemon.manager.running:
+            counters = daemon.engine.counters(rule_id)
+            for counter, metric in COUNTERS.items():
+                if counter in counters:
+                    yield sample(metric, counters[counter], rule=rule_id)
+            if rule_id in memory:
+                yield sample("penstock_rule_memory_bytes", memory[rule_id], rule=rule_id)
+            yield sample("penstock_rule_state_bytes", self._state_bytes(rule_id), rule=rule_id)
+            for action in daemon.outbox.actions(rule_id):
+                stats, labels = action.delivery.stats(), {"rule": rule_id, "sink": action.delivery.name}
+                yield sample("penstock_delivery_sent_total", stats.sent, **labels)
+                yield sample("penstock_delivery_retries_total", stats.retried, **labels)
+                yield sample("penstock_delivery_rejected_total", stats.rejected, **labels)
+                yield sample("penstock_delivery_queued_rows", stats.queued, **labels)
+
+    def _spool_samples(self) -> Iterator[Sample]:
+        stats = self._daemon.spool.stats()
+        yield sample("penstock_spool_rows", stats.rows)
+        yield sample("penstock_spool_bytes", stats.bytes)
+        if self._daemon.uploads is not None:
+            uploads = self._daemon.uploads[0].stats
+            yield sample("penstock_uploads_total", uploads.files)
+            yield sample("penstock_upload_failures_total", uploads.retries)
