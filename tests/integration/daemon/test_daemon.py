@@ -191,6 +191,7 @@ def test_streams_whose_topics_contain_each_other_get_a_message_once(broker: Mosq
         plant.send("plant/end", {"n": 5})
         wait_for(lambda: {"n": 5} in gateway.output("wide.jsonl"), what="the last message")
         assert gateway.output("wide.jsonl") == [{"n": number} for number in range(6)]
+        wait_for(lambda: len(gateway.output("narrow.jsonl")) == 5, what="the narrow stream's results")
         assert gateway.output("narrow.jsonl") == [{"n": number} for number in range(5)]
         gateway.write_rule("a.yaml", text + "rules:\n" + rules["narrow"])
         wait_for(lambda: "wide" not in gateway.status()["rules"], what="the reload")
