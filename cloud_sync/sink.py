@@ -9,78 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, Self
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
-from pydantic import Field, model_validator
 
+from cloud_sync.declaration import Average, CloudSettings, Merge, bind
 from cloud_sync.errors import SpoolError, SpoolFull
 from cloud_sync.records import Record
 from cloud_sync.spool import Spool
-from rules.base import Model
-from rules.durations import DurationMs
 from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
-from sinks.settings import SinkSettings
+from sql.errors import DataError
 
 SPOOL_SERVICE = "spool"
 """The name under which the process offers its spool in `Environment.services`."""
 
-INT64 = range(-(2**63), 2**63)
-"""Whole numbers beyond these do not fit the cloud's columns."""
-
 DAY_MS = 86_400_000
 
-
-class Average(Model):
-    """An average as what it is made of: it merges exactly, the mean of means does not."""
-
-    sum: str = Field(min_length=1, description="the column with the sum")
-    count: str = Field(min_length=1, description="the column with the number of values")
-
-
-Merge = Literal["count", "sum", "min", "max"]
-
-
-class CloudSettings(SinkSettings):
-    """Upload rows as partial aggregates, to be merged over all gateways into fleet windows."""
-
-    encodes: ClassVar[bool] = False
-    unsupported: ClassVar[frozenset[str]] = frozenset(
-        {"sendSingle", "format", "delimiter", "hasHeader", "compression", "rowkindField", "sendNilField",
-         "batchSize", "lingerInterval", "omitIfEmpty"}
-    )  # fmt: skip
-
-    send_single: bool = Field(True, description="each row is a record of its own")
-    keys: list[str] = Field(default_factory=list, description="the columns that identify a row, beside rule and window")
-    merge: dict[str, Merge | Average] = Field(
-        default_factory=dict,
-        description="how the value columns merge: count, sum, min, max, or {sum: column, count: column}",
-    )
-    types: dict[str, Literal["int", "float"]] = Field(
-        default_factory=dict,
-        description="type of a value column in the fleet table; float unless given, counts are int",
-    )
-    window: DurationMs = Field(ge=1, description="length of the fleet window; a multiple of the rule's own window")
-    window_start: str = Field(
-        "window_start", min_length=1, description="the column with window_start() in milliseconds"
-    )
-    window_end: str = Field("window_end", min_length=1, description="the column with window_end() in milliseconds")
-
-    @model_validator(mode="after")
-    def _merge_is_consistent(self) -> Self:
-        if both := set(self.keys) & set(self.merge):
-            raise ValueError(f"columns in both 'keys' and 'merge': {', '.join(sorted(both))}")
-        if len(set(self.keys)) < len(self.keys):
-            raise ValueError("'keys' names a column twice")
-        if unknown := set(self.types) - set(self.merge):
-            raise ValueError(f"'types' names columns that 'merge' does not: {', '.join(sorted(unknown))}")
-        if wrong := [name for name, kind in self.types.items() if kind == "float" and self.merge[name] == "count"]:
-            raise ValueError(f"counts are whole numbers; remove 'types' of {', '.join(wrong)} or merge by sum")
-        return self
-
-    def type_of(self, column: str) -> Literal["int", "float"]:
-        """The declared type of a value column; counts are always whole."""
-        return "int" if self.merge[column] == "count" else self.types.get(column, "float")
+INT64 = range(-(2**63), 2**63)
+"""Whole numbers beyond these do not fit the cloud's columns."""
 
 
 class CloudSink:
@@ -126,27 +73,41 @@ def partial(row: Row, settings: CloudSettings, rule: str, at_ms: int) -> Record:
     """
     start_ms = _instant(row, settings.window_start, at_ms)
     end_ms = _instant(row, settings.window_end, start_ms)
-    if not start_ms <= end_ms <= start_ms + settings.window:
+    windows = _fleet_windows(settings, start_ms)
+    _, fleet_start_ms, fleet_end_ms = windows[0]
+    if not start_ms <= end_ms <= start_ms + (fleet_end_ms - fleet_start_ms):
         raise ValueError(
-            f"window [{start_ms}, {end_ms}) does not fit the fleet window of {settings.window} ms; "
+            f"window [{start_ms}, {end_ms}) does not fit the fleet window of {settings.window[0].label}; "
             "make 'window' of the cloud action a multiple of the rule's window"
         )
-    fleet_start_ms = start_ms - start_ms % settings.window
     body = {
-        "window": settings.window,
+        **({"window": windows[0][2] - windows[0][1]} if settings.is_plain else {"windows": windows}),
         "window_start": start_ms,
         "window_end": end_ms,
-        "keys": {name: _key(row, name) for name in settings.keys},
-        "values": [_value(row, name, settings) for name in settings.merge],
+        "keys": {name: _key(row, name) for name in settings.keys or ()},
+        "values": [_value(row, name, merge, settings) for name, merge in (settings.merge or {}).items()],
     }
     return Record(rule, _utc_date(fleet_start_ms), msgspec.json.encode(body))
+
+
+def _fleet_windows(settings: CloudSettings, start_ms: int) -> list[tuple[str, int, int]]:
+    """The fleet window of each level, from fine to coarse, that holds an instant: label, start, end."""
+    zone = ZoneInfo(settings.zone)
+    try:
+        return [(level.label, *level.around(start_ms, zone)) for level in settings.window]
+    except (DataError, ValueError, OverflowError):
+        raise ValueError(_no_instant(start_ms)) from None
+
+
+def _no_instant(instant_ms: int) -> str:
+    return f"window start {instant_ms} is not an instant in milliseconds since 1970"
 
 
 def _utc_date(instant_ms: int) -> str:
     try:
         return datetime.fromtimestamp(instant_ms // DAY_MS * 86_400, UTC).date().isoformat()
     except (ValueError, OverflowError, OSError):
-        raise ValueError(f"window start {instant_ms} is not an instant in milliseconds since 1970") from None
+        raise ValueError(_no_instant(instant_ms)) from None
 
 
 def _instant(row: Row, column: str, default_ms: int) -> int:
@@ -172,8 +133,8 @@ def _key(row: Row, column: str) -> Any:
     raise ValueError(f"key column {column!r} must hold text, a number or a boolean, not {type(value).__name__}")
 
 
-def _value(row: Row, column: str, settings: CloudSettings) -> Mapping[str, Any]:
-    merge, kind = settings.merge[column], settings.type_of(column)
+def _value(row: Row, column: str, merge: Merge | Average, settings: CloudSettings) -> Mapping[str, Any]:
+    kind = settings.type_of(column)
     if isinstance(merge, Average):
         count = _number(row, merge.count, "int")
         return {"as": column, "merge": "avg", "type": kind, kind: _number(row, merge.sum, kind), "count": count}
@@ -201,4 +162,4 @@ def _number(row: Row, column: str, kind: str) -> int | float | None:
     return int(value)
 
 
-register_sink("cloud", CloudSettings, CloudSink)
+register_sink("cloud", CloudSettings, CloudSink, bind)

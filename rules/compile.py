@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rules.catalog import build_catalog
 from rules.document import Path
 from rules.effects import idle_options
 from rules.loader import Loaded
-from rules.model import Action
+from rules.model import Action, action_kind
 from rules.options import Options
 from rules.problems import FileProblem, in_order
 from rules.reading import LoadedRule
@@ -28,6 +28,8 @@ class CompiledRule:
 
     rule: LoadedRule
     plan: Plan
+    actions: tuple[Action, ...]
+    """The rule's actions, bound to the plan."""
 
     @property
     def id(self) -> str:
@@ -41,10 +43,6 @@ class CompiledRule:
     @property
     def options(self) -> Options:
         return self.rule.options
-
-    @property
-    def actions(self) -> tuple[Action, ...]:
-        return self.rule.actions
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +107,10 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
             if plan.insert_into is not None:
                 catalog.derive(plan.insert_into, plan.output_columns)
             problems += _after_planning(rule, plan)
-            if rule.usable and (rule.actions or plan.insert_into):
-                planned[rule.id] = CompiledRule(rule, plan)
+            actions, unfit = _bound_actions(rule, plan)
+            problems += unfit
+            if rule.usable and not unfit and (rule.actions or plan.insert_into):
+                planned[rule.id] = CompiledRule(rule, plan, actions)
         if len(catalog.streams) == known:
             break
         pending = failed
@@ -134,6 +134,25 @@ def _after_planning(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
             )
         )
     return found
+
+
+def _bound_actions(rule: LoadedRule, plan: Plan) -> tuple[tuple[Action, ...], list[FileProblem]]:
+    """The actions with what follows from the plan, and what about them does not fit it."""
+    bound: list[Action] = []
+    found: list[FileProblem] = []
+    document, text = rule.reading.document, rule.reading.text
+    for action in rule.actions:
+        kind = action_kind(action.sink)
+        if kind is None or kind.bind is None:
+            bound.append(action)
+            continue
+        settings, problems = kind.bind(action.settings, plan)
+        bound.append(replace(action, settings=settings))
+        for problem in problems:
+            path = (*action.path, *problem.path)
+            span = document.value_span(path) if problem.path else document.key_span(path)
+            found.append(text.problem("R111", f"{action.sink}: {problem.message}", span, problem.hint))
+    return tuple(bound), found
 
 
 def _in_vain(rule: LoadedRule, plan: Plan) -> list[FileProblem]:

@@ -9,6 +9,7 @@ settings of their action with `register_action`; what is not announced does not 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from rules.document import Path
 from rules.options import Options
 from rules.scenario import Test
 from rules.streams import Stream
+from sql import Plan
 
 ID_PATTERN = r"^[\w.:-]{1,128}$"
 """What a rule's id looks like: it names states, metrics and log lines."""
@@ -87,21 +89,49 @@ class Action:
     path: Path
 
 
-_actions: dict[str, type[BaseModel]] = {}
+@dataclass(frozen=True, slots=True)
+class ActionProblem:
+    """What is wrong with an action beside the query of its rule. `path` leads from its settings to the place."""
+
+    message: str
+    path: Path = ()
+    hint: str | None = None
 
 
-def register_action(name: str, settings: type[BaseModel]) -> None:
-    """Make `name` usable as an action, with settings of this model. Registering the same pair again does nothing.
+Bind = Callable[[Any, Plan], tuple[BaseModel, Iterable[ActionProblem]]]
+"""Gives the settings of an action with what follows from the plan of its rule, and what does not fit the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionKind:
+    """A registered action: the model of its settings, and how they are bound to a plan, if they are."""
+
+    settings: type[BaseModel]
+    bind: Bind | None = None
+
+
+_actions: dict[str, ActionKind] = {}
+
+
+def register_action(name: str, settings: type[BaseModel], bind: Bind | None = None) -> None:
+    """Make `name` usable as an action, with settings of this model. Registering the same kind again does nothing.
 
     Settings may hold secrets: a field that can take one must accept `rules.secrets.Secret`.
     """
-    assert _actions.get(name, settings) is settings, f"action {name!r} is registered twice"
-    _actions[name] = settings
+    kind = ActionKind(settings, bind)
+    assert _actions.get(name, kind) == kind, f"action {name!r} is registered twice"
+    _actions[name] = kind
+
+
+def action_kind(name: str) -> ActionKind | None:
+    """The kind of an action; None for an unknown one."""
+    return _actions.get(name)
 
 
 def action_settings(name: str) -> type[BaseModel] | None:
     """The settings model of an action; None for an unknown one."""
-    return _actions.get(name)
+    kind = _actions.get(name)
+    return kind.settings if kind else None
 
 
 def action_names() -> tuple[str, ...]:

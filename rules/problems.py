@@ -37,6 +37,7 @@ CODES = {
     "R108": "a secret that cannot be resolved",
     "R109": "a secret where none may stand",
     "R110": "a test that cannot be run",
+    "R111": "an action that does not fit the query of its rule",
     "R201": "an eKuiper setting without effect here",
     "R202": "a number that YAML 1.1 read otherwise",
     "R301": "a test got other rows than expected",

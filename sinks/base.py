@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from rules.model import register_action
+from rules.model import Bind, register_action
 from sql.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -152,6 +152,7 @@ class SinkKind:
     name: str
     settings: type[SinkSettings]
     factory: SinkFactory
+    bind: Bind | None = None
 
     @property
     def summary(self) -> str:
@@ -161,12 +162,15 @@ class SinkKind:
 _kinds: dict[str, SinkKind] = {}
 
 
-def register_sink(name: str, settings: type[SinkSettings], factory: SinkFactory) -> None:
-    """Make `name` usable under `actions` of a rule. Schema, lint and manual derive from the settings model."""
+def register_sink(name: str, settings: type[SinkSettings], factory: SinkFactory, bind: Bind | None = None) -> None:
+    """Make `name` usable under `actions` of a rule. Schema, lint and manual derive from the settings model.
+
+    `bind` completes and checks the settings beside the plan of the rule.
+    """
     assert name not in _kinds, f"sink {name!r} is registered twice"
     assert settings.__doc__, f"sink {name!r} has no documentation"
-    _kinds[name] = SinkKind(name, settings, factory)
-    register_action(name, settings)
+    _kinds[name] = SinkKind(name, settings, factory, bind)
+    register_action(name, settings, bind)
 
 
 def sink_kinds() -> tuple[SinkKind, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cloud_sync.sink import CloudSettings
+from cloud_sync.declaration import CloudSettings
 from cloud_sync.spool import Spool
 from edge.clock import Clock
 from edge.delivery.cloud_action import CLOUD, CloudAction
@@ -19,7 +19,7 @@ from sinks import Delivery, Environment, SinkContext, SinkSettings, sink_kind, s
 def register_sinks() -> None:
     """Make every sink, the cloud's included, known to rule files."""
     for kind in sink_kinds():
-        register_action(kind.name, kind.settings)
+        register_action(kind.name, kind.settings, kind.bind)
 
 
 class ActionBuilder:
@@ -36,7 +36,7 @@ class ActionBuilder:
         """The actions of a rule; those of `before` that stand at the same place with the same settings are kept."""
         kept = {(action.role, action.position): action for action in before}
         found = []
-        for role, listed in (("actions", rule.rule.actions), ("late", rule.rule.late), ("error", rule.rule.error)):
+        for role, listed in (("actions", rule.actions), ("late", rule.rule.late), ("error", rule.rule.error)):
             for position, written in enumerate(listed):
                 settings = self._settings(rule, written)
                 known = kept.get((role, position))

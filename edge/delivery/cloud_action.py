@@ -13,9 +13,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cloud_sync.declaration import CloudSettings
 from cloud_sync.errors import SpoolFull
 from cloud_sync.records import Record
-from cloud_sync.sink import CloudSettings, partial
+from cloud_sync.sink import partial
 from cloud_sync.spool import Spool
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters

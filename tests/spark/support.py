@@ -9,7 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from cloud_sync.sink import CloudSettings, partial
+from cloud_sync.declaration import CloudSettings
+from cloud_sync.sink import partial
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
 from cloud_sync.uploader import Uploader, UploadSettings

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from cloud_sync.declaration import CloudSettings
 from cloud_sync.layout import form_file, manifest, manifest_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.sink import CloudSettings
 from cloud_sync.spark import job
 from cloud_sync.spark.bucket import mirror
 from cloud_sync.targets import open_target

@@ -13,7 +13,8 @@ import pytest
 from pydantic import ValidationError
 
 import cloud_sync.sink  # noqa: F401  registers the sink
-from cloud_sync.sink import CloudSettings, partial
+from cloud_sync.declaration import CloudSettings
+from cloud_sync.sink import partial
 from cloud_sync.spool import Spool, SpoolSettings
 from edge.clock import SimulatedClock
 from sinks import Environment, MemoryBus, build_action
@@ -94,7 +95,7 @@ def test_equal_keys_have_one_spelling(value: Any, written: Any) -> None:
         ({"dev": [1]}, "'dev' must hold text, a number or a boolean"),
         ({"dev": float("inf")}, "'dev' holds inf"),
         ({"dev": 2**64}, "does not fit 64 bits"),
-        ({"window_end": NOW_MS + 60_001}, "does not fit the fleet window of 60000 ms"),
+        ({"window_end": NOW_MS + 60_001}, "does not fit the fleet window of 1m"),
         ({"window_end": NOW_MS - 1}, "does not fit the fleet window"),
         ({"window_start": "yesterday"}, "'window_start' must hold milliseconds"),
         ({"window_start": 2**52, "window_end": 2**52}, "is not an instant"),
