@@ -20,7 +20,7 @@ from sinks.settings import SinkSettings
 from sql import Plan
 from sql.errors import did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Slot
-from sql.plan.plan import ItemPlan
+from sql.plan.logical import ItemPlan
 from sql.types import Type
 from sql.windows import catalog
 
