@@ -1,10 +1,14 @@
 # Everything a developer types. A fresh machine needs python3 (3.11 or newer, with venv and pip) and make.
 #
 #   make demo     a small plant, the daemon and the cloud job, live; ARGS="--broker mqtt://host:1883" for a real broker
-#   make test     the whole test suite; ARGS="-k spool" for a part of it
+#   make quick    the core of the test suite, in less than a minute
+#   make test     the test suite without its long searches; ARGS="-k spool" for a part of it
+#   make test-all every test, as continuous integration runs them
 #   make check    lint, format, types, layers, tidiness, generated documentation: what must hold before a commit
 #   make docs     write the generated parts of docs/ anew
 #   make bench    the benchmarks
+#   make image    the container image, with docker, podman or buildah; ENGINE=podman to choose, IMAGE=name:tag
+#   make lock     pin the image's dependencies anew: requirements.lock, requirements-build.lock
 #   make clean    remove what these commands made, the virtual environment too
 
 PYTHON ?= python3
@@ -14,7 +18,7 @@ ARGS ?=
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench clean
+.PHONY: help demo quick test test-all check docs bench image lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -42,8 +46,19 @@ $(VENV)/.for-development: pyproject.toml | $(VENV)/bin/python
 demo: $(VENV)/.for-demo
 	@$(RUN) -m edge.demo $(ARGS)
 
+# Tests of daemons and brokers wait more than they compute; WORKERS=0 runs all in one process.
+WORKERS ?= 2
+PYTEST := $(RUN) -m pytest -n $(WORKERS) --dist loadgroup
+CORE := tests/unit tests/reference tests/conformance --ignore=tests/unit/tidy --ignore=tests/unit/fast
+
+quick: $(VENV)/.for-development
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not broker and not slow and not mode" $(or $(ARGS),$(CORE))
+
 test: $(VENV)/.for-development
-	$(RUN) -m pytest $(ARGS)
+	$(PYTEST) -m "not slow and not spark and not container" $(ARGS)
+
+test-all: $(VENV)/.for-development
+	HYPOTHESIS_PROFILE=ci $(PYTEST) $(ARGS)
 
 check: $(VENV)/.for-development
 	$(RUN) -m ruff check .
@@ -58,6 +73,24 @@ docs: $(VENV)/.for-development
 
 bench: $(VENV)/.for-development
 	$(RUN) -m benchmarks $(ARGS)
+
+# A builder of a machine with its own certificate authority needs them mounted:
+#   make image IMAGE_FLAGS="--volume /etc/ssl/certs:/etc/ssl/certs:ro"
+ENGINE ?= $(firstword $(foreach engine,docker podman buildah,$(if $(shell command -v $(engine)),$(engine))))
+IMAGE ?= penstock
+IMAGE_FLAGS ?=
+image:
+	@test -n "$(ENGINE)" || { echo "make image needs docker, podman or buildah; on Debian: apt-get install buildah"; exit 1; }
+	$(ENGINE) build $(if $(filter docker,$(ENGINE)),,--format docker) --tag $(IMAGE) $(IMAGE_FLAGS) \
+	  --build-arg VERSION=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) \
+	  --build-arg REVISION=$$(git rev-parse HEAD 2>/dev/null || echo unknown) .
+
+UV := $(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+  --custom-compile-command "make lock"
+
+lock: $(VENV)/.for-development
+	$(UV) $(ARGS) pyproject.toml --extra object-store --extra re2 --output-file requirements.lock
+	printf 'pip\nsetuptools>=77\n' | $(UV) $(ARGS) - --output-file requirements-build.lock
 
 clean:
 	rm -rf $(VENV) build dist demo-run *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,18 +1,50 @@
-"""Settings of the whole test suite: how long hypothesis may look. Choose with HYPOTHESIS_PROFILE=dev|ci|thorough.
+"""Settings of the whole test suite: how long hypothesis searches, what runs on one worker, and the figures of a run.
 
-The default gives the same examples in every run, so that a red build is about the change and not about luck; `ci` and
-`thorough` look for new ones.
+HYPOTHESIS_PROFILE chooses how many examples a property test takes: `quick` (`make quick`), `dev` (the default),
+`ci` (`make test-all`), `search` and `thorough`. The first three take the same examples in every run, so that a
+red build is about the change and not about luck; the other two look for new ones.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _COMMON = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 
-settings.register_profile("dev", _COMMON, max_examples=50, derandomize=True)
-settings.register_profile("ci", _COMMON, max_examples=300)
+settings.register_profile("quick", _COMMON, max_examples=2, derandomize=True)
+settings.register_profile("dev", _COMMON, max_examples=10, derandomize=True)
+settings.register_profile("ci", _COMMON, max_examples=50, derandomize=True)
+settings.register_profile("search", _COMMON, max_examples=300)
 settings.register_profile("thorough", _COMMON, max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+ONE_WORKER = ("spark", "container")
+"""Markers of tests that share something costly: with several workers they run on one."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Group the tests that share a Spark session or an image (for `--dist loadgroup`)."""
+    for item in items:
+        for name in ONE_WORKER:
+            if item.get_closest_marker(name):
+                item.add_marker(pytest.mark.xdist_group(name))
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Callable[[str, str], None]:
+    """Report a measured figure: it is printed at the end of the run."""
+    return lambda name, value: record_property("figure", f"{name}: {value}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures that tests have measured."""
+    reports = [report for group in ("passed", "failed") for report in terminalreporter.stats.get(group, [])]
+    figures = [value for report in reports for name, value in report.user_properties if name == "figure"]
+    if figures:
+        terminalreporter.section("figures")
+        terminalreporter.write_line("\n".join(figures))

@@ -110,6 +110,8 @@ def test_messages_sent_while_away_arrive(
     consumer.wait(1)
     wait_for(lambda: source.stats["acknowledged"] == 1, what="acknowledgement")
     assert source.stop(5_000)
+    log = broker.folder / "mosquitto.log"
+    wait_for(lambda: "Client gateway disconnected" in log.read_text(), what="the broker to notice the disconnection")
     publish.publish_many("t", [b"%d" % number for number in range(2_000)])
     _, back = start_source(broker.url, {"t": 1}, **settings)
     back.wait(2_000)

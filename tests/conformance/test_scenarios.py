@@ -13,6 +13,7 @@ from tests.conformance.scenario import DRIVES, Difference, Mode, Scenario, Skip,
 
 FILES = sorted((Path(__file__).parent / "scenarios").glob("*.jsonl"))
 SCENARIOS = [scenario for path in FILES for scenario in load(path)]
+MODES = [pytest.param(mode, marks=[pytest.mark.mode] if mode != "single" else []) for mode in DRIVES]
 
 
 def test_the_scenarios_are_there_and_none_twice() -> None:
@@ -20,7 +21,7 @@ def test_the_scenarios_are_there_and_none_twice() -> None:
     assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS) > 200
 
 
-@pytest.mark.parametrize("mode", list(DRIVES))
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_scenario(scenario: Scenario, mode: Mode) -> None:
     try:

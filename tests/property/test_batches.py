@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.search import examples
 from tests.unit.fast.support import Step, compare
 from tests.unit.fast.test_equal_to_operators import streams
 
@@ -37,7 +38,7 @@ RESTS = ["", " having count(*) > 1", " having max(v) > 3 order by c desc, a limi
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("kind", SELECTS)
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans())
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_kinds_of_rows(window: str, kind: str, steps: list[Step], event_time: bool, restarts: bool) -> None:
     compare(SELECTS[kind].format(window), steps, event_time=event_time, restarts=restarts)
 
@@ -45,7 +46,7 @@ def test_kinds_of_rows(window: str, kind: str, steps: list[Step], event_time: bo
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("kind", ["plain", "event", "aggregate", "group", "group_event"])
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), rest=st.sampled_from(RESTS))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_clauses_around_batches(
     window: str, kind: str, steps: list[Step], event_time: bool, restarts: bool, rest: str
 ) -> None:
@@ -66,7 +67,7 @@ OLD_RESTS = [
 @pytest.mark.parametrize("kind", SELECTS)
 @pytest.mark.parametrize("selector", ["irstream", "rstream"])
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), where=st.booleans(), data=st.data())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_what_leaves(
     window: str, kind: str, selector: str, steps: list[Step], event_time: bool, restarts: bool, where: bool,
     data: st.DataObject,
@@ -82,7 +83,7 @@ def test_what_leaves(
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("kind", SELECTS)
 @given(steps=streams(plain=True), restarts=st.booleans())
-@settings(deadline=None, max_examples=15)
+@examples(15)
 def test_plain_values_in_structs(window: str, kind: str, steps: list[Step], restarts: bool) -> None:
     compare(SELECTS[kind].format(window), steps, structs=True, restarts=restarts)
 
@@ -90,7 +91,7 @@ def test_plain_values_in_structs(window: str, kind: str, steps: list[Step], rest
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("kind", ["plain", "group", "group_event"])
 @given(steps=streams(), groups=st.integers(1, 3), events=st.integers(2, 20), old=st.booleans(), restarts=st.booleans())
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_bounds(window: str, kind: str, steps: list[Step], groups: int, events: int, old: bool, restarts: bool) -> None:
     sql = SELECTS[kind].format("(n != 2)" + window)
     sql = sql.replace("select ", "select irstream ") if old else sql

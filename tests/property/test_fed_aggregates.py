@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.search import examples
 from tests.unit.fast.support import Step, compare
 from tests.unit.fast.test_equal_to_operators import streams
 
@@ -45,7 +46,7 @@ MERGED = [
 
 @pytest.mark.parametrize(("window", "aggregates"), [*product(WINDOWS, AGGREGATES), *product(OVERLAPPING, MERGED)])
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), key=st.booleans())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_windows(window: str, aggregates: str, steps: list[Step], event_time: bool, restarts: bool, key: bool) -> None:
     group = "dev, " if key else ""
     sql = f"SELECT {group}{aggregates}, window_end() AS we FROM m WHERE n != 2 OR v = 1 GROUP BY {group}{window}"
@@ -54,7 +55,7 @@ def test_windows(window: str, aggregates: str, steps: list[Step], event_time: bo
 
 @pytest.mark.parametrize("window", [window for window in OVERLAPPING if window != "COUNTWINDOW(4, 2)"])
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans())
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_text_in_panes_before(window: str, steps: list[Step], event_time: bool, restarts: bool) -> None:
     sql = f"SELECT dev, max(v) AS hi, stddev(n) AS s, min(n) AS lo, collect(v) AS x FROM m GROUP BY dev, {window}"
     compare(sql, steps, event_time=event_time, restarts=restarts)
@@ -65,7 +66,7 @@ def test_text_in_panes_before(window: str, steps: list[Step], event_time: bool, 
 @given(
     steps=streams(), events=st.integers(1, 20), groups=st.integers(1, 3), where=st.booleans(), restarts=st.booleans()
 )
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_bounds(
     window: str, aggregates: str, steps: list[Step], events: int, groups: int, where: bool, restarts: bool
 ) -> None:
@@ -80,7 +81,7 @@ def test_bounds(
 )
 @pytest.mark.parametrize("group", ["", " group by dev"])
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_batches(window: str, group: str, steps: list[Step], event_time: bool, restarts: bool) -> None:
     aggregates = "count(distinct v) as d, first(v) as a, last(n) as z, nth(v, 1) as s, avg(n) as m, window(n) as w"
     keys = "dev, " if group else ""
@@ -90,7 +91,7 @@ def test_batches(window: str, group: str, steps: list[Step], event_time: bool, r
 
 @pytest.mark.parametrize("window", [*WINDOWS, *OVERLAPPING])
 @given(steps=streams(plain=True), restarts=st.booleans())
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_structs(window: str, steps: list[Step], restarts: bool) -> None:
     middle = "median" if window in WINDOWS else "stddev"
     sql = f"SELECT dev, collect(v) AS x, {middle}(n) AS m, avg(v) AS a FROM m GROUP BY dev, {window}"

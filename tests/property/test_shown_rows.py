@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.search import examples
 from tests.unit.fast.support import Step, compare
 from tests.unit.fast.test_equal_to_operators import WINDOWS, streams
 
@@ -20,14 +21,14 @@ SELECTS = [
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("select", SELECTS)
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), tolerance=st.sampled_from([0, 1000]))
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_rows(window: str, select: str, steps: list[Step], event_time: bool, restarts: bool, tolerance: int) -> None:
     compare(select.format(window), steps, event_time=event_time, restarts=restarts, late_tolerance_ms=tolerance)
 
 
 @pytest.mark.parametrize("window", WINDOWS)
 @given(steps=streams(plain=True), restarts=st.booleans())
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_rows_of_structs(window: str, steps: list[Step], restarts: bool) -> None:
     compare("SELECT dev, v + n AS w FROM m GROUP BY " + window, steps, structs=True, restarts=restarts)
 
@@ -36,7 +37,7 @@ def test_rows_of_structs(window: str, steps: list[Step], restarts: bool) -> None
 @given(
     steps=streams(), event_time=st.booleans(), events=st.integers(1, 20), where=st.booleans(), restarts=st.booleans()
 )
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_the_bound_of_events(
     window: str, steps: list[Step], event_time: bool, events: int, where: bool, restarts: bool
 ) -> None:

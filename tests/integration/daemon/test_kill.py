@@ -83,6 +83,7 @@ def test_between_two_uploads(broker: Mosquitto, tmp_path: Path) -> None:
     assert counts == Counter(range(50))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [EACH, TENS], ids=["each", "tens"])
 def test_under_load_at_random_moments(broker: Mosquitto, tmp_path: Path, text: str) -> None:
     """Messages flow without a pause while the daemon is killed again and again."""

@@ -15,7 +15,7 @@ from tests.integration.daemon.support import Process, bucket_rows, publisher
 from tests.integration.daemon.test_kill import EACH
 from tests.support.brokers import Mosquitto, wait_for
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 
 class Proxy:

@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sql.aggregates.bivariate import Correlation, Regression, Univariate, WeightedMean
 from sql.errors import DataError
+from tests.support.search import examples
 from tests.unit.aggregates.support import same
 
 NAN = math.nan
@@ -96,7 +97,7 @@ pairs = st.lists(st.tuples(values, values), max_size=12)
 
 
 @pytest.mark.parametrize("kind", [Regression, Correlation, WeightedMean])
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(pairs, pairs, st.randoms(use_true_random=False))
 def test_removal_leaves_no_trace_and_restores(kind: type[Any], kept: Any, passing: Any, chance: Any) -> None:
     statistic, plain = kind(), kind()
@@ -113,7 +114,7 @@ def test_removal_leaves_no_trace_and_restores(kind: type[Any], kept: Any, passin
     assert same(tuple(again.properties().values()), expected, relative=0)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)), min_size=2, max_size=10))
 def test_slope_is_that_of_fractions(points: list[tuple[float, float]]) -> None:
     n = len(points)

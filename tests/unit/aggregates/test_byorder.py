@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sql.aggregates.base import Accumulator, Removal, lookup
 from sql.aggregates.byorder import criteria
 from sql.types import Descending, key_of
+from tests.support.search import examples
 from tests.unit.aggregates.support import Arrival, Live, reborn, steps
 
 keys = st.one_of(st.none(), st.integers(-2, 2), st.floats(-2, 2), st.text(max_size=1))
@@ -38,7 +39,7 @@ def best(live: Live, largest: bool) -> Any:
     return None
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.one_of(keys, pairs), max_size=10), removals, st.integers(0, 99), st.integers(0, 15))
 def test_events_by_order(values: list[Any], removal: Removal, seed: int, interrupt: int) -> None:
     single = [value if not isinstance(value, tuple) else value[0] for value in values]
@@ -54,7 +55,7 @@ def test_events_by_order(values: list[Any], removal: Removal, seed: int, interru
                 assert reborn(accumulator, make(name, removal), live).result() == oracle(live)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(pairs, max_size=10), removals, st.integers(0, 99))
 def test_several_criteria_some_descending(values: list[Any], removal: Removal, seed: int) -> None:
     accumulator = make("sorted", removal)
@@ -64,7 +65,7 @@ def test_several_criteria_some_descending(values: list[Any], removal: Removal, s
         assert reborn(accumulator, make("sorted", removal), live).result() == accumulator.result()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.one_of(st.none(), st.integers(0, 3), st.booleans()), max_size=10), removals, st.integers(0, 99))
 def test_deduplicate(values: list[Any], removal: Removal, seed: int) -> None:
     every, newest = make("deduplicate", removal, True), make("deduplicate", removal, False)

@@ -9,12 +9,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sql.aggregates.base import Accumulator, Removal, lookup
 from sql.aggregates.wrap import distinct
 from sql.types import key_of
+from tests.support.search import examples
 from tests.unit.aggregates.support import Arrival, Live, over, reborn, same, steps
 
 import sql.aggregates  # noqa: F401  isort: skip  fills the registry
@@ -218,7 +219,7 @@ def check(case: Case, accumulator: Accumulator, live: Live) -> None:
 
 
 @cases
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data(), removal=removals, seed=st.integers(0, 1000))
 def test_equals_plain_python_at_every_step(case: Case, data: st.DataObject, removal: Removal, seed: int) -> None:
     values = data.draw(st.lists(case.values, max_size=12))
@@ -228,7 +229,7 @@ def test_equals_plain_python_at_every_step(case: Case, data: st.DataObject, remo
 
 
 @cases
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data(), removal=removals, seed=st.integers(0, 1000), interrupt=st.integers(0, 20))
 def test_goes_on_after_a_restore(case: Case, data: st.DataObject, removal: Removal, seed: int, interrupt: int) -> None:
     """A snapshot taken at any step goes through JSON text; from there on both accumulators say the same."""
@@ -257,7 +258,7 @@ def replay(accumulator: Accumulator, before: Live, live: Live) -> None:
 
 
 @cases
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data(), removal=removals)
 def test_merge_is_concatenation(case: Case, data: st.DataObject, removal: Removal) -> None:
     definition = lookup(case.name)
@@ -280,7 +281,7 @@ def test_merge_is_concatenation(case: Case, data: st.DataObject, removal: Remova
 
 
 @cases
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data())
 def test_adding_and_removing_leaves_no_trace(case: Case, data: st.DataObject) -> None:
     values = data.draw(st.lists(case.values, min_size=2, max_size=8))

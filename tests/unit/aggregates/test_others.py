@@ -7,13 +7,14 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sql.aggregates import order, quantiles, rates, state, wrap
 from sql.aggregates.base import Aggregate, Removal, all_aggregates, lookup
 from sql.aggregates.ordered import OrderedMultiset
 from sql.errors import DataError
+from tests.support.search import examples
 from tests.unit.aggregates.support import Arrival, over, same, windowed
 
 
@@ -137,7 +138,7 @@ def test_distinct_does_not_count_a_refused_value() -> None:
             accumulator.add("a", Arrival(0))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.integers(0, 2000), max_size=3000), st.randoms(use_true_random=False))
 def test_ordered_multiset(values: list[int], chance: Any) -> None:
     ordered, plain = OrderedMultiset(), []

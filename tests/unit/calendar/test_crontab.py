@@ -4,11 +4,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sql.calendar.crontab import Crontab
 from sql.errors import DataError
+from tests.support.search import examples
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -126,7 +127,7 @@ def test_the_end_of_the_calendar() -> None:
 numbers = st.lists(st.integers(0, 6), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(minutes=numbers, hours=numbers, days=st.one_of(st.none(), numbers), weekdays=st.one_of(st.none(), numbers),
        start=st.integers(0, 50 * 365 * 1440))  # fmt: skip
 def test_equals_trying_every_minute(minutes: list[int], hours: list[int], days: list[int] | None,

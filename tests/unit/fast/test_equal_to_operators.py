@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.search import examples
 from tests.unit.fast.support import Step, compare
 
 SELECT = (
@@ -59,7 +60,6 @@ def grouped(window: str, key: bool = True, rest: str = "") -> str:
 @pytest.mark.parametrize("key", [True, False])
 @pytest.mark.parametrize("event_time", [False, True])
 @given(steps=streams(), restarts=st.booleans(), tolerance=st.sampled_from([0, 0, 1000]))
-@settings(deadline=None)
 def test_windows(window: str, key: bool, event_time: bool, steps: list[Step], restarts: bool, tolerance: int) -> None:
     sql = grouped(window, key, " {group}")
     compare(sql, steps, event_time=event_time, restarts=restarts, late_tolerance_ms=tolerance)
@@ -68,7 +68,6 @@ def test_windows(window: str, key: bool, event_time: bool, steps: list[Step], re
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("event_time", [False, True])
 @given(steps=streams())
-@settings(deadline=None)
 def test_clauses_around_windows(window: str, event_time: bool, steps: list[Step]) -> None:
     sql = (
         f"SELECT dev, n, avg(v) AS a, count(*) AS c FROM m WHERE v > 0 OR n = 1 GROUP BY dev, n, {window} "
@@ -85,13 +84,11 @@ def test_clauses_around_windows(window: str, event_time: bool, steps: list[Step]
 ])  # fmt: skip
 @pytest.mark.parametrize("event_time", [False, True])
 @given(steps=streams(), restarts=st.booleans())
-@settings(deadline=None)
 def test_rules_without_a_window(sql: str, event_time: bool, steps: list[Step], restarts: bool) -> None:
     compare(sql, steps, event_time=event_time, restarts=restarts)
 
 
 @given(steps=streams(plain=True))
-@settings(deadline=None)
 def test_rows_of_structs(steps: list[Step]) -> None:
     compare(grouped(WINDOWS[0], True, " {group}"), steps, structs=True)
     compare("SELECT dev, v + n AS w FROM m WHERE v > 10", steps, structs=True)
@@ -99,7 +96,6 @@ def test_rows_of_structs(steps: list[Step]) -> None:
 
 @pytest.mark.parametrize("window", WINDOWS)
 @given(steps=streams())
-@settings(deadline=None)
 def test_the_bound_of_groups(window: str, steps: list[Step]) -> None:
     compare(grouped(window, True, " {group}"), steps, max_groups=2)
 
@@ -115,7 +111,6 @@ RUNNING = "count(*) AS c, count(v) AS cv, sum(v) AS s, avg(v) AS a, min(v) AS lo
 ])  # fmt: skip
 @pytest.mark.parametrize("event_time", [False, True])
 @given(steps=streams(), restarts=st.booleans())
-@settings(deadline=None)
 def test_windows_looked_at_with_every_event(sql: str, event_time: bool, steps: list[Step], restarts: bool) -> None:
     compare(sql, steps, event_time=event_time, restarts=restarts)
 
@@ -155,7 +150,6 @@ FED = (
     f"select irstream dev, n, {FED} from m{{window}} where n <> 2 group by dev",
 ])  # fmt: skip
 @given(event_time=st.booleans(), steps=streams(), restarts=st.booleans())
-@settings(deadline=None)
 def test_aggregates_without_statements(
     window: str, kind: str, event_time: bool, steps: list[Step], restarts: bool
 ) -> None:
@@ -165,7 +159,7 @@ def test_aggregates_without_statements(
 @pytest.mark.parametrize("window", EPL_WINDOWS)
 @pytest.mark.parametrize("event_time", [False, True])
 @given(kind=st.sampled_from(KINDS), steps=streams(), restarts=st.booleans(), limit=st.sampled_from([2, 1000]))
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_windows_of_epl(
     window: str, event_time: bool, kind: str, steps: list[Step], restarts: bool, limit: int
 ) -> None:
@@ -182,6 +176,5 @@ def test_windows_of_epl(
 ])  # fmt: skip
 @pytest.mark.parametrize("event_time", [False, True])
 @given(steps=streams(), restarts=st.booleans(), limit=st.sampled_from([2, 1000]))
-@settings(deadline=None)
 def test_sliding_windows_of_groups(sql: str, event_time: bool, steps: list[Step], restarts: bool, limit: int) -> None:
     compare(sql, steps, event_time=event_time, restarts=restarts, max_groups=limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sql import Catalog, Engine, RuleOptions, parse, plan_rule
@@ -43,7 +43,6 @@ def engine_with(rules: list[str]) -> Engine:
 
 
 @given(batches=st.lists(events, min_size=1, max_size=4))
-@settings(deadline=None)
 def test_rules_together_do_what_each_does_alone(batches: list[list[dict[str, Any]]]) -> None:
     together = engine_with(RULES)
     got: dict[str, list[str]] = {f"r{number}": [] for number in range(len(RULES))}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.document import Document, Limits
@@ -15,6 +15,7 @@ from rules.problems import FileProblem
 from rules.scalars import offsets
 from rules.yaml_source import read_file, read_text
 from sql.errors import Span
+from tests.support.search import examples
 
 
 @pytest.fixture(params=["c", "python"])
@@ -240,7 +241,7 @@ WORDS = st.lists(st.text("ab'\"\\é😀#:-|>, \n", max_size=12), max_size=6).map
 
 
 @given(WORDS, st.sampled_from(["'", '"', "|", ">", None]))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_every_visible_character_is_found_where_it_stands(value: str, style: str | None) -> None:
     """Whatever way PyYAML writes a text, our map leads each visible character back to itself or to its escape."""
     text = str(yaml.safe_dump({"k": value}, default_style=style, allow_unicode=True, width=20))
@@ -257,7 +258,7 @@ def test_every_visible_character_is_found_where_it_stands(value: str, style: str
 
 
 @given(st.text(max_size=60) | st.text("ab:-[]{}#&*!|>'\"%@`,? \n\t\\01<~", max_size=60), st.booleans())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_any_text_gives_a_document_or_a_problem(text: str, as_json: bool) -> None:
     document, problems = read_text(text, as_json=as_json)
     assert document is not None or any(problem.is_error for problem in problems)
