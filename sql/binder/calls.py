@@ -12,7 +12,7 @@ from sql.errors import DataError, Span, did_you_mean
 from sql.functions import registry as functions
 from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Op, PrevCall, Read, Slot
 from sql.rows import columns_of, whole_row
-from sql.types import Type
+from sql.types import Type, type_of
 
 if TYPE_CHECKING:
     from sql.binder.expressions import ExpressionBinder, Place
@@ -121,8 +121,10 @@ def _scalar(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
 
 def check_literal(binder: ExpressionBinder, parameter: functions.Parameter, bound: Bound, span: Span) -> None:
     """Report a literal that the parameter cannot be, such as a pattern that is no regular expression."""
-    if parameter.check is None or not isinstance(bound, Const) or not isinstance(bound.value, str):
+    if parameter.check is None or not isinstance(bound, Const) or bound.value is None:
         return
+    if not parameter.type.accepts(type_of(bound.value)):
+        return  # reported as that already
     try:
         parameter.check(bound.value)
     except DataError as error:

@@ -104,8 +104,17 @@ _CONVERSIONS: dict[Type, Callable[[Any], Any]] = {
 }
 
 
+def known_type(name: str) -> Type:
+    """The type called so; a `DataError` for an unknown one."""
+    found = type_named(name)
+    if found is None:
+        hint = did_you_mean(name, type_names()) or "it takes bigint, float, string, boolean, datetime or bytea"
+        raise DataError(f"cast() knows no type '{name}'; {hint}")
+    return found
+
+
 @function("cast", category="transform", context=True,
-          parameters=(Parameter("x"), Parameter("type", Type.STRING, constant=True)),
+          parameters=(Parameter("x"), Parameter("type", Type.STRING, constant=True, check=known_type)),
           examples=(("cast('12', 'bigint')", 12), ("cast(1.9, 'bigint')", 1), ("cast(20, 'string')", "20"),
                     ("cast('1970-01-01 00:00:01', 'datetime')", 1000), ("cast('true', 'boolean')", True)))  # fmt: skip
 def cast(context: Context, value: Any, type_name: str) -> Any:
@@ -114,8 +123,4 @@ def cast(context: Context, value: Any, type_name: str) -> Any:
     A float becomes a bigint by cutting its decimals; a datetime is epoch milliseconds; bytea is made from base64 text.
     What is impossible is an error.
     """
-    target = type_named(type_name)
-    if target is None:
-        hint = did_you_mean(type_name, type_names()) or "it takes bigint, float, string, boolean, datetime or bytea"
-        raise DataError(f"cast() knows no type '{type_name}'; {hint}")
-    return cast_value(value, target, context.zone)
+    return cast_value(value, known_type(type_name), context.zone)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sql.errors import DataError
 from sql.functions.instants import DAYS, EPOCH, MONTHS, Time, as_text, epoch_ms, moment, now, zone_named
 from sql.functions.registry import Context, Parameter, function
-from sql.functions.time_pattern import format_moment
+from sql.functions.time_pattern import fields_of, format_moment
 from sql.types import Type
 
 TIME = Parameter("time", Type.DATETIME)
@@ -79,17 +79,6 @@ _part("month_name", lambda t: MONTHS[t.month - 1], "The English name of the mont
 # --- calculation ------------------------------------------------------------------------------------------------------
 
 
-@function("date_calc", category="datetime", returns=Type.STRING, context=True,
-          parameters=(TIME, Parameter("duration", Type.STRING)),
-          examples=(("date_calc('2019-01-01', '1h')", "2019-01-01 01:00:00"),
-                    ("date_calc('2019-01-01', '-1h30m')", "2018-12-31 22:30:00")))  # fmt: skip
-def date_calc(context: Context, value: Time, duration: str) -> str:
-    """The time a duration later, as text; units are h m s ms us ns, a leading minus goes back. Hours are elapsed."""
-    found = moment(value, context.zone)
-    # Through UTC: adding to local time would add wall-clock hours, which differ from elapsed ones at a clock change.
-    return as_text(moment(epoch_ms(found) + _duration_ms(duration), found.tzinfo or context.zone))
-
-
 _NANOSECONDS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000, "us": 1000,
                 "µs": 1000, "ns": 1}  # fmt: skip
 _DURATION = re.compile(r"(\d{1,15})(?:\.(\d{1,9}))?(h|ms|m|s|us|µs|ns)")
@@ -105,6 +94,17 @@ def _duration_ms(text: str) -> int:
         nanoseconds += int(whole) * _NANOSECONDS[unit]
         nanoseconds += int(f"{fraction:0<9}") * _NANOSECONDS[unit] // 1_000_000_000
     return sign * (nanoseconds // 1_000_000)
+
+
+@function("date_calc", category="datetime", returns=Type.STRING, context=True,
+          parameters=(TIME, Parameter("duration", Type.STRING, check=_duration_ms)),
+          examples=(("date_calc('2019-01-01', '1h')", "2019-01-01 01:00:00"),
+                    ("date_calc('2019-01-01', '-1h30m')", "2018-12-31 22:30:00")))  # fmt: skip
+def date_calc(context: Context, value: Time, duration: str) -> str:
+    """The time a duration later, as text; units are h m s ms us ns, a leading minus goes back. Hours are elapsed."""
+    found = moment(value, context.zone)
+    # Through UTC: adding to local time would add wall-clock hours, which differ from elapsed ones at a clock change.
+    return as_text(moment(epoch_ms(found) + _duration_ms(duration), found.tzinfo or context.zone))
 
 
 @function("date_diff", category="datetime", returns=Type.INTEGER, context=True,
@@ -151,16 +151,19 @@ def to_seconds(context: Context, value: Time) -> int:
 
 
 @function("format_time", category="datetime", returns=Type.STRING, context=True,
-          parameters=(TIME, Parameter("pattern", Type.STRING)),
-          examples=(("format_time(0, 'YYYY-MM-dd HH:mm:ss.SSS')", "1970-01-01 00:00:00.000"),
+          parameters=(TIME, Parameter("pattern", Type.STRING, check=fields_of)),
+          examples=(("format_time(0, 'YYYY-MM-ddTHH:mm:ss.SSSXXX')", "1970-01-01T00:00:00.000+00:00"),
                     ("format_time('2024-01-02 15:04:05', 'E d MMM yyyy, h a')", "Tue 2 Jan 2024, 3 PM")))  # fmt: skip
 def format_time(context: Context, value: Time, pattern: str) -> str:
-    """The time written by a pattern of the letters Y M d E H h a m s S z Z X; `\\` takes the next as it is."""
+    """The time written by a pattern of the letters Y G M d E H h a m s S z Z X.
+
+    Other characters stand for themselves; `\\` takes the next as it is, and single quotes all between them.
+    """
     return format_moment(moment(value, context.zone), pattern)
 
 
 @function("convert_tz", category="datetime", returns=Type.STRING, context=True,
-          parameters=(TIME, Parameter("zone", Type.STRING, optional=True)),
+          parameters=(TIME, Parameter("zone", Type.STRING, optional=True, check=lambda name: zone_named(name, UTC))),
           examples=(("convert_tz(0, 'Asia/Tokyo')", "1970-01-01T09:00:00.000+09:00"),
                     ("convert_tz(0)", "1970-01-01T00:00:00.000+00:00")))  # fmt: skip
 def convert_tz(context: Context, value: Time, zone: str = "UTC") -> str:

@@ -12,9 +12,9 @@ from sql.functions.registry import Parameter, function
 from sql.types import Type
 
 VALUE = Parameter("value")
-PATH = Parameter("path", Type.STRING)
-
 _compiled = lru_cache(CACHED_PATTERNS)(compile_path)
+
+PATH = Parameter("path", Type.STRING, check=_compiled)
 
 
 @function("to_json", category="json", returns=Type.STRING, nulls="pass", parameters=(VALUE,),
@@ -80,16 +80,19 @@ def json_path_exists(value: Any, path: str) -> bool:
     return any(True for _ in _find(value, path))
 
 
-@function("json_path_query", category="json", returns=Type.ARRAY, parameters=(VALUE, PATH),
-          examples=(("json_path_query(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[*].x')", [1, 3]),
+@function("json_path_query", category="json", parameters=(VALUE, PATH),
+          examples=(("json_path_query(parse_json('{\"a\": {\"b\": 1}}'), '$.a.b')", 1),
+                    ("json_path_query('[{\"x\": 1}, {\"x\": 3}]', '$[*].x')", [1, 3]),
                     ("json_path_query(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[?@.x>1]')", [{"x": 3}])))  # fmt: skip
-def json_path_query(value: Any, path: str) -> list[Any]:
-    """An array of everything the path leads to, in order; empty if it leads nowhere.
+def json_path_query(value: Any, path: str) -> Any:
+    """The value that a path leads to, NULL if there is none; what a path to several places leads to as an array.
 
-    `$` is the value itself, `.key` or `["key"]` a member, `[i]` an element (from the end when negative), `[a:b]` a
-    slice, `[*]` or `.*` all members or elements, `..key` at any depth, `[? @.x > 1 && @.y == "a"]` those that fit.
+    JSON text is read as its value. `$` is the value itself, `.key` or `["key"]` a member, `[i]` an element (from the
+    end when negative). To several places lead `[a:b]`, a slice, `[*]` or `.*`, all members or elements, `..key` at any
+    depth, and `[? @.x > 1 && @.y == "a"]`, those that fit.
     """
-    return list(_find(value, path))
+    found = list(_find(value, path))
+    return found if _compiled(path).is_open else next(iter(found), None)
 
 
 @function("json_path_query_first", category="json", parameters=(VALUE, PATH),
@@ -100,7 +103,5 @@ def json_path_query_first(value: Any, path: str) -> Any:
 
 
 def _find(value: Any, path: str) -> Any:
-    if isinstance(value, str):
-        raise DataError("json_path functions take an array or an object, not text; use parse_json(x)")
     compiled: Path = _compiled(path)
-    return compiled.find(value)
+    return compiled.find(parse_json(value) if isinstance(value, str) else value)

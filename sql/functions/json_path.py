@@ -27,6 +27,8 @@ class Path:
     """A compiled path."""
 
     steps: tuple[Step, ...]
+    is_open: bool = False
+    """Whether it may lead to several places: it holds a slice, `*`, `..` or a condition."""
 
     def find(self, value: Any) -> Iterator[Any]:
         """Everything the path leads to from `value`, in order."""
@@ -107,6 +109,8 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.is_open = False
+        """Whether the path being read may lead to several places so far."""
         self.depth = 0
 
     def take(self, pattern: str) -> str | None:
@@ -133,9 +137,11 @@ class _Reader:
 
 def _read_steps(reader: _Reader) -> Path:
     steps: list[Step] = []
+    outer, reader.is_open = reader.is_open, False
     while True:
         if reader.take(r"\.\."):
             steps.append(_descendants)
+            reader.is_open = True
             if not reader.take(r"(?=\[)"):
                 steps.append(_read_name(reader))
         elif reader.take(r"\."):
@@ -144,25 +150,34 @@ def _read_steps(reader: _Reader) -> Path:
             steps.append(_read_bracket(reader))
             reader.expect(r"\]", "']'")
         else:
-            return Path(tuple(steps))
+            path = Path(tuple(steps), reader.is_open)
+            reader.is_open = outer
+            return path
 
 
 def _read_name(reader: _Reader) -> Step:
     if reader.take(r"\*"):
-        return _children
+        return _all_of(reader)
     return _member(reader.expect(_NAME, "a key or '*'"))
+
+
+def _all_of(reader: _Reader) -> Step:
+    reader.is_open = True
+    return _children
 
 
 def _read_bracket(reader: _Reader) -> Step:
     if reader.take(r"\*"):
-        return _children
+        return _all_of(reader)
     if reader.take(r"\?"):
+        reader.is_open = True
         return _selected(_read_or(reader))
     quoted = reader.take(_STRING)
     if quoted is not None:
         return _member(_unquoted(quoted))
     start = reader.take(r"-?\d+")
     if reader.take(":"):
+        reader.is_open = True
         end = reader.take(r"-?\d+")
         return _slice(int(start) if start else None, int(end) if end else None)
     if start is None:

@@ -183,44 +183,6 @@ def _to_decimals(x: float, decimals: int, rounding: str) -> float:
     return float(Decimal(repr(x)).quantize(Decimal(1).scaleb(-decimals), rounding=rounding, context=arithmetic))
 
 
-@function("format", category="string", returns=Type.STRING,
-          parameters=(X, Parameter("decimals", Type.INTEGER), Parameter("locale", Type.STRING, optional=True)),
-          examples=(("format(12332.2, 2)", "12332.20"), ("format(12332.2, 2, 'de_DE')", "12.332,20")))  # fmt: skip
-def format_number(x: float, decimals: int, locale: str | None = None) -> str:
-    """The number as text with so many decimals; with a locale such as `de_DE` its thousands and decimal separators."""
-    if decimals < 0:
-        raise DataError(f"format() takes decimals from 0, not {decimals}")
-    within(decimals, DECIMALS_MAX, "DECIMALS_MAX")
-    from decimal import ROUND_HALF_UP, Decimal
-    from decimal import Context as Arithmetic
-
-    exact = Decimal(repr(x))
-    if not exact.is_finite():
-        raise DataError(f"format() takes a finite number, not {describe(x)}")
-    exact = exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP, Arithmetic(prec=400 + DECIMALS_MAX))
-    if locale is None:
-        return f"{exact:f}"
-    thousands, point = _separators(locale)
-    return f"{exact:,f}".translate({ord(","): thousands, ord("."): point})
-
-
-def _separators(locale: str) -> tuple[str, str]:
-    found = _SEPARATORS.get(locale.replace("-", "_").split("_")[0].lower())
-    if found is None:
-        raise DataError(f"format() knows no locale '{locale}'; it knows {', '.join(_SEPARATORS)}")
-    return found
-
-
-_SEPARATORS = {
-    "en": (",", "."), "zh": (",", "."), "ja": (",", "."), "ko": (",", "."), "th": (",", "."), "he": (",", "."),
-    "de": (".", ","), "es": (".", ","), "it": (".", ","), "nl": (".", ","), "pt": (".", ","), "da": (".", ","),
-    "id": (".", ","), "tr": (".", ","), "el": (".", ","), "vi": (".", ","), "ro": (".", ","),
-    "fr": ("\u202f", ","), "ru": ("\u00a0", ","), "pl": ("\u00a0", ","), "cs": ("\u00a0", ","),
-    "sv": ("\u00a0", ","), "nb": ("\u00a0", ","), "fi": ("\u00a0", ","), "uk": ("\u00a0", ","), "hu": ("\u00a0", ","),
-}  # fmt: skip
-"""Separator of thousands and of decimals, by language."""
-
-
 # --- bits and bases ---------------------------------------------------------------------------------------------------
 
 A_BITS, B_BITS = Parameter("a", Type.INTEGER), Parameter("b", Type.INTEGER)
@@ -250,30 +212,38 @@ def bitnot(a: int) -> int:
     return ~a
 
 
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @function("conv", category="math", returns=Type.STRING,
           parameters=(Parameter("x"), Parameter("from_base", Type.INTEGER), Parameter("to_base", Type.INTEGER)),
-          examples=(("conv('a', 16, 2)", "1010"), ("conv(-17, 10, -18)", "-h"),
+          examples=(("conv('a', 16, 2)", "1010"), ("conv('12xy', 10, 16)", "C"), ("conv(-17, 10, -18)", "-H"),
                     ("conv('1', 37, 2)", None)))  # fmt: skip
 def conv(x: Any, from_base: int, to_base: int) -> str | None:
-    """A whole number, as text or number, written in another base; NULL for a base outside 2 to 36.
+    """A whole number, as text or number, written in another base with capital letters; NULL for a base outside 2 to 36.
 
-    With a negative `to_base` the result carries a sign; without, a negative number is shown as its 64-bit pattern.
+    Of a text the leading digits count, and text without any is 0. With a negative `to_base` the result carries a sign;
+    without, a negative number is shown as its 64-bit pattern.
     """
-    if not (2 <= abs(from_base) <= 36 and 2 <= abs(to_base) <= 36):
+    base = abs(from_base)
+    if not (2 <= base <= 36 and 2 <= abs(to_base) <= 36):
         return None
-    if x.__class__ not in (str, int):
-        raise DataError(f"conv() takes text or an integer as 'x', not {describe(x)}")
-    try:
-        value = int(str(x).replace("_", "?"), abs(from_base))
-    except ValueError:
-        raise DataError(f"{describe(x)} is not a whole number in base {abs(from_base)}") from None
+    if x.__class__ not in (str, int, float):
+        raise DataError(f"conv() takes text or a number as 'x', not {describe(x)}")
+    value = _leading_number(str(x).strip(), base)
     within(value.bit_length(), INTEGER_BITS_MAX, "INTEGER_BITS_MAX")
     if to_base > 0 and value < 0:
         value &= 0xFFFF_FFFF_FFFF_FFFF
     return ("-" if value < 0 else "") + _digits(abs(value), abs(to_base))
+
+
+def _leading_number(text: str, base: int) -> int:
+    """The number that the digits at the beginning of a text are, after a sign; 0 without digits."""
+    sign, unsigned = (text[:1], text[1:]) if text[:1] in ("+", "-") else ("", text)
+    known = _DIGITS[:base]
+    end = next((index for index, digit in enumerate(unsigned) if digit.upper() not in known), len(unsigned))
+    within(end, INTEGER_BITS_MAX, "INTEGER_BITS_MAX")
+    return int(sign + unsigned[:end], base) if end else 0
 
 
 def _digits(value: int, base: int) -> str:

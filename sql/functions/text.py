@@ -154,30 +154,52 @@ def indexof(text: str | None, part: str | None) -> int:
     return -1 if text is None or part is None else text.find(part)
 
 
+def _start(start: int) -> None:
+    if start < 0:
+        raise DataError(f"substring() takes a start from 0, not {start}")
+
+
+def _length(length: int) -> None:
+    if length < 0:
+        raise DataError(f"substring() takes a length from 0, not {length}")
+
+
 @function("substring", category="string", returns=Type.STRING,
-          parameters=(TEXT, Parameter("start", Type.INTEGER), Parameter("length", Type.INTEGER, optional=True)),
+          parameters=(TEXT, Parameter("start", Type.INTEGER, check=_start),
+                      Parameter("length", Type.INTEGER, optional=True, check=_length)),
           examples=(("substring('abcdef', 2)", "cdef"), ("substring('abcdef', 2, 3)", "cde")))  # fmt: skip
 def substring(text: str, start: int, length: int | None = None) -> str:
     """The characters from `start` (from 0), at most `length` of them. What lies past the end is left out."""
-    if start < 0:
-        raise DataError(f"substring() takes a start from 0, not {start}")
+    _start(start)
     if length is None:
         return text[start:]
-    if length < 0:
-        raise DataError(f"substring() takes a length from 0, not {length}")
+    _length(length)
     return text[start : start + length]
 
 
-@function("split_value", category="string", returns=Type.STRING,
-          parameters=(TEXT, Parameter("separator", Type.STRING), Parameter("index", Type.INTEGER)),
-          examples=(("split_value('a/b/c', '/', 1)", "b"),))  # fmt: skip
-def split_value(text: str, separator: str, index: int) -> str:
-    """The piece at `index` (from 0) of the text cut at the separator. An index out of range is an error."""
+def _separator(separator: str) -> None:
     if not separator:
         raise DataError("split_value() takes a separator that is not empty")
+
+
+def _constant_index(index: int) -> None:
+    if index < 0:
+        raise DataError(f"split_value() takes a constant index from 0, not {index}; element_at() counts from the end")
+
+
+@function("split_value", category="string", returns=Type.STRING,
+          parameters=(TEXT, Parameter("separator", Type.STRING, check=_separator),
+                      Parameter("index", Type.INTEGER, check=_constant_index)),
+          examples=(("split_value('a/b/c', '/', 1)", "b"),))  # fmt: skip
+def split_value(text: str, separator: str, index: int) -> str:
+    """The piece at `index` (from 0) of the text cut at the separator; an index from the data may be negative.
+
+    Then it counts from the end: -1 is the last piece. An index out of range is an error.
+    """
+    _separator(separator)
     pieces = text.split(separator)
-    if not 0 <= index < len(pieces):
-        raise DataError(f"split_value() has pieces 0 to {len(pieces) - 1}, not {index}")
+    if not -len(pieces) <= index < len(pieces):
+        raise DataError(f"split_value() has {len(pieces)} pieces, so none at {index}")
     return pieces[index]
 
 

@@ -1,13 +1,16 @@
 """Time patterns such as `YYYY-MM-dd HH:mm:ss.SSS`: from an instant to text, and from text to an instant.
 
     Y y  year, 4 or 2 digits               a    AM or PM
-    M    month: 1, 01, Jan, January        m    minute
-    d    day of the month                  s    second
-    E    day of the week: Mon, Monday      S    fraction of the second, as many digits as letters
-    H    hour 0 to 23                      z    zone name        Z    offset: +0100, ZZZ +01:00
-    h    hour 1 to 12                      X    offset: +01, XX +0100, XXX +01:00; Z for UTC
+    G    era: AD                           m    minute
+    M    month: 1, 01, Jan, January        s    second
+    d    day of the month                  S    fraction of the second, as many digits as letters
+    E    day of the week: Mon, Monday      z    zone name
+    H    hour 0 to 23                      Z    offset: +0100, ZZZ +01:00
+    h    hour 1 to 12                      X    offset: +01, XX +0100, XXX +01:00
 
-Other letters are errors; a backslash takes the next character as it is, and so does every character not a letter.
+Every other character stands for itself, `T` too. A backslash takes the next character as it is, single quotes take all
+between them, and two of them are one quote. A fraction brings its point along where none stands before it: `ssSSS` and
+`ss.SSS` are the same.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ Field = tuple[str, int]
 """A letter and how often it stands; a literal character is ('', its code point)."""
 
 
-_TOKEN = re.compile(r"\\.|(?P<letter>[A-Za-z])(?P=letter)*|.", re.DOTALL)
+_TOKEN = re.compile(r"\\(?P<escaped>.)|'(?P<quoted>[^']*)'|(?P<letter>[A-Za-z])(?P=letter)*|(?P<other>.)", re.DOTALL)
 
 
 @lru_cache(CACHED_PATTERNS)
@@ -37,20 +40,31 @@ def fields_of(pattern: str) -> tuple[Field, ...]:
     """
     fields: list[Field] = []
     for token in _TOKEN.finditer(pattern):
-        letter = token["letter"]
-        if letter is None:
-            fields.append(("", ord(token[0][-1])))
+        letter = "Y" if token["letter"] == "y" else token["letter"]
+        if letter is None or letter not in _WIDTHS:
+            fields += [("", ord(character)) for character in _as_written(token)]
             continue
-        letter = "Y" if letter == "y" else letter
-        most = _WIDTHS.get(letter, 0)
         width = len(token[0])
-        if width > most or (letter == "Y" and width % 2):
-            raise DataError(f"time pattern '{pattern}': '{token[0]}' has no meaning; write letters as text with '\\'")
+        if width > _WIDTHS[letter] or (letter == "Y" and width % 2):
+            raise DataError(f"time pattern '{pattern}': '{token[0]}' has no meaning; write it as text with '\\'")
+        if letter == "S" and fields[-1:] not in _POINTS:
+            fields += _POINTS[0]
         fields.append((letter, width))
     return tuple(fields)
 
 
-_WIDTHS = {"Y": 4, "M": 4, "d": 2, "E": 4, "H": 2, "h": 2, "a": 2, "m": 2, "s": 2, "S": 9, "z": 4, "Z": 3, "X": 3}
+def _as_written(token: re.Match[str]) -> str:
+    """The characters that a part of a pattern stands for by themselves."""
+    if token["quoted"] is not None:
+        return token["quoted"] or "'"
+    return token["escaped"] or token[0]
+
+
+_POINTS: tuple[list[Field], ...] = ([("", ord("."))], [("", ord(","))])
+_WIDTHS = {
+    "Y": 4, "G": 1, "M": 4, "d": 2, "E": 4, "H": 2, "h": 2, "a": 2, "m": 2, "s": 2, "S": 9, "z": 4, "Z": 3, "X": 3,
+}  # fmt: skip
+"""The letters with a meaning, and how many of each may stand together."""
 
 
 def format_moment(found: datetime, pattern: str) -> str:
@@ -91,6 +105,7 @@ def _offset(found: datetime, width: int) -> str:
 _WRITERS: dict[str, Callable[[datetime, int], str]] = {
     "": lambda found, code: chr(code),
     "Y": lambda found, width: f"{found.year:04d}"[-width:],
+    "G": lambda found, width: "AD",
     "M": _month,
     "d": _number(lambda found: found.day),
     "E": _day_name,
@@ -102,7 +117,7 @@ _WRITERS: dict[str, Callable[[datetime, int], str]] = {
     "S": lambda found, width: f"{found.microsecond:06d}000"[:width],
     "z": lambda found, width: found.tzname() or "",
     "Z": lambda found, width: _offset(found, max(width, 2)),
-    "X": lambda found, width: _offset(found, width) if found.utcoffset() else "Z",
+    "X": _offset,
 }
 
 
@@ -153,7 +168,7 @@ def _expression(letter: str, width: int) -> str:
     return _EXPRESSIONS.get(letter, r"\d{2}" if width == 2 else r"\d{1,2}")
 
 
-_EXPRESSIONS = {"a": "AM|PM", "z": "UTC|GMT", "Z": r"Z|[+-]\d\d:?\d\d", "X": r"Z|[+-]\d\d(?::?\d\d)?"}
+_EXPRESSIONS = {"a": "AM|PM", "G": "AD", "z": "UTC|GMT", "Z": r"Z|[+-]\d\d:?\d\d", "X": r"Z|[+-]\d\d(?::?\d\d)?"}
 
 
 def _year(said: dict[str, str]) -> int:

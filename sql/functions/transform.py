@@ -12,36 +12,50 @@ from sql.functions.registry import Parameter, function
 from sql.types import Type, describe
 
 DATA = Parameter("text_or_bytes")
-METHOD = Parameter("method", Type.STRING)
+_WINDOW_BITS = {"zlib": 15, "gzip": 31, "flate": -15}
+"""zlib's own code for the container: zlib and gzip headers, or none."""
 
 
-@function("encode", category="transform", returns=Type.STRING, parameters=(DATA, METHOD),
+def _window_bits(method: str) -> int:
+    bits = _WINDOW_BITS.get(method.lower())
+    if bits is None:
+        raise DataError(f"compress() and decompress() take the method zlib, gzip, flate or zstd, not '{method}'")
+    return bits
+
+
+def _packing(method: str) -> None:
+    if method.lower() != "zstd":
+        _window_bits(method)
+
+
+def _only_base64(method: str) -> None:
+    if method.lower() != "base64":
+        raise DataError(f"encode() and decode() take the method 'base64', not '{method}'")
+
+
+METHOD = Parameter("method", Type.STRING, check=_packing)
+BASE64 = Parameter("method", Type.STRING, check=_only_base64)
+
+
+@function("encode", category="transform", returns=Type.STRING, parameters=(DATA, BASE64),
           examples=(("encode('abc', 'base64')", "YWJj"),))  # fmt: skip
 def encode(value: Any, method: str) -> str:
     """Text (in UTF-8) or bytes as base64 text; the method is 'base64'."""
     from base64 import b64encode
 
-    _only_base64(method, "encode")
+    _only_base64(method)
     return b64encode(octets(value, "encode")).decode()
 
 
-@function("decode", category="transform", returns=Type.BYTES, parameters=(Parameter("text", Type.STRING), METHOD),
+@function("decode", category="transform", returns=Type.BYTES, parameters=(Parameter("text", Type.STRING), BASE64),
           examples=(("decode('YWJj', 'base64')", b"abc"),))  # fmt: skip
 def decode(text: str, method: str) -> bytes:
     """The bytes of a base64 text; the method is 'base64'. cast(x, 'string') makes text of them."""
-    _only_base64(method, "decode")
+    _only_base64(method)
     return from_base64(text)
 
 
-def _only_base64(method: str, caller: str) -> None:
-    if method.lower() != "base64":
-        raise DataError(f"{caller}() takes the method 'base64', not '{method}'")
-
-
 # --- compression ------------------------------------------------------------------------------------------------------
-
-_WINDOW_BITS = {"zlib": 15, "gzip": 31, "flate": -15}
-"""zlib's own code for the container: zlib and gzip headers, or none."""
 
 
 @function("compress", category="transform", returns=Type.BYTES, parameters=(DATA, METHOD),
@@ -53,7 +67,7 @@ def compress(value: Any, method: str) -> bytes:
         return bytes(_zstandard().ZstdCompressor().compress(data))
     import zlib
 
-    squeeze = zlib.compressobj(wbits=_window_bits(method, "compress"))
+    squeeze = zlib.compressobj(wbits=_window_bits(method))
     return squeeze.compress(data) + squeeze.flush()
 
 
@@ -66,7 +80,7 @@ def decompress(data: bytes, method: str) -> bytes:
         return _decompress_zstd(data)
     import zlib
 
-    unsqueeze = zlib.decompressobj(wbits=_window_bits(method, "decompress"))
+    unsqueeze = zlib.decompressobj(wbits=_window_bits(method))
     try:
         result = unsqueeze.decompress(data, DECOMPRESSED_BYTES_MAX + 1)
     except zlib.error as error:
@@ -86,13 +100,6 @@ def _decompress_zstd(data: bytes) -> bytes:
         raise DataError(f"decompress(): not zstd data: {error}") from None
     within(len(result), DECOMPRESSED_BYTES_MAX, "DECOMPRESSED_BYTES_MAX")
     return result
-
-
-def _window_bits(method: str, caller: str) -> int:
-    bits = _WINDOW_BITS.get(method.lower())
-    if bits is None:
-        raise DataError(f"{caller}() takes the method zlib, gzip, flate or zstd, not '{method}'")
-    return bits
 
 
 def _zstandard() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
@@ -10,6 +11,7 @@ from sql.errors import SqlError
 from tests.conformance import epl
 from tests.conformance.catalog import define
 from tests.conformance.compare import Row, decoded, lines_of, same_rows, text_of
+from tests.conformance.live import run_live
 from tests.conformance.restart import Restartable
 from tests.conformance.scenario import DRIVES, Difference, Drive, Mode, Scenario, Skip, for_generated_loop
 from tests.conformance.steps import batches
@@ -28,7 +30,7 @@ def run(scenario: Scenario, mode: Mode = "single") -> bool:
         scenario = for_generated_loop(scenario)
     try:
         for drive in DRIVES[mode]:
-            engine = run_epl(scenario, drive) if scenario.is_epl else run_kuiper(scenario, drive)
+            engine = _runner(scenario)(scenario, drive)
             generated |= engine is not None and any(path == "fast" for path, _ in engine.paths.values())
     except SqlError as error:
         reasons = [problem.message for problem in error.problems if problem.code in NOT_SUPPORTED]
@@ -41,6 +43,12 @@ def run(scenario: Scenario, mode: Mode = "single") -> bool:
         # A crash is the worst difference; the scenarios after it still run.
         raise Difference("    crashed: " + "".join(traceback.format_exception(error))) from None
     return generated
+
+
+def _runner(scenario: Scenario) -> Callable[[Scenario, Drive], Engine | None]:
+    if scenario.is_live:
+        return run_live
+    return run_epl if scenario.is_epl else run_kuiper
 
 
 # --- eKuiper rules: one list of emissions -----------------------------------------------------------------------------

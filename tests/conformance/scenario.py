@@ -58,9 +58,14 @@ class Scenario:
         return "epl" in self.data
 
     @property
+    def is_live(self) -> bool:
+        """Whether it holds what a live eKuiper answered."""
+        return "ekuiper" in self.data
+
+    @property
     def text(self) -> str:
         """The query text."""
-        return "\n".join(self.data["epl"]) if self.is_epl else str(self.data["sql"])
+        return "\n".join(self.data["epl"]) if self.is_epl else str(self.data.get("sql") or self.data["expr"])
 
     @property
     def steps(self) -> list[dict[str, Any]]:
@@ -96,7 +101,8 @@ def load(path: Path) -> list[Scenario]:
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip():
             data = json.loads(line)
-            scenarios.append(Scenario(data["name"], _decided(data)))
+            name = data.get("name") or data.get("sql") or data["expr"]
+            scenarios.append(Scenario(name, _decided(data) if "name" in data else data))
     return scenarios
 
 

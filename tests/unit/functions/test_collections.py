@@ -144,12 +144,25 @@ STORE = {
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("$", [STORE]),
-        ("$.open", [True]),
-        ("$.books[0].title", ["A"]),
-        ("$.books[-1].title", ["C"]),
-        ("$.books[7]", []),
-        ('$["books"][1]["title"]', ["B"]),
+        ("$", STORE),
+        ("$.open", True),
+        ("$.books[0].title", "A"),
+        ("$.books[-1].title", "C"),
+        ("$.books[7]", None),
+        ('$["books"][1]["title"]', "B"),
+        ("$.books[? @.price == 8].tags[0]", ["x"]),
+        ("$.nothing.at.all", None),
+        ("$.open[0]", None),
+    ],
+)
+def test_a_json_path_to_one_place(path: str, expected: Any) -> None:
+    assert call("json_path_query", STORE, path) == expected
+    assert call("json_path_exists", STORE, path) is (expected is not None)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
         ("$.books[*].price", [8, 12.5, None]),
         ("$.books[1:].title", ["B", "C"]),
         ("$.books[:-1].title", ["A", "B"]),
@@ -163,8 +176,6 @@ STORE = {
         ("$.books[? @['in stock'] == true].title", ["A"]),
         ("$.books[? @.title > 5]", []),
         ("$.books[? @.tags[0] = 'x'].title", ["A"]),
-        ("$.nothing.at.all", []),
-        ("$.open[0]", []),
     ],
 )
 def test_json_path(path: str, expected: list[Any]) -> None:
@@ -190,6 +201,7 @@ def test_a_bad_path_says_where(path: str, message: str) -> None:
         call("json_path_query", STORE, path)
 
 
-def test_a_path_into_text_names_the_remedy() -> None:
-    with pytest.raises(DataError, match="parse_json"):
-        call("json_path_query", '{"a": 1}', "$.a")
+def test_a_path_into_text_reads_it_as_json() -> None:
+    assert call("json_path_query", '{"a": [1]}', "$.a") == [1]
+    with pytest.raises(DataError, match="not JSON"):
+        call("json_path_query", "a", "$.a")

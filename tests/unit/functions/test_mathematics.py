@@ -79,7 +79,10 @@ def test_power_is_exact_for_integers_and_bounded() -> None:
     ("arguments", "expected"),
     [
         ((1234567.891, 2), "1234567.89"), ((-0.005, 2), "-0.01"), ((5, 0), "5"), ((1234567, 1, "en_US"), "1,234,567.0"),
-        ((1234567.5, 1, "fr-FR"), "1\u202f234\u202f567,5"), ((1e21, 1), "1000000000000000000000.0"),
+        ((1234567.5, 1, "fr-FR"), "1\u00a0234\u00a0567,5"), ((1e21, 1), "1000000000000000000000.0"),
+        ((0.5, 0), "0"), ((2.5, 0), "2"), ((12332.2, 2, "de_AT"), "12\u00a0332,20"), ((1234.5, 1, "es_MX"), "1,234.5"),
+        ((1234.5, 1, "pt_PT"), "1\u00a0234,5"), ((1234.5, 1, "pt_BR"), "1.234,5"), ((-1234.5, 1, "de-CH"), "-1\u2019234.5"),
+        ((12.5, 1, "ar_IN"), "\u0661\u0662\u066b\u0665"), ((1234.5, 1, "es_CU"), "1.234,5"),
     ],
 )  # fmt: skip
 def test_format(arguments: tuple[Any, ...], expected: str) -> None:
@@ -102,10 +105,19 @@ def test_conv_there_and_back(value: int, base: int, other: int) -> None:
 
 
 def test_conv_shows_a_negative_number_as_64_bits_without_a_sign() -> None:
-    assert call("conv", -1, 10, 16) == "ffffffffffffffff"
+    assert call("conv", -1, 10, 16) == "FFFFFFFFFFFFFFFF"
     assert call("conv", "10", 1, 10) is None
-    with pytest.raises(DataError, match="base 2"):
-        call("conv", "12", 2, 10)
+
+
+@pytest.mark.parametrize(("text", "number"), [("12", "1"), (" -1x", "-1"), ("x1", "0"), ("", "0"), ("+1_0", "1")])
+def test_conv_reads_the_leading_digits(text: str, number: str) -> None:
+    assert call("conv", text, 2, -10) == number
+
+
+def test_conv_takes_numbers_and_text() -> None:
+    assert call("conv", 31.9, 10, 36) == "V"
+    with pytest.raises(DataError, match="text or a number"):
+        call("conv", True, 10, 16)
 
 
 def test_random_numbers_repeat_with_the_seed() -> None:

@@ -23,8 +23,12 @@ def test_substring_counts_characters(text: str, start: int, length: int) -> None
     assert call("substring", text, start, length) == "".join(list(text)[start:][:length])
 
 
+def test_pieces_count_from_the_end_too() -> None:
+    assert call("split_value", "a/b/c", "/", -1) == "c"
+
+
 @pytest.mark.parametrize("text", ["substring('a', -1)", "substring('a', 0, -1)", "split_value('a/b', '/', 2)",
-                                  "split_value('a/b', '/', -1)", "split_value('ab', '', 0)", "lpad('a', -1)",
+                                  "split_value('a/b', '/', -3)", "split_value('ab', '', 0)", "lpad('a', -1)",
                                   "lpad('a', 2, '')", "concat(array_create(1))", "length(5)",
                                   "concat(parse_json('{}'))"])  # fmt: skip
 def test_out_of_domain_is_a_data_error(text: str) -> None:
