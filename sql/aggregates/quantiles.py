@@ -12,6 +12,7 @@ from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.exact import NAN, Power, binary, check_number, number, to_float
 from sql.aggregates.ordered import OrderedMultiset
 from sql.aggregates.state import decode, encode
+from sql.errors import DataError
 from sql.functions.registry import Parameter
 from sql.types import Type
 
@@ -90,6 +91,11 @@ def _fraction(value: Any, name: str) -> Fraction:
         raise ValueError(f"{name}() takes a constant from 0 to 1, not {value!r}")
     # By its text: 0.1 means a tenth exactly, so that the tenth of 30 values is the third.
     return Fraction(str(value))
+
+
+def _constant_fraction(value: Any) -> None:
+    if not 0 <= value <= 1:
+        raise DataError(f"percentiles take a part from 0 to 1, not {value!r}")
 
 
 def _between(low: float, high: float, part: Fraction) -> float:
@@ -199,7 +205,7 @@ class MeanDeviation(Accumulator):
 
 
 X = Parameter("x", Type.NUMBER)
-FRACTION = Parameter("p", Type.NUMBER, constant=True)
+FRACTION = Parameter("p", Type.NUMBER, constant=True, check=_constant_fraction)
 COST = "O(√n)"
 
 register(Aggregate(

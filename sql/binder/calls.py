@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
-from sql.binder import kuiper
+from sql.binder import kuiper, stars
 from sql.errors import DataError, Span, did_you_mean
 from sql.functions import registry as functions
 from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Op, PrevCall, Read, Slot
-from sql.rows import columns_of, whole_row
 from sql.types import Type, type_of
 
 if TYPE_CHECKING:
@@ -186,20 +185,31 @@ def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     if not _arity(binder, node, 1, 1):
         return _unknown()
     binder.uses_meta = True
-    path = _path(node.args[0])
+    (asked,) = node.args
+    if isinstance(asked, ast.Star):
+        return binder.scope.meta(node.span, _meta_source(binder, node, asked.table, "*"))
+    path = _path(asked)
     if path is None:
         binder.problems.error("B321", f"{node.name}() takes the name of a metadata field, e.g. {node.name}(topic)",
-                              node.args[0].span)  # fmt: skip
+                              asked.span)  # fmt: skip
         return _unknown()
-    source = binder.scope.source_named(path[0]) if len(path) > 1 else None
-    if source is None and len(binder.scope.sources) > 1:
-        binder.problems.error("B321", f"{node.name}() of several streams needs the stream", node.span,
-                              f"write {node.name}({binder.scope.sources[0].alias}.{path[-1]})")  # fmt: skip
-    bound = binder.scope.meta(node.span, source or 0)
-    path = path if source is None else path[1:]
-    for name in path:
+    table = path[0] if len(path) > 1 and binder.scope.source_named(path[0]) is not None else None
+    bound = binder.scope.meta(node.span, _meta_source(binder, node, table, path[-1]))
+    for name in path if table is None else path[1:]:
         bound = Op("field", (bound,), name, span=node.span)
     return bound
+
+
+def _meta_source(binder: ExpressionBinder, node: ast.Call, table: str | None, wanted: str) -> int:
+    """The source whose metadata is asked for: the one that is named, or the only one."""
+    sources = binder.scope.sources
+    if table is None and len(sources) > 1:
+        binder.problems.error("B321", f"{node.name}() of several streams needs the stream", node.span,
+                              f"write {node.name}({sources[0].alias}.{wanted})")  # fmt: skip
+    source = 0 if table is None else binder.scope.source_named(table)
+    if source is None:
+        binder.scope.unknown_source(table or "", node.span)
+    return source or 0
 
 
 def _path(node: ast.Expr) -> list[str] | None:
@@ -249,6 +259,10 @@ def _analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     least, most = ANALYTICS[node.name]
     if not _arity(binder, node, least, most):
         return _unknown()
+    if node.name.startswith("acc_") and len(node.args) == 2:
+        binder.problems.error("B310", f"{node.name}() takes 1 argument or 3, not 2", node.span,
+                              f"{node.name}(x, begin, reset): conditions that open and close")  # fmt: skip
+        return _unknown()
     if not place.analytics:
         binder.problems.error("B324", f"analytic function {node.name}() is not allowed in {place.name}", node.span)
         return _unknown()
@@ -280,12 +294,20 @@ def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) 
             wanted = _analytic_type(node.name, index)
             binder.expect(bound, wanted, f"argument {index + 1} of {node.name}() is a {wanted.value}", arg.span)
             out.append(bound)
+            if node.name == "lag" and index == 1 and isinstance(bound, Const) and not _is_count(bound.value):
+                binder.problems.error("B307", "lag() counts back at least 1 row", arg.span)
         elif node.name == "had_changed" and index:
-            out += _every_column(binder, arg)
+            out += stars.every_column(binder, arg)
+        elif node.name == "changed_col" and index:
+            out.append(stars.row_value(binder, arg, place))
         else:
             binder.problems.error("B331", f"{node.name}(*) has no meaning; name a column", arg.span)
             out.append(_unknown())
     return out
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or value.__class__ is not int or value > 0
 
 
 def _analytic_type(name: str, index: int) -> Type:
@@ -297,22 +319,12 @@ def _analytic_type(name: str, index: int) -> Type:
     return Type.BOOLEAN if name.startswith("acc") and index else Type.ANY
 
 
-def _every_column(binder: ExpressionBinder, star: ast.Star) -> list[Bound]:
-    """`*` as arguments: the declared columns, or the whole row of a stream without any."""
-    source = binder.scope.sources[0]
-    if source.columns is not None:
-        return [binder.scope.read(0, name, star.span) for name in source.columns if not name.startswith("$")]
-    return [Apply(WHOLE_ROW, (binder.scope.read_all(0, star.span),), span=star.span)]
-
-
-WHOLE_ROW = functions.Function("whole_row", whole_row, "internal", "All columns of an event.",
-                               (functions.Parameter("row"),), nulls="pass")  # fmt: skip
-
-
 def _aggregate(binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, place: Place) -> Bound:
     if not place.aggregates:
-        binder.problems.error("B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span,
-                              "use HAVING to filter by an aggregate" if place.name == "WHERE" else None)  # fmt: skip
+        hint = "compute it in one rule, and read its results in another" if place.name.endswith("()") else None
+        if place.name == "WHERE":
+            hint = "use HAVING to filter by an aggregate; WHERE sees one event at a time"
+        binder.problems.error("B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span, hint)
         return _unknown()
     inner = replace(place, aggregates=False, windows=False, name=f"the arguments of {node.name}()")
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
@@ -350,28 +362,25 @@ def _split_arguments(binder: ExpressionBinder, node: ast.Call, definition: aggre
     for index, arg in enumerate(node.args):
         if isinstance(arg, ast.Star):
             if definition.whole_row:
-                values.append(_row_as_value(binder, arg.span))
+                values.append(stars.row_value(binder, arg, place))
             continue
         descending = isinstance(arg, ast.Ordering) and arg.descending
         bound = binder.bind(arg.operand if isinstance(arg, ast.Ordering) else arg, place)
         if definition.constants and index >= first_constant:
-            if not isinstance(bound, Const):
-                binder.problems.error("B332", f"{node.name}() needs a constant here", arg.span)
-            constants.append(getattr(bound, "value", None))
+            constants.append(_constant_of(binder, node.name, definition.parameters[index], bound, arg.span))
         else:
             values.append(Op("descending", (bound,), span=arg.span) if descending else bound)
     return tuple(values), tuple(constants)
 
 
-def _row_as_value(binder: ExpressionBinder, span: Span) -> Bound:
-    """`*` in an aggregate: the event, or the joined row of eKuiper's rules."""
-    joined = len(binder.scope.sources) if not binder.epl else 1
-    reads = tuple(binder.scope.read_all(index, span) for index in range(max(1, joined)))
-    return Apply(ROW_VALUE, reads, type=Type.OBJECT, span=span)
-
-
-ROW_VALUE = functions.Function("row_value", columns_of, "internal", "An event as a value.",
-                               (functions.Parameter("rows", variadic=True),), nulls="pass")  # fmt: skip
+def _constant_of(binder: ExpressionBinder, name: str, parameter: functions.Parameter, bound: Bound, span: Span) -> Any:
+    """The value of an aggregate's parameter that is a constant."""
+    if not isinstance(bound, Const):
+        binder.problems.error("B332", f"{name}() needs a constant for '{parameter.name}'", span)
+        return None
+    binder.expect(bound, parameter.type, f"{name}() takes {parameter.type.value} for '{parameter.name}'", span)
+    check_literal(binder, parameter, bound, span)
+    return bound.value
 
 
 def _check_aggregate_types(binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate,

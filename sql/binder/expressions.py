@@ -112,6 +112,10 @@ class ExpressionBinder:
             return base
         if self._is_alias(node, place):
             return self._alias(node, place)
+        if node.table is not None and self.scope.source_named(node.table) is None:
+            outer = ast.Column(node.table, span=Span(node.span.start, node.span.start + len(node.table)))
+            if self._is_alias(outer, place):
+                return self._field(ast.Field(outer, node.name, span=node.span), place)
         bound = self.scope.column(node.name, node.table, node.span)
         if bound is None and node.table is None and node.name.lower() in calls.BARE:
             return self._call(ast.Call(node.name.lower(), span=node.span, name_span=node.span), place)
@@ -139,8 +143,8 @@ class ExpressionBinder:
             return False
         if node.name == place.outside or (self.scope.columns_first and self.scope.holders(node.name)):
             return False
-        if place.name.startswith("the arguments of") and _holds_aggregate(self.scope.aliases[node.name].expr):
-            return False  # an aggregate of an aggregate has no meaning: avg(temp) AS temp … HAVING avg(temp) > 80
+        if place.name.startswith("the arguments of") and self._is_column_below_aggregate(node.name):
+            return False
         if node.name not in self._resolving:
             return True
         circle = self._resolving[self._resolving.index(node.name) :]
@@ -150,6 +154,17 @@ class ExpressionBinder:
             self.problems.error("B210", f"the aliases {names} define each other", node.span,
                                 "give one another name; qualify the column, s.x, where that is meant")  # fmt: skip
         return False
+
+    def _is_column_below_aggregate(self, name: str) -> bool:
+        """Whether the alias of an aggregate means the column that the aggregate reads.
+
+        An aggregate of an aggregate has no meaning, so `avg(temp) AS temp … HAVING avg(temp) > 80` reads the column.
+        """
+        defined = self.scope.aliases[name].expr
+        return _holds_aggregate(defined) and (
+            bool(self.scope.holders(name))
+            or any(isinstance(part, ast.Column) and part.name == name for part in defined.walk())
+        )
 
     def _alias(self, node: ast.Column, place: Place) -> Bound:
         """An alias stands for its definition, which may use other aliases."""

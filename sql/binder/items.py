@@ -7,7 +7,7 @@ from sql.binder import kuiper
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.scope import META
 from sql.binder.spreads import SpreadBinder
-from sql.errors import did_you_mean
+from sql.binder.stars import check_excluded
 from sql.plan.bound import AggregateCall, Bound, Read, Slot
 from sql.plan.logical import ItemPlan, Mode, RowKind
 from sql.types import Type
@@ -76,15 +76,12 @@ class ItemBinder:
         if star.table is not None:
             index = self.scope.source_named(star.table)
             if index is None:
-                self.problems.error("B202", f"unknown stream '{star.table}'", star.span,
-                                    did_you_mean(star.table, [s.alias for s in self.scope.sources]))  # fmt: skip
+                self.scope.unknown_source(star.table, star.span)
                 return []
             chosen = [index]
         else:
             chosen = list(range(len(self.scope.sources)))
-        for name in star.excluded:
-            if not any(s.columns is None or name in s.columns for s in self.scope.sources):
-                self.scope.unknown(name, star.span)
+        check_excluded(self.binder, star)
         replaced = {item.alias for item in star.replaced if item.alias}
         excluded = (*star.excluded, *(name for name in replaced if name not in star.excluded))
         named = star.table is None and len(chosen) > 1 and self.binder.epl

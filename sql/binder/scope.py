@@ -153,3 +153,8 @@ class Scope:
         has = f"; it has {', '.join(sorted(known)[:12])}" if known else ""
         hint = did_you_mean(name, [*known, *self.aliases, *self.catalog.variables])
         self.problems.error("B201", f"unknown column '{name}' in {where}{has}", span, hint)
+
+    def unknown_source(self, name: str, span: Span) -> None:
+        """Report the name of a source that FROM does not have."""
+        hint = did_you_mean(name, [source.alias for source in self.sources])
+        self.problems.error("B202", f"unknown stream '{name}'", span, hint)

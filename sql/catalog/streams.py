@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from sql.errors import Problem, Span, SqlError
+from sql.errors import DataError, Problem, Span, SqlError
 from sql.syntax import ColumnDefinition, CreateStream, CreateVariable, Option
 from sql.types import Type, declared_type, type_named, type_of
 
@@ -81,6 +81,8 @@ class Catalog:
         if problems:
             raise SqlError(problems)
         options = {option.key.upper(): option.value for option in statement.options}
+        if statement.kind == "table":
+            options.setdefault("TYPE", "file")
         columns = {column.name: declared_type(column.type) for column in statement.columns} or None
         stream = Stream(
             statement.name,
@@ -165,6 +167,18 @@ def _check_values(options: tuple[Option, ...]) -> list[Problem]:
             found.append(
                 Problem("B105", f"RETAIN_SIZE is a whole number of rows of at least 1, not '{text}'", option.span)
             )
+        if key == "TIMESTAMP_FORMAT":
+            found += _unreadable_pattern(option)
         if key == "STRICT_VALIDATION" and text.lower() not in ("true", "false"):
             found.append(Problem("B105", f"STRICT_VALIDATION is true or false, not '{text}'", option.span))
     return found
+
+
+def _unreadable_pattern(option: Option) -> list[Problem]:
+    from sql.functions.time_pattern import check_readable
+
+    try:
+        check_readable(str(option.value))
+    except DataError as error:
+        return [Problem("B105", str(error), option.span)]
+    return []

@@ -8,8 +8,6 @@ from sql.errors import DataError
 from sql.functions.registry import Parameter, function
 from sql.types import Type, describe
 
-DATA = Parameter("text_or_bytes")
-
 
 def octets(value: Any, caller: str) -> bytes:
     """The bytes of a text (UTF-8) or of bytes; a `DataError` for anything else.
@@ -22,6 +20,14 @@ def octets(value: Any, caller: str) -> bytes:
     if isinstance(value, bytes):
         return value
     raise DataError(f"{caller}() takes text or bytes, not {describe(value)}; convert it with cast(x, 'string')")
+
+
+def not_a_number(value: Any) -> None:
+    """A `DataError` for a constant that is neither text nor bytes."""
+    octets(value, "the function")
+
+
+DATA = Parameter("text_or_bytes", check=not_a_number)
 
 
 def _hash(algorithm: str, bits: int, example: tuple[str, str]) -> None:

@@ -144,6 +144,11 @@ def parse_moment(text: str, pattern: str, zone: tzinfo) -> datetime:
         raise DataError(f"'{text[:40]}' is not a date: {error}") from None
 
 
+def check_readable(pattern: str) -> None:
+    """A `DataError` for a pattern that no text can be read by."""
+    _matcher(pattern)
+
+
 @lru_cache(CACHED_PATTERNS)
 def _matcher(pattern: str) -> re.Pattern[str]:
     """A pattern without ambiguous repetition: every field matches a bounded number of characters."""

@@ -6,12 +6,11 @@ from typing import Any
 
 from sql.errors import DataError
 from sql.functions.casting import from_base64
-from sql.functions.hashing import octets
+from sql.functions.hashing import DATA, octets
 from sql.functions.limits import DECOMPRESSED_BYTES_MAX, INTEGER_BITS_MAX, within
 from sql.functions.registry import Parameter, function
 from sql.types import Type, describe
 
-DATA = Parameter("text_or_bytes")
 _WINDOW_BITS = {"zlib": 15, "gzip": 31, "flate": -15}
 """zlib's own code for the container: zlib and gzip headers, or none."""
 

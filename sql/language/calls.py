@@ -9,7 +9,7 @@ from sqlglot import Token, TokenType
 from sql.language.cursor import span_of
 from sql.language.expressions import ExpressionParser
 from sql.language.tokens import NAME_TOKENS
-from sql.syntax import Call, Cast, Expr, Lambda, Method, Ordering, Over, Star, Subquery
+from sql.syntax import Call, Cast, Expr, Lambda, Method, Ordering, Over, SelectItem, Star, Subquery
 
 WITHOUT_PARENTHESES = frozenset({"current_timestamp"})
 """Functions that may be written as a plain name."""
@@ -78,11 +78,8 @@ class CallParser(ExpressionParser):
     def _argument(self) -> Expr:
         """What may stand in a call or an EPL window: `*`, `s.*`, a lambda, a period, an expression, an ordering."""
         start = self._curr
-        if self._match(TokenType.STAR):
-            return Star(span=span_of(start))
-        if self._at_qualified_star():
-            self._advance(3)
-            return Star(start.text, span=self._since(start))
+        if start.token_type is TokenType.STAR or self._at_qualified_star():
+            return self._star()
         parameters = self._lambda_parameters()
         if parameters is not None:
             return Lambda(parameters, self._expression(), span=self._since(start))
@@ -91,6 +88,32 @@ class CallParser(ExpressionParser):
             descending = self._take().text.lower() == "desc"
             return Ordering(node, descending, span=self._since(start))
         return node
+
+    def _star(self) -> Star:
+        """`*` or `s.*`, with EXCEPT and REPLACE."""
+        start = self._curr
+        table = None
+        if not self._match(TokenType.STAR):
+            table = start.text
+            self._advance(3)
+        excluded: tuple[str, ...] = ()
+        replaced: tuple[SelectItem, ...] = ()
+        while self._next.token_type is TokenType.L_PAREN and self._at_word("except", "replace"):
+            word = self._take()
+            if word.text.lower() == "except" and not excluded:
+                excluded = tuple(name.text for name in self._wrapped(lambda: self._name("a column")))
+            elif word.text.lower() == "replace" and not replaced:
+                replaced = self._wrapped(self._replacement)
+            else:
+                self._refuse("P009", f"{word.text.upper()} stands twice", span_of(word))
+        return Star(table, excluded, replaced, span=self._since(start))
+
+    def _replacement(self) -> SelectItem:
+        start = self._curr
+        node = self._expression()
+        text = self._text_since(start)
+        self._expect(TokenType.ALIAS, "AS and the column to replace")
+        return SelectItem(node, self._name("a column").text, text=text, span=self._since(start))
 
     def _at_qualified_star(self) -> bool:
         return (

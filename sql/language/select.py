@@ -8,7 +8,7 @@ from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
 from sql.language.output import OutputParser
-from sql.syntax import Expr, GroupWindow, InsertInto, Join, Select, SelectItem, Source, Star
+from sql.syntax import Expr, GroupWindow, InsertInto, Join, Select, SelectItem, Source
 
 Selector = Literal["istream", "rstream", "irstream"]
 
@@ -101,32 +101,6 @@ class SelectParser(OutputParser):
         alias = self._alias()
         invisible = self._match_word("invisible")
         return SelectItem(node, alias, invisible, text, span=self._since(start))
-
-    def _star(self) -> Star:
-        """`*` or `s.*`, with EXCEPT and REPLACE."""
-        start = self._curr
-        table = None
-        if not self._match(TokenType.STAR):
-            table = start.text
-            self._advance(3)
-        excluded: tuple[str, ...] = ()
-        replaced: tuple[SelectItem, ...] = ()
-        while self._next.token_type is TokenType.L_PAREN and self._at_word("except", "replace"):
-            word = self._take()
-            if word.text.lower() == "except" and not excluded:
-                excluded = tuple(name.text for name in self._wrapped(lambda: self._name("a column")))
-            elif word.text.lower() == "replace" and not replaced:
-                replaced = self._wrapped(self._replacement)
-            else:
-                self._refuse("P009", f"{word.text.upper()} stands twice", span_of(word))
-        return Star(table, excluded, replaced, span=self._since(start))
-
-    def _replacement(self) -> SelectItem:
-        start = self._curr
-        node = self._expression()
-        text = self._text_since(start)
-        self._expect(TokenType.ALIAS, "AS and the column to replace")
-        return SelectItem(node, self._name("a column").text, text=text, span=self._since(start))
 
     # --- clauses ------------------------------------------------------------------------------------------------------
 
