@@ -104,10 +104,14 @@ _NOTES = {
 }
 """Options of a stream without effect: the value that is worth a note (None: any), and why."""
 
+_OF_TABLES = dict.fromkeys(("KIND", "RETAIN_SIZE"), (None, "a stream keeps no rows; CREATE TABLE makes a table"))
+"""The same for what is no table."""
+
 
 def _note(stream: LoadedStream) -> None:
+    notes = _NOTES if stream.statement.kind == "table" else {**_NOTES, **_OF_TABLES}
     for option in stream.statement.options:
-        worth, reason = _NOTES.get(option.key, ("", ""))
+        worth, reason = notes.get(option.key, ("", ""))
         if worth is None or str(option.value).lower() == worth:
             note = Problem("R201", f"'{option.key}' has no effect: {reason}", option.span, severity="warning")
             stream.reading.report.found.append(stream.problem(note))

@@ -44,8 +44,8 @@ class Stream(Model):
     schema_id: str | None = Field(None, description="no effect: no format here needs a schema; declare the columns")
     delimiter: str | None = Field(None, min_length=1, description="between the columns of the delimited format")
     extra: dict[str, JsonValue] | str | None = Field(None, description="no effect: no source here reads it")
-    kind: Literal["scan", "lookup"] | None = Field(None, description="of tables: scan or lookup")
-    retain_size: int | None = Field(None, ge=1, description="of tables: rows kept")
+    kind: Literal["scan", "lookup"] | None = Field(None, description="makes a table of the stream: scan or lookup")
+    retain_size: int | None = Field(None, ge=1, description="makes a table of the stream: how many of its rows are kept")
     key: str | None = Field(None, description="no effect: no source here reads it")
     version: str | int | None = Field(None, description="of the definition; for people only")
     temp: bool | None = Field(
@@ -90,7 +90,8 @@ class Statement:
 def as_statement(stream: Stream, name: str, path: Path) -> Statement:
     """The CREATE STREAM text of a mapping at `path` of the file."""
     made = Statement()
-    made.add("CREATE STREAM ")
+    is_table = stream.kind is not None or stream.retain_size is not None
+    made.add("CREATE TABLE " if is_table else "CREATE STREAM ")
     made.add(_identifier(name), (*path, "name"))
     made.add(" (")
     for number, (column, declared) in enumerate((stream.columns or {}).items()):

@@ -36,6 +36,7 @@ CODES: dict[str, Code] = {
         "a join without condition, or CROSS JOIN with one", "add ON with a condition, or use CROSS JOIN for all pairs"
     ),
     "P013": Code("an option stands twice", "keep one of them"),
+    "P014": Code("a command, not a statement of a rule file", "the hint says what does the same here"),
     "P090": Code("understood, but not supported yet", "the hint names another way where there is one"),
     "B001": Code("a rule is one SELECT statement", "declare streams under streams:, one rule per query"),
     "B002": Code("a rule reads at least one stream", "add FROM"),
@@ -138,7 +139,7 @@ CODES: dict[str, Code] = {
     "B604": Code("a stream selector on a window without remove stream", "use a window of FROM: E#time(10 sec)"),
     "B605": Code("HAVING without groups or aggregates", "use WHERE"),
     "B606": Code("a snapshot of rows that nothing keeps", "add a window in FROM"),
-    "B607": Code("ORDER BY, LIMIT or DISTINCT where each event gives its own row", "add a window, or remove it"),
+    "B607": Code("DISTINCT where each event gives its own row", "add a window, or remove it"),
     "B608": Code("unidirectional without a join", "remove it"),
     "B609": Code("sendMetaToSink where a row stands for many messages", "remove it"),
     "B701": Code("warning: a hop longer than the window leaves gaps", "make the hop at most the length"),
@@ -149,6 +150,9 @@ CODES: dict[str, Code] = {
     "B704": Code("warning: ORDER BY, LIMIT or DISTINCT where each event gives its own row", "add a window in FROM"),
     "B705": Code("warning: rstream without a window selects nothing", "add a window in FROM"),
     "B706": Code("warning: an annotation or a hint without effect", "remove it"),
+    "B708": Code(
+        "warning: a column of a join that any of several streams may have", "qualify it with its stream: m.temp"
+    ),
     "B707": Code(
         "warning: a rule that inserts into the stream it reads",
         "insert into another stream, or filter so that the circle ends",

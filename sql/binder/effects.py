@@ -28,7 +28,6 @@ def check_effects(problems: Problems, select: ast.Select, sources: Sequence[ast.
     if select.selector == "rstream" and not plan.insert_into:
         problems.warn("B705", "nothing is kept without a window, so nothing ever leaves: rstream selects no row",
                       select.span, "add a window in FROM, for example E#time(10 sec)")  # fmt: skip
-    report = problems.warn if is_epl else problems.error
     clauses: list[tuple[str, ast.Node | None]] = [
         ("ORDER BY", select.order_by[0] if select.order_by else None),
         ("LIMIT", None if isinstance(select.limit, ast.Constant) and select.limit.value == 0 else select.limit),
@@ -36,8 +35,12 @@ def check_effects(problems: Problems, select: ast.Select, sources: Sequence[ast.
     ]
     for name, node in clauses:
         if node is not None:
-            report("B704" if is_epl else "B607", f"{name} has no effect: without a window each event gives its own row",
-                   node.span, "add a window, for example GROUP BY TUMBLINGWINDOW(ss, 10)")  # fmt: skip
+            # eKuiper takes ORDER BY and LIMIT here without a word; DISTINCT it does not have at all.
+            refused = name == "DISTINCT" and not is_epl
+            report = problems.error if refused else problems.warn
+            message = f"{name} has no effect: without a window each event gives its own row"
+            hint = "add a window, for example GROUP BY TUMBLINGWINDOW(ss, 10)"
+            report("B607" if refused else "B704", message, node.span, hint)
 
 
 def _one_by_one(plan: Plan) -> bool:

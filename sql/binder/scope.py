@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sql import functions
 from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean
-from sql.plan.bound import Bound, Op, Read, Slot
+from sql.plan.bound import Apply, Bound, Op, Read, Slot
 from sql.syntax import ColumnType, SelectItem
 from sql.types import Type, declared_type
 
@@ -104,11 +105,16 @@ class Scope:
         free = [index for index, source in enumerate(self.sources) if source.columns is None]
         if len(free) == 1:
             return self.read(free[0], name, span)
-        if free:
-            self.problems.error("B203", f"column '{name}' may be in any of several streams without declared columns",
-                                span, f"write {self.sources[free[0]].alias}.{name}")  # fmt: skip
-            return self.read(free[0], name, span)
-        return None
+        return self._in_any(free, name, span) if free else None
+
+    def _in_any(self, sources: list[int], name: str, span: Span) -> Bound:
+        """A column of a joined row whose streams declare none: that of the leftmost source that has it."""
+        aliases = [self.sources[index].alias for index in sources]
+        self.problems.warn("B708", f"column '{name}' may be in {' or '.join(map(repr, aliases))}: the first has it",
+                           span, f"write {aliases[0]}.{name} to say which")  # fmt: skip
+        coalesce = functions.lookup("coalesce")
+        assert coalesce is not None
+        return Apply(coalesce, tuple(self.read(index, name, span) for index in sources), span=span)
 
     def _qualified(self, name: str, table: str, span: Span) -> Bound | None:
         source = self.source_named(table)

@@ -321,7 +321,8 @@ def _numbers(binder: ExpressionBinder, window: ast.GroupWindow, label: str) -> d
               _unit_hint(word, label))  # fmt: skip
         return {"length_ms": 1, "hop_ms": 1, "timeout_ms": 1}
     scale = UNITS[word]
-    length = _length(binder, window.args[1], scale, f"the length of {label}")
+    looks_ahead = window.name == "sliding" and len(window.args) == 3
+    length = _length(binder, window.args[1], scale, f"the length of {label}", 0 if looks_ahead else 1)
     if window.name == "tumbling":
         return {"length_ms": length}
     if window.name == "sliding":

@@ -161,14 +161,16 @@ class Cursor(Parser):
             items.append(parse())
         return tuple(items)
 
-    def _wrapped(self, parse: Callable[[], Item]) -> tuple[Item, ...]:
-        """Items in parentheses, separated by commas; perhaps none."""
+    def _wrapped(self, parse: Callable[[], Item], *, trailing_comma: bool = False) -> tuple[Item, ...]:
+        """Items in parentheses, separated by commas; perhaps none. `trailing_comma`: one may stand behind the last."""
         self._expect(TokenType.L_PAREN, "'('")
-        if self._match(TokenType.R_PAREN):
-            return ()
-        items = self._listed(parse)
+        items: list[Item] = []
+        while not (self._curr.token_type is TokenType.R_PAREN and (trailing_comma or not items)):
+            items.append(parse())
+            if not self._match(TokenType.COMMA):
+                break
         self._expect(TokenType.R_PAREN, "',' or ')'")
-        return items
+        return tuple(items)
 
     # --- constants ----------------------------------------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ class DefinitionParser(SelectParser):
             self._match(TokenType.ALIAS)
         if self._curr.token_type is not TokenType.L_PAREN and kind == "schema":
             self._unsupported("a schema from another type", self._curr or self._prev, "list its columns")
-        columns = self._wrapped(lambda: self._column_definition(kind))
+        columns = self._wrapped(lambda: self._column_definition(kind), trailing_comma=True)
         options: tuple[Option, ...] = ()
         if kind != "schema" and self._match_word("with"):
             options = self._options()
@@ -84,7 +84,7 @@ class DefinitionParser(SelectParser):
                 self._expect(TokenType.R_PAREN, "')'")
                 return ColumnType(name, element, span=self._since(start))
             if name == "struct":
-                fields = self._wrapped(lambda: self._column_definition(kind))
+                fields = self._wrapped(lambda: self._column_definition(kind), trailing_comma=True)
                 return ColumnType(name, fields=fields, span=self._since(start))
             if self._curr.token_type is TokenType.L_PAREN and kind == "table":
                 self._unsupported("a column that aggregates", start)
@@ -94,7 +94,7 @@ class DefinitionParser(SelectParser):
             return plain
 
     def _options(self) -> tuple[Option, ...]:
-        options = self._wrapped(self._option)
+        options = self._wrapped(self._option, trailing_comma=True)
         seen: set[str] = set()
         for option in options:
             if option.key in seen:

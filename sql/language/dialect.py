@@ -21,15 +21,19 @@ NOT_YET = {
     "delete": "delete",
     "merge": "merge",
     "expression": "expression",
-    "drop": "drop",
-    "describe": "describe",
-    "show": "show",
-    "explain": "explain",
     "import": "import",
     "module": "module",
     "uses": "uses",
 }
 """First words of statements that are recognised, and how an error names them."""
+
+PROMPT = {
+    "drop": "remove the definition from its file",
+    "show": "`penstock check` lists what the files define",
+    "describe": "the definition stands in its file",
+    "explain": "`penstock explain FILE` shows the plan of a rule",
+}
+"""eKuiper's statements that ask or change the server, and what does the same here."""
 
 
 class StreamParser(DefinitionParser):
@@ -45,6 +49,9 @@ class StreamParser(DefinitionParser):
         word = self._word()
         if word in STATEMENTS:
             return STATEMENTS[word](self)
+        if word in PROMPT:
+            way = f"{PROMPT[word]}; at the prompt of `penstock sql` it works as in eKuiper's shell"
+            self._refuse("P014", f"{word.upper()} is no statement of a rule file", span_of(self._curr), way)
         if word in NOT_YET:
             self._unsupported(NOT_YET[word], self._curr)
         if not self._curr:

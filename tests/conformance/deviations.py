@@ -1,10 +1,235 @@
-"""Which row of docs/deviations.md explains that a text gives something else than in eKuiper."""
+"""Which rows of docs/deviations.md explain that a text gives something else than in eKuiper.
+
+A deviation says to which texts it applies, and what it explains: that a text is refused or accepted, that messages are
+left out, or that one value differs. A difference is explained when nothing is left of it.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
+
+from tests.conformance.compare import Row, same_value
+
+Message = list[Row]
+
+REFUSED = ["refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A row of the page by its first cell. `text` finds where it may apply; the rest says what it explains.
+
+    outcome   all that came out on both sides, eKuiper's first
+    messages  eKuiper's messages as they would be without the deviation, given ours
+    value     two values of one column that differ, eKuiper's first
+    """
+
+    row: str
+    text: str
+    outcome: Callable[[list[Any], list[Any]], bool] | None = None
+    messages: Callable[[list[Message], list[Message]], list[Message]] | None = None
+    value: Callable[[Any, Any], bool] | None = None
+
+    def applies(self, text: str) -> bool:
+        return re.search(self.text, text, re.IGNORECASE | re.DOTALL) is not None
 
 
 def deviation(text: str, theirs: list[Any], ours: list[Any]) -> str | None:
-    """The reason why ours is another answer on purpose; None where it must not be."""
-    return None
+    """The rows that explain why ours is another answer, in one text; None where something is not explained."""
+    text = re.sub(r'"[^"]*"' + r"|'[^']*'", '""', text)
+    candidates = [item for item in DEVIATIONS if item.applies(text)]
+    for item in candidates:
+        if item.outcome and item.outcome(theirs, ours):
+            return item.row
+    if REFUSED in (theirs, ours):
+        return None
+    used: list[str] = []
+    for item in candidates:
+        changed = item.messages(theirs, ours) if item.messages else theirs
+        if changed != theirs:
+            theirs = changed
+            used.append(item.row)
+    return _explained(theirs, ours, _Values(candidates, used))
+
+
+def _explained(theirs: list[Message], ours: list[Message], values: _Values) -> str | None:
+    if len(theirs) != len(ours):
+        return None
+    for their_rows, our_rows in zip(theirs, ours, strict=True):
+        if len(their_rows) != len(our_rows) or not all(map(values.same_row, their_rows, our_rows)):
+            return None
+    return "; ".join(dict.fromkeys(values.used)) or None
+
+
+@dataclass(slots=True)
+class _Values:
+    """Compares rows, and notes which deviations were needed for it."""
+
+    candidates: list[Deviation]
+    used: list[str] = field(default_factory=list)
+
+    def same_row(self, theirs: Row, ours: Row) -> bool:
+        return all(self._same(theirs.get(name), ours.get(name)) for name in {*theirs, *ours})
+
+    def _same(self, theirs: Any, ours: Any) -> bool:
+        if same_value(ours, theirs):
+            return True
+        for item in self.candidates:
+            if item.value and item.value(theirs, ours):
+                self.used.append(item.row)
+                return True
+        return False
+
+
+# --- what a deviation can explain -------------------------------------------------------------------------------------
+
+
+def _is_error(message: Any) -> bool:
+    return isinstance(message, list) and len(message) == 1 and set(message[0]) == {"error"}
+
+
+def _only_errors(theirs: list[Any], ours: list[Any]) -> bool:
+    """Every event fails there, and we refuse the text."""
+    return ours == REFUSED and theirs != REFUSED and all(map(_is_error, theirs))
+
+
+def _error_there(theirs: list[Any], ours: list[Any]) -> bool:
+    return ours != REFUSED and any(map(_is_error, theirs)) and not any(map(_is_error, ours))
+
+
+def _only_here(theirs: list[Any], ours: list[Any]) -> bool:
+    return theirs == REFUSED and ours != REFUSED
+
+
+def _only_there(theirs: list[Any], ours: list[Any]) -> bool:
+    return ours == REFUSED and theirs != REFUSED
+
+
+def _without_empty(theirs: list[Message], ours: list[Message]) -> list[Message]:
+    """Without messages of windows that hold nothing: no row, a row without columns, an error after the last result."""
+    kept = [message for message in theirs if message not in ([], [{}])]
+    while len(kept) > len(ours) and _is_error(kept[-1]):
+        kept.pop()
+    return kept
+
+
+def _in_one_message(theirs: list[Message], ours: list[Message]) -> list[Message]:
+    """Rows in as many messages as ours has them, if they are as many rows."""
+    rest = [row for message in theirs for row in message]
+    if len(rest) != sum(map(len, ours)):
+        return theirs
+    out = []
+    for message in ours:
+        out.append(rest[: len(message)])
+        rest = rest[len(message) :]
+    return out
+
+
+def _with_our_names(theirs: list[Message], ours: list[Message]) -> list[Message]:
+    """Columns called kuiper_field_N under the names that they have here, in order."""
+    if len(theirs) != len(ours):
+        return theirs
+    return [
+        [_renamed(row, other) for row, other in zip(message, others, strict=False)]
+        if len(message) == len(others) else message
+        for message, others in zip(theirs, ours, strict=True)
+    ]  # fmt: skip
+
+
+def _renamed(row: Row, other: Row) -> Row:
+    unnamed = sorted(name for name in row if name.startswith("kuiper_field_"))
+    names = dict(zip(unnamed, [name for name in other if name not in row], strict=False))
+    return {names.get(name, name): value for name, value in row.items()}
+
+
+def _with_late_events(theirs: list[Message], ours: list[Message]) -> list[Message]:
+    """Ours, where eKuiper's are those of ours that were not late, in order."""
+    rest = iter(ours)
+    return ours if all(message in rest for message in theirs) else theirs
+
+
+def _with_fewer_rows(theirs: list[Message], ours: list[Message]) -> list[Message]:
+    """Ours, where each of eKuiper's messages has our rows and some before them."""
+    same = len(theirs) == len(ours) and all(
+        not mine or message[-len(mine) :] == mine for message, mine in zip(theirs, ours, strict=True)
+    )
+    return ours if same else theirs
+
+
+def _is_cut(theirs: Any, ours: Any) -> bool:
+    numbers = (int, float)
+    return isinstance(theirs, numbers) and isinstance(ours, numbers) and math.isclose(theirs, math.trunc(ours))
+
+
+def _is_rounded(theirs: Any, ours: Any) -> bool:
+    return isinstance(theirs, float | int) and isinstance(ours, float | int) and abs(theirs) >= abs(ours)
+
+
+def _false_for_null(theirs: Any, ours: Any) -> bool:
+    return theirs is False and ours is None
+
+
+def _null_there(theirs: Any, ours: Any) -> bool:
+    return theirs is None and ours is not None
+
+
+def _any_value(theirs: Any, ours: Any) -> bool:
+    return True
+
+
+def _instants(theirs: Any, ours: Any) -> bool:
+    return isinstance(theirs, int) and isinstance(ours, int) and min(theirs, ours) > 1_000_000_000
+
+
+_AGGREGATE = r"\b(avg|sum|count|min|max|collect|median|stddev)\s*\("
+_UNIT = r"(?<!WINDOW\()\b(dd|hh|mi|ss|ms)\b"
+_OURS_ALONE = r"\b(year|quarter|week|nullif|greatest|least|replace|typeof|ifnull|nvl|first_value|percentile)\s*\("
+
+DEVIATIONS = (
+    Deviation("`year('2024-02-29')`", _OURS_ALONE, outcome=_only_here),
+    Deviation("`ss`, `mi`, `ms` and the other units as names", _UNIT, outcome=_only_here, value=_null_there),
+    Deviation("`a->b` where `a` is a list; a text `+` or `=` a number", r"->|[-+*=<>]", outcome=_only_errors),
+    Deviation("an aggregate in `WHERE`", r"\bWHERE\b.*" + _AGGREGATE, outcome=_only_there),
+    Deviation("`sum(n) AS sn, lag(sn)`", _AGGREGATE + r".*\b(lag|latest)\s*\(", outcome=_only_there),
+    Deviation("`sequence(1, 3)`", r"\bsequence\s*\(", outcome=_error_there),
+    Deviation("`true > false`", r"\b(true|false|b)\b\s*[<>]|[<>]=?\s*(true|false)\b", outcome=_error_there),
+    Deviation("`1 / 0`", r"[/%]\s*(0\b|\w)", outcome=_error_there),
+    Deviation("`array_create(1)[7]`", r"\[-?\w+\]", outcome=_error_there),
+    Deviation("`element_at(array_create(1, 2), 7)`", r"\belement_at\s*\(", outcome=_error_there),
+    Deviation("`log(-1)`", r"\b(log|ln|sqrt|asin|acos|cot|power|pow)\s*\(", outcome=_error_there),
+    Deviation(
+        "`json_path_query_first(parse_json('{\"a\": 1}'), '$.a')`", r"\bjson_path_query_first\s*\(",
+        outcome=_error_there,
+    ),
+    Deviation(
+        "`json_path_query(parse_json('{\"a\": 1}'), '$.b')`", r"\bjson_path_query\s*\(", outcome=_error_there
+    ),
+    Deviation("empty windows", r"WINDOW\s*\(", messages=_without_empty),
+    Deviation("`unnest(a)`", r"\bunnest\s*\(", messages=_in_one_message),
+    Deviation("a column without alias, such as `avg(a) + 1`", r"\bSELECT\b", messages=_with_our_names),
+    Deviation(
+        "event time without window, join or analytic function", r"^(?!.*(WINDOW|JOIN|\blag|\bacc_|changed))",
+        messages=_with_late_events,
+    ),
+    Deviation("`SLIDINGWINDOW(ss, 10)`", r"SLIDINGWINDOW", messages=_with_fewer_rows),
+    Deviation("`7 / 2`", r"/", value=_is_cut),
+    Deviation("`avg` of whole numbers", r"\bavg\s*\(", value=_is_cut),
+    Deviation("`trunc(1.57, 1)`", r"\btrunc\s*\(", value=_is_rounded),
+    Deviation("`nullif(1, 1) > 1`", r"[<>=]|\b(IN|BETWEEN|LIKE|AND|OR)\b", value=_false_for_null),
+    Deviation(
+        "`array_contains(parse_json('[1.0]'), 1)`",
+        r"\barray_(contains|contains_any|position|last_position|remove|intersect|except|union|distinct)\s*\(",
+        value=_any_value,
+    ),
+    Deviation("`window_start()`", r"\bwindow_(start|end)\s*\(", value=_instants),
+    Deviation("`date_diff('2026-01-01', '2026-01-03')`", r"\bdate_diff\s*\(", value=_any_value),
+    Deviation("`chr(65)`", r"\bchr\s*\(", value=_any_value),
+    Deviation("`array_sort(array_create(10, 9))`", r"\barray_sort\s*\(", value=_any_value),
+    Deviation("`substring('abcd', 1, 2)`", r"\bsubstring\s*\(", value=_any_value),
+    Deviation("`cardinality(array_create())`", r"\bcardinality\s*\(", value=_null_there),
+    Deviation("`to_json(nullif(1, 1))`", r"\bto_json\s*\(", value=_null_there),
+)  # fmt: skip

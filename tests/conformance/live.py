@@ -75,7 +75,7 @@ def same(ours: Answer, theirs: Answer) -> bool:
     if len(ours.messages) != len(theirs.messages):
         return False
     pairs = zip(ours.messages, theirs.messages, strict=True)
-    return all(_is_error(a) and _is_error(b) or same_rows(a, b, ordered=True) for a, b in pairs)
+    return all((_is_error(a) and _is_error(b)) or same_rows(a, b, ordered=True) for a, b in pairs)
 
 
 def _is_error(rows: list[Row]) -> bool:

@@ -83,6 +83,12 @@ WRONG = [
     ("select a from A inner join B", "P012", 1, 17),
     ("select a from A cross join B on a = b", "P012", 1, 33),
     ("create stream s () with (a=1, A=2)", "P013", 1, 31),
+    ("create stream s (a bigint,, b bigint)", "P001", 1, 27),
+    ("select f(a,) from demo", "P001", 1, 12),
+    ("DROP STREAM demo", "P014", 1, 1),
+    ("show streams", "P014", 1, 1),
+    ("DESCRIBE STREAM demo", "P014", 1, 1),
+    ("explain stream demo", "P014", 1, 1),
 ]
 
 

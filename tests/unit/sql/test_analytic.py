@@ -161,7 +161,9 @@ def test_a_row_that_cannot_be_evaluated_does_not_stop_the_rest() -> None:
 
 def test_what_has_no_meaning_is_refused_with_its_place() -> None:
     assert refusal('SELECT lag(x, "a") AS p FROM s')[:2] == ("B301", '"a"')
-    assert refusal("SELECT changed_col(true, *) AS p FROM s")[:2] == ("B331", "*")
+    assert refusal("SELECT lag(*) AS p FROM s")[:2] == ("B331", "*")
+    assert refusal("SELECT lag(x, -1) AS p FROM s")[:2] == ("B307", "-1")
+    assert refusal("SELECT acc_sum(x, x > 1) AS p FROM s")[:2] == ("B310", "acc_sum(x, x > 1)")
     assert refusal("SELECT acc_sum(x, 1, 2 > 1) AS p FROM s")[:2] == ("B301", "1")
     assert refusal("SELECT lag() AS p FROM s")[:2] == ("B310", "lag()")
     assert refusal("SELECT lag(x) OVER (ORDER BY x) AS p FROM s")[0] == "B316"

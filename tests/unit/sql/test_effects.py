@@ -19,8 +19,6 @@ def catalog() -> Catalog:
 
 
 ERRORS = [
-    ("SELECT v FROM m ORDER BY v", "B607", "v"),
-    ("SELECT v FROM m LIMIT 3", "B607", "3"),
     ("SELECT DISTINCT v FROM m", "B607", "SELECT DISTINCT v FROM m"),
     ("SELECT v FROM m unidirectional", "B608", "m unidirectional"),
     ("SELECT v FROM m#length(3) OUTPUT WHEN v > 5", "B529", "v > 5"),
@@ -36,6 +34,8 @@ ERRORS = [
 ]
 
 WARNINGS = [
+    ("SELECT v FROM m ORDER BY v", "B704"),
+    ("SELECT v FROM m LIMIT 3", "B704"),
     ("SELECT istream v FROM m ORDER BY v", "B704"),
     ("SELECT rstream v FROM m", "B705"),
     ("insert into m select v from m", "B707"),

@@ -1,0 +1,80 @@
+"""`*` as an argument: the row as one value, or its columns one by one; with EXCEPT and REPLACE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sql import functions
+from sql import syntax as ast
+from sql.plan.bound import Apply, Bound, Const
+from sql.rows import columns_of, whole_row
+from sql.types import Type
+
+if TYPE_CHECKING:
+    from sql.binder.expressions import ExpressionBinder, Place
+
+WHOLE_ROW = functions.Function("whole_row", whole_row, "internal", "All columns of an event.",
+                               (functions.Parameter("row"),), nulls="pass")  # fmt: skip
+
+ROW_VALUE = functions.Function("row_value", columns_of, "internal", "An event as a value.",
+                               (functions.Parameter("rows", variadic=True),), nulls="pass")  # fmt: skip
+
+
+def row_value(binder: ExpressionBinder, star: ast.Star, place: Place) -> Bound:
+    """The event as an object, or the joined row of eKuiper's rules; REPLACE wins where EXCEPT names the same column."""
+    reads = tuple(binder.scope.read_all(index, star.span) for index in _chosen(binder, star))
+    row: Bound = Apply(ROW_VALUE, reads, type=Type.OBJECT, span=star.span)
+    check_excluded(binder, star)
+    if star.excluded:
+        row = _applied("erase", row, *(_text(name, star) for name in star.excluded))
+    if star.replaced:
+        pairs: list[Bound] = []
+        for item in star.replaced:
+            pairs += [_text(item.alias or item.text, star), binder.bind(item.expr, place)]
+        row = _applied("object_concat", row, _applied("object_construct", *pairs))
+    return row
+
+
+def every_column(binder: ExpressionBinder, star: ast.Star) -> list[Bound]:
+    """`*` as arguments: the declared columns, or the whole row of a stream without any."""
+    check_excluded(binder, star)
+    if star.replaced:
+        binder.problems.error("B331", "REPLACE has no meaning here: columns are compared, not shown", star.span)
+    (index, *_) = _chosen(binder, star)
+    columns = binder.scope.sources[index].columns
+    if columns is not None:
+        names = [name for name in columns if not name.startswith("$") and name not in star.excluded]
+        return [binder.scope.read(index, name, star.span) for name in names]
+    row: Bound = binder.scope.read_all(index, star.span)
+    if star.excluded:
+        row = Apply(ROW_VALUE, (row,), type=Type.OBJECT, span=star.span)
+        row = _applied("erase", row, *(_text(name, star) for name in star.excluded))
+    return [Apply(WHOLE_ROW, (row,), span=star.span)]
+
+
+def check_excluded(binder: ExpressionBinder, star: ast.Star) -> None:
+    """Report a name after EXCEPT that no source has."""
+    for name in star.excluded:
+        if not any(source.columns is None or name in source.columns for source in binder.scope.sources):
+            binder.scope.unknown(name, star.span)
+
+
+def _chosen(binder: ExpressionBinder, star: ast.Star) -> list[int]:
+    """The sources that a star stands for."""
+    scope = binder.scope
+    if star.table is None:
+        return list(range(1 if binder.epl else max(1, len(scope.sources))))
+    index = scope.source_named(star.table)
+    if index is None:
+        scope.unknown_source(star.table, star.span)
+    return [index or 0]
+
+
+def _applied(name: str, *args: Bound) -> Bound:
+    function = functions.lookup(name)
+    assert function is not None
+    return Apply(function, args, type=Type.OBJECT, span=args[0].span)
+
+
+def _text(name: str, star: ast.Star) -> Const:
+    return Const(name, type=Type.STRING, span=star.span)

@@ -1,0 +1,144 @@
+"""What texts of eKuiper rely on beyond its manual's grammar, and what they are told where it is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from sql import Catalog, RuleOptions, plan_rule
+from sql.errors import SqlError
+from tests.conformance.catalog import define
+from tests.unit.sql.kuiper import each, refusal, rows
+
+DECLARED = 'CREATE STREAM s (a BIGINT, b STRUCT(c BIGINT, d STRING), n FLOAT) WITH (DATASOURCE="s");'
+TWO = 'CREATE STREAM s () WITH (DATASOURCE="s"); CREATE STREAM t () WITH (DATASOURCE="t");'
+
+# --- aliases ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_dot_after_an_alias_reads_a_field_of_it() -> None:
+    assert each("SELECT b AS x, x.c AS y FROM s", {"b": {"c": 1}}) == [{"x": {"c": 1}, "y": 1}]
+    assert each("SELECT b AS x, x.c AS y FROM s WHERE x.c > 1", {"b": {"c": 2}}, ddl=DECLARED)[0]["y"] == 2
+    sql = "SELECT collect(*)[0] AS last FROM s GROUP BY COUNTWINDOW(1) HAVING last.a > 30"
+    assert rows(sql, ("s", 1, {"a": 30}, {"a": 31})) == [[{"last": {"a": 31}}]]
+
+
+def test_a_stream_of_that_name_comes_first() -> None:
+    assert each("SELECT a AS s, s.a AS y FROM s", {"a": 1}) == [{"s": 1, "y": 1}]
+
+
+def test_the_alias_of_an_aggregate_is_no_argument() -> None:
+    for sql in (
+        "SELECT sum(n) AS sn, lag(sn) AS p FROM s GROUP BY COUNTWINDOW(2)",
+        "SELECT sum(n) AS sn, max(sn) AS p FROM s GROUP BY COUNTWINDOW(2)",
+    ):
+        assert refusal(sql)[0] == "B330"
+        assert refusal(sql, ddl=DECLARED)[0] == "B330"
+    # Of the column it stands for it may be one.
+    assert rows("SELECT avg(n) AS n FROM s GROUP BY COUNTWINDOW(2) HAVING avg(n) > 1", ("s", 1, {"n": 1}, {"n": 2}))
+
+
+# --- stars in calls ---------------------------------------------------------------------------------------------------
+
+EVENT = {"a": 1, "b": 2, "c": 3}
+
+
+@pytest.mark.parametrize(
+    ("item", "value"),
+    [
+        ("count(* EXCEPT(a))", 1),
+        ("collect(* EXCEPT(a, b))", [{"c": 3}]),
+        ("collect(* REPLACE(a + 1 AS a))", [{"a": 2, "b": 2, "c": 3}]),
+        ("collect(s.* EXCEPT(a) REPLACE(c * 2 AS a))", [{"a": 6, "b": 2, "c": 3}]),
+        ("last_value(* EXCEPT(a), true)", {"b": 2, "c": 3}),
+    ],
+)
+def test_a_star_with_except_and_replace_in_an_aggregate(item: str, value: object) -> None:
+    assert rows(f"SELECT {item} AS x FROM s GROUP BY COUNTWINDOW(1)", ("s", 1, EVENT)) == [[{"x": value}]]
+
+
+def test_a_row_that_has_changed() -> None:
+    sql = "SELECT changed_col(true, * EXCEPT(ts)) AS x FROM s"
+    events = {"a": 1, "ts": 1}, {"a": 1, "ts": 2}, {"a": 2, "ts": 3}
+    assert [row.get("x") for row in each(sql, *events)] == [{"a": 1}, None, {"a": 2}]
+    assert [row["x"] for row in each("SELECT had_changed(true, * EXCEPT(ts)) AS x FROM s", *events)] == [
+        True, False, True,
+    ]  # fmt: skip
+    assert refusal("SELECT collect(* EXCEPT(aa)) FROM s GROUP BY COUNTWINDOW(2)", ddl=DECLARED)[0] == "B201"
+
+
+def test_all_metadata() -> None:
+    event = {"a": 1, "$meta": {"topic": "t", "qos": 1}}
+    assert each("SELECT meta(*) AS m FROM s", event) == [{"m": {"topic": "t", "qos": 1}}]
+
+
+# --- joins, order, limits ---------------------------------------------------------------------------------------------
+
+
+def warnings(sql: str, ddl: str = TWO) -> list[str]:
+    return [problem.code for problem in plan_rule(sql, define(Catalog(), ddl), RuleOptions()).warnings]
+
+
+def test_a_bare_column_of_a_join_is_looked_up_from_the_left() -> None:
+    sql = "SELECT k, v, w FROM s INNER JOIN t ON s.k = t.k GROUP BY TUMBLINGWINDOW(ss, 1)"
+    steps = ("s", 1, {"k": 1, "v": 2}), ("t", 2, {"k": 1, "v": 3, "w": 4}), (1000,)
+    assert rows(sql, *steps, ddl=TWO) == [[{"k": 1, "v": 2, "w": 4}]]
+    assert warnings(sql) == ["B708"] * 3
+
+
+def test_order_and_limit_of_single_rows_are_noted() -> None:
+    assert warnings("SELECT a FROM s ORDER BY a LIMIT 3") == ["B704", "B704"]
+    assert each("SELECT a FROM s ORDER BY a DESC LIMIT 1", {"a": 1}, {"a": 2}) == [{"a": 1}, {"a": 2}]
+
+
+def test_a_sliding_window_of_no_length_looks_ahead_only() -> None:
+    sql = "SELECT collect(a) AS c FROM s GROUP BY SLIDINGWINDOW(ss, 0, 10) OVER(WHEN a = 1)"
+    steps = ("s", 1000, {"a": 1}), ("s", 5000, {"a": 2}), ("s", 10_999, {"a": 3}), ("s", 11_000, {"a": 4}), (60_000,)
+    assert rows(sql, *steps) == [[{"c": [2, 3]}]]
+    assert refusal("SELECT count(*) FROM s GROUP BY SLIDINGWINDOW(ss, 0)")[0] == "B504"
+
+
+# --- constants that can never work ------------------------------------------------------------------------------------
+
+NEVER = [
+    ("last_value(a, 1)", "B301"),
+    ("percentile_cont(a, 2)", "B307"),
+    ("percentile_disc(a, -0.5)", "B307"),
+    ("deduplicate(a, 'x')", "B301"),
+    ("lag(a, -1)", "B307"),
+    ("lag(a, 0)", "B307"),
+    ("substring(a, -1)", "B307"),
+    ("substring(a, 1, -1)", "B307"),
+    ("split_value(a, '/', -1)", "B307"),
+    ("split_value(a, '', 1)", "B307"),
+    ("sha512(20)", "B307"),
+    ("md5(true)", "B307"),
+    ("cast(a, b)", "B307"),
+    ("cast(a, 'bigtin')", "B307"),
+    ("acc_sum(a, b)", "B310"),
+    ("format_time(a, 'YYY')", "B307"),
+    ("format(a, -1)", "B307"),
+    ("format(a, 2, 'xx_XX')", "B307"),
+    ("convert_tz(a, 'Mars/Olympus')", "B307"),
+    ("date_calc(a, '1 hour')", "B307"),
+    ("json_path_query(a, 'b')", "B307"),
+    ("encode(a, 'hex')", "B307"),
+    ("compress(a, 'rar')", "B307"),
+]
+
+
+@pytest.mark.parametrize(("item", "code"), NEVER, ids=[item for item, _ in NEVER])
+def test_a_constant_that_can_never_work_is_refused_before_the_rule_runs(item: str, code: str) -> None:
+    window = " GROUP BY COUNTWINDOW(2)" if item.startswith(("last_", "percentile", "deduplicate")) else ""
+    assert refusal(f"SELECT {item} AS x FROM s{window}")[0] == code
+
+
+def test_patterns_of_time_stamps_are_refused_where_they_are_declared() -> None:
+    ddl = 'CREATE STREAM s () WITH (DATASOURCE="s", TIMESTAMP="t", TIMESTAMP_FORMAT="YYYY YYYY")'
+    with pytest.raises(SqlError, match="stands twice"):
+        define(Catalog(), ddl)
+
+
+def test_a_table_without_a_type_is_a_file() -> None:
+    catalog = define(Catalog(), 'CREATE TABLE t (a BIGINT,) WITH (DATASOURCE="rows.json",)')
+    assert catalog.streams["t"].options["TYPE"] == "file"
+    assert catalog.streams["t"].retained_rows == 9999
