@@ -45,7 +45,7 @@ class Stream(Model):
     delimiter: str | None = Field(None, min_length=1, description="between the columns of the delimited format")
     extra: dict[str, JsonValue] | str | None = Field(None, description="no effect: no source here reads it")
     kind: Literal["scan", "lookup"] | None = Field(None, description="makes a table of the stream: scan or lookup")
-    retain_size: int | None = Field(None, ge=1, description="makes a table of the stream: how many of its rows are kept")
+    retain_size: int | None = Field(None, ge=1, description="makes a table of the stream: rows kept")
     key: str | None = Field(None, description="no effect: no source here reads it")
     version: str | int | None = Field(None, description="of the definition; for people only")
     temp: bool | None = Field(
