@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote
 
-from sinks.template_functions import print_value, step_into
+from sinks.template.values import print_value, step_into
 from sql.errors import DataError
 
 Kind = Literal["topic", "url", "path"]

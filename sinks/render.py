@@ -107,9 +107,9 @@ class Renderer:
     def _message(self, rows: list[Row], target: str, at_ms: int) -> Message:
         settings = self._settings
         if self._template and not self._selects:
-            text = self._template.render(rows[0] if settings.send_single else rows)
+            text = self._template.render(rows[0] if settings.send_single else rows, at_ms)
             return self._finished(text.encode(), b"", rows, target, at_ms)
-        shaped = self._shape(self._template_values(rows) if self._template else list(rows))
+        shaped = self._shape(self._template_values(rows, at_ms) if self._template else list(rows))
         if not settings.encodes:
             return self._finished(b"", b"", shaped, target, at_ms)
         if settings.format == "delimited":
@@ -123,10 +123,10 @@ class Renderer:
             payload, header = compress(header + payload, self._settings.compression), b""
         return Message(payload, tuple(rows), target, header, self._rule_id, at_ms)
 
-    def _template_values(self, rows: list[Row]) -> list[Any]:
+    def _template_values(self, rows: list[Row], at_ms: int) -> list[Any]:
         """What the template made, read back as JSON, because columns are to be taken out of it."""
         assert self._template
-        text = self._template.render(rows[0] if self._settings.send_single else rows)
+        text = self._template.render(rows[0] if self._settings.send_single else rows, at_ms)
         try:
             value = msgspec.json.decode(text)
         except msgspec.DecodeError as failure:

@@ -57,6 +57,65 @@ def test_prints(text: str, expected: str) -> None:
     assert Template(text).render(ROW) == expected
 
 
+DAY = 1_704_164_645_678  # 2024-01-02 03:04:05.678 UTC
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # variables and loops
+        ("{{$x := .dev}}{{$x}}{{$x = 2}}{{$x}}", "a2"),
+        ("{{$p := .pos}}{{$p.x}} {{($p).tags}}", '1 ["p","q"]'),
+        ("{{range $i, $t := .pos.tags}}{{if $i}},{{end}}{{$i}}{{$t}}{{end}}", "0p,1q"),
+        ("{{range $t := .pos.tags}}{{$t}}{{end}}", "pq"),
+        ("{{range $k, $v := .pos}}{{$k}};{{end}}", "tags;x;"),
+        ("{{range .pos.tags}}{{if eq . `q`}}{{break}}{{end}}{{.}}{{end}}", "p"),
+        ("{{range .pos.tags}}{{if eq . `p`}}{{continue}}{{end}}{{.}}{{end}}", "q"),
+        ("{{$n := 0}}{{range .pos.tags}}{{$n = add $n 1}}{{end}}{{$n}}", "2"),
+        ("{{with $p := .pos}}{{$p.x}}{{end}}{{if $n := .n}}{{$n}}{{end}}", "13"),
+        ("{{$x := 1}}{{if .ok}}{{$x := 2}}{{$x}}{{end}}{{$x}}", "21"),
+        ("{{with .gap}}1{{else with .pos}}{{.x}}{{end}}", "1"),
+        # text
+        ("{{.dev | upper | repeat 3}}", "AAA"),
+        ('{{"a-b" | replace "-" "_" | quote}}', '"a_b"'),
+        ('{{trimSuffix ".x" "a.x"}}{{trimPrefix "a" "ab"}}{{trimAll "$" "$5$"}}', "ab5"),
+        ('{{contains "b" "abc"}} {{hasPrefix "a" "abc"}} {{hasSuffix "a" "abc"}}', "true true false"),
+        ('{{substr 1 3 "hello"}} {{trunc 2 "hello"}} {{trunc -2 "hello"}} {{title "ab cd"}}', "el he lo Ab Cd"),
+        ('{{join "/" .pos.tags}} {{(split "/" "x/y")._1}} {{splitList "," "1,2"}}', 'p/q y ["1","2"]'),
+        ('{{indent 2 "a\\nb"}}|{{nindent 1 "c"}}', "  a\n  b|\n c"),
+        ('{{regexMatch "^a+$" .dev}} {{regexReplaceAll "[0-9]" "a1b2" "#"}}', "true a#b#"),
+        ('{{print "a" 1 2 "b"}}|{{println .dev .n}}', "a1 2b|a 3\n"),
+        ('{{html "<b>"}} {{urlquery "a b&c"}}', "&lt;b&gt; a+b%26c"),
+        # choice
+        ('{{default "x" .gap}} {{coalesce .gap .off .dev}} {{ternary 1 2 .ok}} {{empty .gap}}', "x a 1 true"),
+        # numbers
+        ("{{add 1 2 3}} {{sub 5 7}} {{mul 2 3}} {{div -7 2}} {{mod -7 2}} {{add1 4}}", "6 -2 6 -3 -1 5"),
+        ("{{addf .temp 1}} {{divf 1 4}} {{round .temp 1}} {{floor .temp}} {{ceil .temp}}", "22.456 0.25 21.5 21 22"),
+        ('{{max 1 5 2}} {{minf 0.5 2}} {{int "42"}} {{int .temp}} {{float64 "1.5"}}', "5 0.5 42 21 1.5"),
+        # base64, hashes, JSON
+        ("{{b64enc .dev}} {{b64enc .dev | b64dec}} {{base64 .dev}}", "YQ== a YQ=="),
+        ("{{sha1sum `abc` | trunc 8}} {{md5sum `abc` | trunc 8}}", "a9993e36 90015098"),
+        ('{{(fromJson `{"a": [1, 2]}`).a}} {{dict "k" .n | toJson}}', '[1,2] {"k":3}'),
+        # lists
+        ("{{list 1 2 3 | reverse}} {{first .pos.tags}} {{last .pos.tags}} {{rest .pos.tags}}", '[3,2,1] p q ["q"]'),
+        ('{{has "p" .pos.tags}} {{hasKey .pos "y"}} {{keys .pos}} {{get .pos "x"}}', 'true false ["tags","x"] 1'),
+        ("{{uniq (list 1 2 1)}} {{slice .pos.tags 1}} {{len (until 3)}}", '[1,2] ["q"] 3'),
+        # dates
+        ('{{now | date "2006-01-02 15:04:05.000"}}', "2024-01-02 03:04:05.678"),
+        ('{{dateInZone "Mon Jan 2 3:04PM -0700 MST" now "Asia/Tokyo"}}', "Tue Jan 2 12:04PM +0900 JST"),
+        ('{{now | dateModify "-1h" | date "15h04"}} {{unixEpoch now}} {{htmlDate 0}}', "02h04 1704164645 1970-01-01"),
+        ('{{date "2006-01-02T15:04:05Z07:00" 0}}', "1970-01-01T00:00:00Z"),
+    ],
+)
+def test_variables_and_the_usual_functions(text: str, expected: str) -> None:
+    assert Template(text).render(ROW, DAY) == expected
+
+
+def test_renderings_do_not_share_variables() -> None:
+    template = Template("{{if .a}}{{$x := .a}}{{$x}}{{end}}{{$y := 1}}{{$y}}{{$y = 2}}")
+    assert [template.render({"a": value}) for value in (1, None, 3)] == ["11", "1", "31"]
+
+
 def test_a_list_is_walked_and_indexed() -> None:
     data = [{"n": 1.0}, {"n": 2.5}]
     assert Template("{{range .}}{{.n}};{{end}}").render(data) == "1;2.5;"
@@ -74,7 +133,16 @@ def test_a_list_is_walked_and_indexed() -> None:
         ("{{if}}{{end}}", "1:3", "needs a value"),
         ("{{prinf .x}}", "1:3", "did you mean 'printf'?"),
         ('{{template "x"}}', "1:3", "unknown function 'template'"),
-        ("{{$x := .a}}", "1:3", "variables cannot be declared"),
+        ("{{$x}}", "1:3", "unknown variable '$x'"),
+        ("{{$x = .a}}", "1:3", "declare it with ':='"),
+        ("{{if $x := .a}}{{end}}{{$x}}", "1:25", "unknown variable '$x'"),
+        ("{{range $i, $j, $k := .}}{{end}}", "1:9", "declares other variables"),
+        ("{{if $i, $j := .}}{{end}}", "1:6", "declares other variables"),
+        ("{{range a := .}}{{end}}", "1:9", "a variable is written $name"),
+        ("{{break}}", "1:3", "inside 'range'"),
+        ("{{range .}}{{continue 2}}{{end}}", "1:14", "by itself"),
+        ("{{now 1}}", "1:3", "0 arguments, not 1"),
+        ("{{uper .a}}", "1:3", "did you mean 'upper'?"),
         ("{{.a .b}}", "1:6", "unexpected '.b'"),
         ("{{(.a}}", "1:3", "without ')'"),
         ("{{.a | .b}}", "1:8", "is no function"),
@@ -108,6 +176,14 @@ def test_errors_have_a_position(text: str, line_column: str, words: str) -> None
         ('{{printf "%d" .a}}', {"a": 1.5}),
         ("{{printf .a .b}}", {"a": "%99999d", "b": 1}),
         ("{{range .a}}{{end}}", {"a": 7}),
+        ("{{div 1 .a}}", {"a": 0}),
+        ("{{repeat .a `x`}}", {"a": 10_000_000}),
+        ("{{add .a 1}}", {"a": "x"}),
+        ("{{b64dec .a}}", {"a": "!"}),
+        ("{{date `2006` .a}}", {"a": 1e18}),
+        ("{{join `,` .a | fromJson}}", {"a": ["{"]}),
+        ("{{first .a}}", {"a": 1}),
+        ("{{slice .a 3}}", {"a": [1]}),
     ],
 )
 def test_data_that_do_not_fit_are_data_errors(text: str, data: Any) -> None:

@@ -1,0 +1,64 @@
+"""Lists and objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sinks.template.functions.registry import Function
+from sinks.template.values import kind_of, print_value
+from sql.errors import DataError
+from sql.functions.limits import ELEMENTS_MAX
+from sql.types import key_of
+
+
+def _list(value: Any, name: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise DataError(f"template: {name} needs a list, not a {kind_of(value)}")
+    return list(value)
+
+
+def _object(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise DataError(f"template: {name} needs an object, not a {kind_of(value)}")
+    return value
+
+
+def _dict(*pairs: Any) -> dict[str, Any]:
+    if len(pairs) % 2:
+        raise DataError("template: dict needs keys and values in turn")
+    return {print_value(key): value for key, value in zip(pairs[::2], pairs[1::2], strict=True)}
+
+
+def _uniq(value: Any) -> list[Any]:
+    found: dict[Any, Any] = {}
+    for item in _list(value, "uniq"):
+        found.setdefault(key_of(item), item)
+    return list(found.values())
+
+
+def _until(count: Any) -> list[int]:
+    if not isinstance(count, int) or not 0 <= count <= ELEMENTS_MAX:
+        raise DataError(f"template: until needs a number from 0 to {ELEMENTS_MAX}")
+    return list(range(count))
+
+
+FUNCTIONS: dict[str, Function] = {
+    "list": Function(lambda *values: list(values), 0, None),
+    "first": Function(lambda value: next(iter(_list(value, "first")), None), 1, 1),
+    "last": Function(lambda value: next(reversed(_list(value, "last")), None), 1, 1),
+    "rest": Function(lambda value: _list(value, "rest")[1:], 1, 1),
+    "initial": Function(lambda value: _list(value, "initial")[:-1], 1, 1),
+    "append": Function(lambda value, item: [*_list(value, "append"), item], 2, 2),
+    "prepend": Function(lambda value, item: [item, *_list(value, "prepend")], 2, 2),
+    "concat": Function(lambda *values: [item for value in values for item in _list(value, "concat")], 1, None),
+    "reverse": Function(lambda value: _list(value, "reverse")[::-1], 1, 1),
+    "uniq": Function(_uniq, 1, 1),
+    "sortAlpha": Function(lambda value: sorted(map(print_value, _list(value, "sortAlpha"))), 1, 1),
+    "has": Function(lambda item, value: key_of(item) in set(map(key_of, _list(value, "has"))), 2, 2),
+    "until": Function(_until, 1, 1),
+    "dict": Function(_dict, 0, None),
+    "get": Function(lambda value, key: _object(value, "get").get(key), 2, 2),
+    "hasKey": Function(lambda value, key: key in _object(value, "hasKey"), 2, 2),
+    "keys": Function(lambda value: sorted(_object(value, "keys")), 1, 1),
+    "values": Function(lambda value: [item for _, item in sorted(_object(value, "values").items())], 1, 1),
+}
