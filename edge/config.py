@@ -191,6 +191,8 @@ class Config(Section):
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
     cloud: CloudConfig = Field(default_factory=CloudConfig)
+    connections: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Settings that actions share, by a name that `connectionSelector` gives: `server`, `username`, `password`, …"""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     shutdown_timeout_ms: int = Field(default=10_000, ge=100)
     """From SIGTERM to exit. What sinks have not taken by then is in the checkpoint and sent at the next start."""
@@ -198,6 +200,27 @@ class Config(Section):
     @property
     def client_id(self) -> str:
         return self.mqtt.client_id or f"penstock-{self.gateway.id}"
+
+    @property
+    def sink_connections(self) -> dict[str, dict[str, Any]]:
+        """The connections under the names that sinks give their settings; `mqtt` is the broker of the streams."""
+        mqtt = self.mqtt
+        version = None if mqtt.protocol_version == "auto" else mqtt.protocol_version
+        files = {"rootCaPath": mqtt.ca_file, "certificationPath": mqtt.cert_file, "privateKeyPath": mqtt.key_file}
+        broker = {
+            "server": _for_sinks(mqtt.server), "username": mqtt.username, "password": mqtt.password,
+            "protocolVersion": version, "insecureSkipVerify": mqtt.insecure_skip_verify or None,
+            **{name: None if file is None else str(file) for name, file in files.items()},
+        }  # fmt: skip
+        return {"mqtt": {name: value for name, value in broker.items() if value is not None}, **self.connections}
+
+
+def _for_sinks(server: str | None) -> str | None:
+    """The broker's address in the one spelling that streams and sinks both know."""
+    if server is None:
+        return None
+    host, port, secure = address(server)
+    return f"{'mqtts' if secure else 'mqtt'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def safe_name(text: str) -> str:

@@ -200,8 +200,9 @@ class Daemon:
         output = self.config.data.dir / "output"
         output.mkdir(exist_ok=True)
         environment = Environment(
-            self.clock, random.Random(os.urandom(8)), output, self.dead_letters, bus, self.outbox.on_done
-        )
+            self.clock, random.Random(os.urandom(8)), output, self.dead_letters, bus, self.outbox.on_done,
+            connections=self.config.sink_connections,
+        )  # fmt: skip
         builder = ActionBuilder(environment, self.spool, self.clock, self.dead_letters, self.outbox)
         states = {key.removeprefix(RULE_PREFIX): value for key, value in saved.items() if key.startswith(RULE_PREFIX)}
         self.manager = Manager(

@@ -116,6 +116,9 @@ class _Translation:
             ):
                 current = current[part]  # type: ignore[index]
                 inner.append(part)
+            elif isinstance(current, dict) and (written := _in_other_case(current, part)) is not None:
+                current = current[written]
+                inner.append(written)
             elif is_last_key:
                 inner.append(part)
         return tuple(inner)
@@ -193,6 +196,11 @@ class _Translation:
 
     def _clean(self, message: str) -> str:
         return redact(message, self.secrets)
+
+
+def _in_other_case(data: dict[Any, Any], key: str | int) -> str | None:
+    """The key of the data that is `key` but for its case; the properties of sinks may be written in any."""
+    return next((name for name in data if isinstance(name, str) and name.lower() == str(key).lower()), None)
 
 
 def _wanted(kind: str) -> str | None:

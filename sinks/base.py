@@ -119,6 +119,7 @@ class Environment:
 
     `random` gives the jitter of the back-off. `data_dir` is the folder below which file sinks write.
     `on_done(token, outcome)` is called from a sink's worker thread, once per submitted token, when it has ended.
+    `connections` are the settings of the gateway's connections, by name, under the names sinks give them.
     `services` holds what sinks of higher layers need, by name (the cloud sink finds its spool there).
     """
 
@@ -129,6 +130,7 @@ class Environment:
     memory: MemoryBus
     on_done: Callable[[Any, Outcome], None] = _ignore
     services: Mapping[str, Any] = field(default_factory=dict)
+    connections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,4 +183,11 @@ def compress(data: bytes, method: str | None) -> bytes:
     """Compressed bytes; the same input always gives the same output."""
     if method == "gzip":
         return gzip.compress(data, mtime=0)
+    if method == "flate":
+        squeeze = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        return squeeze.compress(data) + squeeze.flush()
+    if method == "zstd":
+        import zstandard
+
+        return zstandard.ZstdCompressor().compress(data)
     return zlib.compress(data) if method == "zlib" else data

@@ -7,6 +7,7 @@ cannot honour, and eKuiper's properties that penstock replaces are answered with
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -17,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from rules.base import Model
+from rules.base import Model, yaml_keys
 from rules.durations import DurationMs
 from rules.secrets import Secret, secrets_in
 from sinks.template import Template, TemplateError
@@ -82,7 +83,7 @@ class SinkSettings(Model):
     format: Literal["json", "delimited"] = Field("json", description="how messages are encoded")
     delimiter: str = Field(",", min_length=1, max_length=1, description="between the columns of the delimited format")
     has_header: bool = Field(False, description="begin the delimited format with a line of column names")
-    compression: Literal["zlib", "gzip"] | None = Field(None, description="compress each message")
+    compression: Literal["zlib", "gzip", "flate", "zstd"] | None = Field(None, description="compress each message")
 
     batch_size: int = Field(1, ge=1, le=100_000, description="join this many rows into one message")
     linger_interval: DurationMs = Field(
@@ -98,15 +99,35 @@ class SinkSettings(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_what_has_no_effect(cls, data: Any) -> Any:
-        if isinstance(data, dict):
-            for key in data:
-                if key in cls.unsupported:
-                    raise ValueError(f"{key!r} has no effect on this sink; remove it")
-                if key in _REPLACED and not (key == "concurrency" and data[key] == 1):
-                    raise ValueError(f"{key!r} is not supported; {_REPLACED[key]}")
-            return {key: value for key, value in data.items() if key != "concurrency"}
-        return data
+    def _names_in_any_case(cls, data: Any) -> Any:
+        """eKuiper does not tell `clientId` from `clientid`."""
+        if not isinstance(data, dict):
+            return data
+        known = {name.lower(): name for name in (*yaml_keys(cls), *cls.unsupported, *_REPLACED)}
+        found: dict[Any, Any] = {}
+        for key, value in data.items():
+            name = known.get(key.lower(), key) if isinstance(key, str) else key
+            if name in found:
+                raise ValueError(f"{key!r} is the same property as another one; remove it")
+            found[name] = value
+        return cls._without_what_has_no_effect(found)
+
+    @classmethod
+    def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
+        """Refuse what this sink cannot honour."""
+        for key, value in data.items():
+            if key in cls.unsupported:
+                raise ValueError(f"{key!r} has no effect on this sink; remove it")
+            if key in _REPLACED and not (key == "concurrency" and value == 1):
+                raise ValueError(f"{key!r} is not supported; {_REPLACED[key]}")
+        return {key: value for key, value in data.items() if key != "concurrency"}
+
+    @field_validator("compression")
+    @classmethod
+    def _compression_is_installed(cls, method: str | None) -> str | None:
+        if method == "zstd" and find_spec("zstandard") is None:
+            raise ValueError("'zstd' needs the extra penstock[zstd]; install it, or use gzip")
+        return method
 
     @field_validator("data_template")
     @classmethod

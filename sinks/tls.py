@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import ssl
+import tempfile
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rules.base import Model
 from sinks.base import Fatal
@@ -28,19 +31,59 @@ class TlsSettings(Model):
     certification_path: Text | None = Field(None, description="file with the client certificate")
     private_key_path: Text | None = Field(None, description="file with the key of the client certificate")
     root_ca_path: Text | None = Field(None, description="file with the certificates to trust instead of the system's")
+    certification_raw: Text | None = Field(None, description="the client certificate itself, as PEM or its base64")
+    private_key_raw: Text | None = Field(None, description="the key of the client certificate itself")
+    root_ca_raw: Text | None = Field(None, alias="rootCARaw", description="the certificates to trust themselves")
     insecure_skip_verify: bool = Field(False, description="accept any server certificate; only for trying out")
+
+    @model_validator(mode="after")
+    def _each_is_given_once(self) -> Self:
+        for file, raw, name in (
+            (self.certification_path, self.certification_raw, "certification"),
+            (self.private_key_path, self.private_key_raw, "privateKey"),
+            (self.root_ca_path, self.root_ca_raw, "rootCa"),
+        ):
+            if file and raw:
+                raise ValueError(f"the {name} is given as a path and raw; remove one")
+        return self
 
     def tls_context(self) -> ssl.SSLContext:
         """The context for a client; raises `Fatal` when a file cannot be used."""
         try:
-            context = ssl.create_default_context(cafile=self.root_ca_path and reveal(self.root_ca_path))
+            context = ssl.create_default_context(
+                cafile=self.root_ca_path and reveal(self.root_ca_path),
+                cadata=None if self.root_ca_raw is None else _pem(self.root_ca_raw),
+            )
             if self.certification_path:
                 key_path = self.private_key_path and reveal(self.private_key_path)
                 context.load_cert_chain(reveal(self.certification_path), key_path)
-        except (OSError, ssl.SSLError) as failure:
+            if self.certification_raw:
+                self._load_raw(context)
+        except (OSError, ValueError) as failure:
             raise Fatal(f"TLS files cannot be used: {failure}") from failure
         context.sslsocket_class = _ClosedOnFailure
         if self.insecure_skip_verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         return context
+
+    def _load_raw(self, context: ssl.SSLContext) -> None:
+        """The certificate and its key, by way of a file that only this process can read: `ssl` takes nothing else."""
+        parts = [_pem(part) for part in (self.private_key_raw, self.certification_raw) if part]
+        with tempfile.NamedTemporaryFile(mode="w", suffix=".pem") as file:
+            file.write("\n".join(parts))
+            file.flush()
+            context.load_cert_chain(file.name)
+
+
+def _pem(text: Any) -> str:
+    """A certificate or key as PEM, which may be given in base64. Raises ValueError for anything else."""
+    written = reveal(text).strip()
+    if not written.startswith("-----"):
+        try:
+            written = base64.b64decode(written, validate=True).decode("ascii")
+        except ValueError:
+            written = ""
+    if not written.startswith("-----BEGIN"):
+        raise ValueError("a raw certificate or key is PEM text, or PEM text in base64")
+    return written

@@ -27,6 +27,13 @@ _HOPELESS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOL
 """Errors that the path itself causes, so that trying again cannot help."""
 
 
+_FILE_TYPES: dict[Any, dict[str, Any]] = {
+    "lines": {},
+    "csv": {"format": "delimited"},
+}
+"""What eKuiper's kinds of files are here. A JSON file is one array there, which cannot be appended to: use lines."""
+
+
 class FileSettings(SinkSettings):
     """Append results to files below the data folder, one line per row.
 
@@ -57,9 +64,17 @@ class FileSettings(SinkSettings):
 
     @model_validator(mode="after")
     def _compression_can_be_appended(self) -> Self:
-        if self.compression == "zlib":
-            raise ValueError("a file cannot be appended to in zlib; use 'compression: gzip'")
+        if self.compression in ("zlib", "flate"):
+            raise ValueError(f"a file cannot be appended to in {self.compression}; use 'compression: gzip'")
         return self
+
+    @classmethod
+    def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
+        """eKuiper's `fileType` says the format and what a line is."""
+        kind = data.pop("fileType", None)
+        if kind is not None and kind not in _FILE_TYPES:
+            raise ValueError(f"'fileType' is {', '.join(_FILE_TYPES)}, not {kind!r}")
+        return super()._without_what_has_no_effect({**_FILE_TYPES.get(kind, {}), **data})
 
 
 @dataclass(slots=True)

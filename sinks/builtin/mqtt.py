@@ -8,12 +8,13 @@ import ssl
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from rules.durations import DurationMs
 from sinks.base import Clock, Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
+from sinks.connections import ConnectionSettings, connected
 from sinks.dynamic import check_topic
 from sinks.settings import SinkSettings, Text, reveal
 from sinks.tcp import acknowledge_at_once, send_at_once
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 _PLAIN, _SECURE = ("tcp", "mqtt"), ("ssl", "tls", "mqtts")
 
+GATEWAY = "mqtt"
+"""The connection that an action without `server` uses: the broker of the gateway's streams."""
+
 PUBLISH_MAX = 1000
 """Messages published before their confirmations are awaited; message ids are 16 bits wide."""
 
@@ -32,17 +36,20 @@ _TRY_LATER = frozenset({"Server unavailable", "Server busy", "Quota exceeded", "
 """Reasons of a broker that may be gone after a while; all other refusals of a connection are about its settings."""
 
 
-class MqttSettings(SinkSettings, TlsSettings):
+class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
     """Publish each message to an MQTT topic.
 
-    With qos 1 or 2 a message is delivered when the broker has confirmed it; with qos 0, when it has been written to the
-    connection.
+    Without `server` and `connectionSelector` the broker is that of the gateway's streams. With qos 1 or 2 a message is
+    delivered when the broker has confirmed it; with qos 0, when it has been written to the connection.
     """
 
     target: ClassVar[str | None] = "topic"
 
-    server: Text = Field(description="the broker, such as 'tcp://127.0.0.1:1883' or 'ssl://broker:8883'")
+    server: Text | None = Field(
+        None, description="the broker, such as 'tcp://127.0.0.1:1883', 'ssl://broker:8883' or 'broker:1883'"
+    )
     topic: Text = Field(description="the topic, such as 'plant/{{.site}}/alarms'")
+    topic_prefix: str = Field("", description="text before the topic; a topic may begin with a field behind one")
     qos: int = Field(1, ge=0, le=2, description="0 at most once, 1 at least once, 2 exactly once")
     retained: bool = Field(False, description="let the broker keep the last message of the topic")
     clientid: Text = Field("", description="client identifier; empty lets the broker choose")
@@ -60,19 +67,32 @@ class MqttSettings(SinkSettings, TlsSettings):
     @field_validator("server")
     @classmethod
     def _server_is_an_address(cls, server: Any) -> Any:
-        parts = urlsplit(reveal(server))
-        if parts.scheme not in (*_PLAIN, *_SECURE) or not parts.hostname or parts.path not in ("", "/"):
+        if server is None:
+            return None
+        parts = _address(server)
+        if (
+            any(char.isspace() for char in reveal(server))
+            or parts.scheme not in (*_PLAIN, *_SECURE)
+            or not parts.hostname
+            or parts.path not in ("", "/")
+        ):
             raise ValueError("server must look like 'tcp://host:1883' or 'ssl://host:8883'")
         if parts.username or parts.password:
             raise ValueError("server must not hold a password; use 'username' and 'password'")
         _ = parts.port  # raises ValueError when it is no number
         return server
 
-    @field_validator("topic")
-    @classmethod
-    def _topic_is_one(cls, topic: Any) -> Any:
-        check_topic(reveal(topic))
-        return topic
+    @property
+    def target_text(self) -> str:
+        return self.topic_prefix + reveal(self.topic)
+
+    @model_validator(mode="after")
+    def _topic_is_one(self) -> Self:
+        try:
+            check_topic(self.target_text)
+        except ValueError as failure:
+            raise ValueError(f"'topic': {failure}") from None
+        return self
 
     @model_validator(mode="after")
     def _password_has_a_user(self) -> Self:
@@ -89,7 +109,8 @@ class MqttSink:
     """
 
     def __init__(self, settings: MqttSettings, context: SinkContext) -> None:
-        self._settings = settings
+        self._settings = self._written = settings
+        self._context = context
         self._clock: Clock = context.environment.clock
         self._client: Client | None = None
         self._changed = threading.Condition()
@@ -100,8 +121,13 @@ class MqttSink:
     def open(self) -> None:
         """Connect and wait for the broker's answer."""
         self.close()
+        written = self._written
+        selected = written.connection_selector or (GATEWAY if written.server is None else None)
+        self._settings = connected(written, selected, self._context)
+        if self._settings.server is None:
+            raise Fatal("no broker: set 'server' here, or mqtt.server of the gateway")
         client = self._make_client()
-        parts = urlsplit(reveal(self._settings.server))
+        parts = _address(self._settings.server)
         secure = parts.scheme in _SECURE
         if secure:
             client.tls_set_context(self._settings.tls_context())
@@ -244,6 +270,12 @@ class MqttSink:
                 if left_ms <= 0:
                     return
                 self._clock.wait(self._changed, left_ms)
+
+
+def _address(server: Any) -> SplitResult:
+    """The parts of a broker's address; without a scheme it is not encrypted."""
+    text = reveal(server)
+    return urlsplit(text if "://" in text else f"tcp://{text}")
 
 
 register_sink("mqtt", MqttSettings, MqttSink)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import logging
 import ssl
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
@@ -16,8 +17,12 @@ from rules.durations import DurationMs
 from sinks.base import Clock, Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
 from sinks.dynamic import Target
 from sinks.json_text import json_text
+from sinks.oauth import OAuth, Tokens, template_of
 from sinks.settings import SinkSettings, Text, reveal
 from sinks.tls import TlsSettings
+from sql.errors import DataError
+
+log = logging.getLogger("penstock.sinks.rest")
 
 ANSWER_BYTES_MAX = 64 * 1024
 """Bytes of an answer that are read to keep the connection usable; a longer answer costs a new connection."""
@@ -51,7 +56,12 @@ class RestSettings(SinkSettings, TlsSettings):
     body_type: Literal["none", "json", "text", "html", "xml", "javascript", "form"] = Field(
         "json", description="the content type; form sends the columns of one row as form fields; none sends no body"
     )
-    headers: dict[str, Text] = Field(default_factory=dict, description="further request headers")
+    headers: dict[str, Text] = Field(
+        default_factory=dict,
+        description="further request headers; with '{{.field}}' of the message's first row, or of the oAuth answer",
+    )
+    o_auth: OAuth | None = Field(None, description="get a token first, and a new one when it expires")
+    debug_resp: bool = Field(False, description="log each answer of the server")
     timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for each answer")
 
     @field_validator("url")
@@ -80,6 +90,7 @@ class RestSettings(SinkSettings, TlsSettings):
         for name, value in headers.items():
             if not name or not name.isascii() or any(char in "\r\n\0" for char in name + reveal(value)):
                 raise ValueError(f"header {name!r} is not a header line")
+            template_of(value)
         return headers
 
     @model_validator(mode="after")
@@ -97,7 +108,10 @@ class RestSink:
     def __init__(self, settings: RestSettings, context: SinkContext) -> None:
         self._settings = settings
         self._clock: Clock = context.environment.clock
+        self._rule_id = context.rule_id
         self._headers = self._request_headers()
+        self._dynamic = {name: template_of(value) for name, value in settings.headers.items() if "{{" in reveal(value)}
+        self._tokens = None if settings.o_auth is None else Tokens(settings.o_auth, self._clock, self._post)
         self._tls: ssl.SSLContext | None = None
         self._connection: http.client.HTTPConnection | None = None
 
@@ -109,11 +123,39 @@ class RestSink:
             headers["Content-Type"] = "text/csv; charset=utf-8" if csv else _CONTENT_TYPES[settings.body_type]
         if settings.compression and settings.body_type not in ("none", "form"):
             headers["Content-Encoding"] = _ENCODINGS[settings.compression]
-        return headers | {name: reveal(value) for name, value in settings.headers.items()}
+        return headers | {name: reveal(value) for name, value in settings.headers.items() if "{{" not in reveal(value)}
+
+    def _headers_of(self, message: Message) -> dict[str, str]:
+        """The headers of one request: what stands in every one, and what depends on the row and the token."""
+        if not self._dynamic:
+            return self._headers
+        row = message.rows[0] if message.rows and isinstance(message.rows[0], dict) else {}
+        values = {**row, **(self._tokens.answer() if self._tokens else {})}
+        filled = {name: template.render(values, message.at_ms) for name, template in self._dynamic.items()}
+        if wrong := next((name for name, text in filled.items() if any(char in "\r\n\0" for char in text)), None):
+            raise Reject(f"header {wrong!r} would hold a line break")
+        return self._headers | filled
+
+    def _post(self, url: str, headers: dict[str, str], body: str) -> tuple[int, bytes]:
+        """A request for a token: status and answer."""
+        connection = self._connect(url)
+        try:
+            parts = urlsplit(url)
+            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            connection.request(
+                "POST", path, body=body.encode(), headers={"Content-Type": _CONTENT_TYPES["json"]} | headers
+            )
+            answer = connection.getresponse()
+            return answer.status, answer.read(ANSWER_BYTES_MAX)
+        except (OSError, http.client.HTTPException) as failure:
+            raise Retry(f"token: {type(failure).__name__}: {failure}") from failure
+        finally:
+            connection.close()
 
     def open(self) -> None:
         """Read the TLS files. The connection is made by the first request."""
-        if reveal(self._settings.url).lower().startswith("https:"):
+        urls = [reveal(self._settings.url), *(self._settings.o_auth.urls() if self._settings.o_auth else ())]
+        if any(url.lower().startswith("https:") for url in urls):
             self._tls = self._settings.tls_context()
 
     def close(self) -> None:
@@ -140,11 +182,15 @@ class RestSink:
         except (OSError, http.client.HTTPException) as failure:
             self.close()
             raise Retry(f"{type(failure).__name__}: {failure}") from failure
-        except ValueError as failure:
+        except (ValueError, DataError) as failure:
             self.close()
             raise Reject(f"request cannot be made: {failure}") from failure
+        if self._settings.debug_resp:
+            log.info("answer of the server", extra={"rule": self._rule_id, "status": status, "text": reason})
         if 200 <= status < 300:
             return
+        if status == 401 and self._tokens is not None and self._tokens.expire():
+            raise Retry(f"HTTP 401: {reason}", after_ms=0)
         if status in (408, 425, 429) or status >= 500:
             raise Retry(f"HTTP {status}: {reason}", after_ms=self._after_ms(retry_after))
         raise Reject(f"HTTP {status}: {reason}")
@@ -164,8 +210,9 @@ class RestSink:
             return self._exchange(path, message)
 
     def _exchange(self, path: str, message: Message) -> tuple[int, str, str | None]:
-        connection = self._connection = self._connection or self._connect()
-        connection.request(self._settings.method.upper(), path, body=self._body(message), headers=self._headers)
+        headers = self._headers_of(message)
+        connection = self._connection = self._connection or self._connect(reveal(self._settings.url))
+        connection.request(self._settings.method.upper(), path, body=self._body(message), headers=headers)
         answer = connection.getresponse()
         text = answer.read(ANSWER_BYTES_MAX)
         if not answer.isclosed():
@@ -173,8 +220,8 @@ class RestSink:
         reason = " ".join(text[:REASON_CHARS_MAX].decode(errors="replace").split()) or answer.reason
         return answer.status, reason, answer.getheader("Retry-After")
 
-    def _connect(self) -> http.client.HTTPConnection:
-        parts = urlsplit(reveal(self._settings.url))
+    def _connect(self, url: str) -> http.client.HTTPConnection:
+        parts = urlsplit(url)
         assert parts.hostname
         timeout_s = self._settings.timeout / 1000
         if parts.scheme == "https":

@@ -147,3 +147,67 @@ def test_tls_is_verified_unless_switched_off(gateway: Gateway, http_peer: HttpPe
     missing.submit(rows({"n": 1}), "never")
     poll(lambda: missing.stats().state == "degraded")
     assert "TLS files cannot be used" in missing.stats().last_error
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+O_AUTH = {"access": {"body": '{"user": "u"}'}}
+
+
+def token_of(settings: dict[str, Any], url: str) -> dict[str, Any]:
+    """An action that asks `url` for its tokens."""
+    access = {"url": url + "/token", **settings["access"]}
+    refresh = {"refresh": {"url": url + "/refresh", **settings["refresh"]}} if "refresh" in settings else {}
+    return {
+        "url": url + "/in",
+        "headers": {"Authorization": "Bearer {{.token}}"},
+        "oAuth": {"access": access, **refresh},
+    }
+
+
+def test_a_token_is_got_first_and_kept(gateway: Gateway, http_peer: HttpPeer) -> None:
+    http_peer.answer(200, body=b'{"token": "t1"}')
+    delivery = gateway.action("rest", token_of(O_AUTH, http_peer.url))
+    for number in range(3):
+        delivery.submit(rows({"n": number}), number)
+    gateway.await_receipts(3)
+    assert [request.path for request in http_peer.requests] == ["/token", "/in", "/in", "/in"]
+    assert http_peer.requests[0].body == b'{"user": "u"}'
+    assert {request.headers["authorization"] for request in http_peer.requests[1:]} == {"Bearer t1"}
+
+
+def test_a_refused_token_is_got_again(gateway: Gateway, http_peer: HttpPeer) -> None:
+    for status, body in ((200, b'{"token": "t1"}'), (401, b"old"), (200, b'{"token": "t2"}')):
+        http_peer.answer(status, body=body)
+    delivery = gateway.action("rest", token_of(O_AUTH, http_peer.url) | {"retryInterval": 1})
+    delivery.submit(rows({"n": 1}), 1)
+    assert gateway.await_receipts(1) == [(1, "delivered")]
+    assert [request.path for request in http_peer.requests] == ["/token", "/in", "/token", "/in"]
+    assert http_peer.requests[-1].headers["authorization"] == "Bearer t2"
+
+
+def test_an_old_token_is_refreshed_with_fields_of_the_one_before(gateway: Gateway, http_peer: HttpPeer) -> None:
+    http_peer.answer(200, body=b'{"token": "t1", "id": 7, "s": 0}')
+    http_peer.answer(200)
+    http_peer.answer(200, body=b'{"token": "t2", "s": 3600}')
+    o_auth = {
+        "access": {"expire": "{{.s}}"},
+        "refresh": {"headers": {"X-Id": "{{.id}}"}, "body": '{"old": "{{.token}}"}'},
+    }
+    delivery = gateway.action("rest", token_of(o_auth, http_peer.url))
+    for number in range(3):
+        delivery.submit(rows({"n": number}), number)
+    gateway.await_receipts(3)
+    assert [request.path for request in http_peer.requests] == ["/token", "/in", "/refresh", "/in", "/in"]
+    refresh = http_peer.requests[2]
+    assert (refresh.headers["x-id"], refresh.body) == ("7", b'{"old": "t1"}')
+    assert http_peer.requests[-1].headers["authorization"] == "Bearer t2"
+
+
+def test_headers_with_fields_of_the_row(gateway: Gateway, http_peer: HttpPeer) -> None:
+    settings = {"url": http_peer.url, "sendSingle": True, "headers": {"X-Dev": "dev-{{.dev}}"}}
+    delivery = gateway.action("rest", settings)
+    delivery.submit(rows({"dev": "a"}, {"dev": "b\r\nX: y"}), 1)
+    gateway.await_receipts(1)
+    assert [request.headers["x-dev"] for request in http_peer.requests] == ["dev-a"]
+    assert "line break" in gateway.dead_letters()

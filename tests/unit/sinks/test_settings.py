@@ -8,12 +8,14 @@ import pytest
 from pydantic import ValidationError
 
 from rules.secrets import Secret
-from sinks import sink_kind, sink_kinds
+from sinks import Environment, Fatal, SinkContext, sink_kind, sink_kinds
+from sinks.connections import connected
 
 REST = {"url": "http://h/a"}
 MQTT = {"server": "tcp://h", "topic": "t"}
 MEMORY = {"topic": "t"}
 FILE = {"path": "a.jsonl"}
+NOTHING: Any = None
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,15 @@ FILE = {"path": "a.jsonl"}
         ("rest", REST | {"method": "fetch"}, "unknown method 'fetch'"),
         ("rest", REST | {"bodyType": "form"}, "add 'sendSingle: true'"),
         ("rest", REST | {"headers": {"A": "x\r\nB: y"}}, "not a header line"),
-        ("mqtt", {"server": "h:1883", "topic": "t"}, "tcp://host:1883"),
+        ("mqtt", {"server": "http://h:1883", "topic": "t"}, "tcp://host:1883"),
+        ("mqtt", MQTT | {"clientId": "a", "clientid": "b"}, "the same property"),
+        ("mqtt", MQTT | {"topic": "{{.a}}/x"}, "begin with literal text"),
+        ("mqtt", MQTT | {"certificationPath": "a", "certificationRaw": "b"}, "given as a path and raw"),
+        ("file", {"path": "a", "fileType": "xml"}, "lines, csv"),
+        ("file", {"path": "a", "compression": "flate"}, "compression: gzip"),
+        ("rest", REST | {"headers": {"A": "{{.x"}}, "without '}}'"),
+        ("rest", REST | {"oAuth": {"access": {"url": "ftp://h"}}}, "begins with http"),
+        ("rest", REST | {"oAuth": {"access": {"url": "http://h", "expire": "soon"}}}, "number of seconds"),
         ("mqtt", MQTT | {"qos": 3}, "qos"),
         ("mqtt", MQTT | {"protocolVersion": "6"}, "protocolVersion"),
         ("mqtt", MQTT | {"password": "x"}, "needs 'username'"),
@@ -87,7 +97,8 @@ def test_secrets_are_accepted_and_not_shown() -> None:
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("mqtt", {"server": Secret("s3cret-value"), "topic": "t"}),
+        ("mqtt", {"server": Secret("ftp://s3cret-value"), "topic": "t"}),
+        ("rest", REST | {"headers": {"A": Secret("s3cret-value {{")}}),
         ("mqtt", {"server": "tcp://h", "topic": Secret("s3cret-value/#")}),
         ("file", {"path": Secret("/s3cret-value")}),
         ("rest", {"url": Secret("s3cret-value")}),
@@ -113,3 +124,37 @@ def test_every_setting_is_documented(kind: Any) -> None:
     assert kind.summary.endswith(".")
     assert all(field.get("description") for field in schema["properties"].values())
     assert schema["additionalProperties"] is False
+
+
+def test_names_of_properties_are_taken_in_any_case() -> None:
+    written = {"Server": "broker:1883", "TOPIC": "t", "clientId": "me", "keepAlive": 30, "sendsingle": True}
+    settings = sink_kind("mqtt").settings.model_validate(written).model_dump()
+    assert (settings["clientid"], settings["keepalive"], settings["send_single"]) == ("me", 30, True)
+
+
+def test_a_topic_may_begin_with_a_field_behind_a_prefix() -> None:
+    settings = sink_kind("mqtt").settings.model_validate(MQTT | {"topic": "{{.a}}/x", "topicPrefix": "site1/"})
+    assert settings.target_text == "site1/{{.a}}/x"
+
+
+def test_kinds_of_files() -> None:
+    settings = sink_kind("file").settings.model_validate({"path": "a.csv", "fileType": "csv", "hasHeader": True})
+    assert settings.format == "delimited"
+
+
+def test_a_connection_stands_in_for_what_is_not_written() -> None:
+    connections: dict[str, dict[str, Any]] = {
+        "plant": {"server": "tcp://b", "topicPrefix": "p/", "username": "u", "nothing": 1}
+    }
+    context = SinkContext(
+        "r", "mqtt", Environment(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, connections=connections)
+    )
+    written = sink_kind("mqtt").settings.model_validate({"topic": "t", "username": "me"})
+    for name in ("plant", "mqtt.plant"):
+        found: Any = connected(written, name, context)
+        assert (found.server, found.username, found.target_text) == ("tcp://b", "me", "p/t")
+    with pytest.raises(Fatal, match="did you mean 'plant'"):
+        connected(written, "plnt", context)
+    connections["plant"]["qos"] = 7
+    with pytest.raises(Fatal, match="qos"):
+        connected(written, "plant", context)

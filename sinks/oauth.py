@@ -1,0 +1,116 @@
+"""Tokens for HTTP, as eKuiper's `oAuth` describes them: one request gets them, another one may renew them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+from pydantic import Field, field_validator
+
+from rules.base import Model
+from sinks.base import Clock, Fatal, Retry
+from sinks.settings import Text, reveal
+from sinks.template import Template, TemplateError
+
+Post = Callable[[str, dict[str, str], str], tuple[int, bytes]]
+"""Sends a body to a URL: status and answer."""
+
+
+def template_of(text: Any) -> Template:
+    """A setting with `{{.field}}` in it; raises ValueError for one that cannot be read, and shows no secret in it."""
+    try:
+        return Template(reveal(text))
+    except TemplateError as failure:
+        raise ValueError(failure.problem.message) from None
+
+
+class _Request(Model):
+    url: Text = Field(description="where tokens are asked for")
+    body: Text = Field("", description="what is sent, in JSON; may hold '{{.field}}' of the answer before")
+    headers: dict[str, Text] = Field(default_factory=dict, description="request headers, with fields as in the body")
+
+    @field_validator("url")
+    @classmethod
+    def _is_http(cls, url: Any) -> Any:
+        if not reveal(url).lower().startswith(("http://", "https://")):
+            raise ValueError("the url of a token begins with http:// or https://")
+        return url
+
+    @field_validator("body")
+    @classmethod
+    def _body_is_a_template(cls, body: Any) -> Any:
+        template_of(body)
+        return body
+
+
+class Access(_Request):
+    """How a token is got."""
+
+    expire: int | str = Field("", description="seconds after which it is renewed; empty: when it is refused with 401")
+
+    @field_validator("expire")
+    @classmethod
+    def _is_seconds(cls, expire: int | str) -> int | str:
+        if isinstance(expire, str) and expire and not expire.isdecimal() and "{{" not in expire:
+            raise ValueError("'expire' is a number of seconds, or a field of the answer such as '{{.expires_in}}'")
+        return expire
+
+
+class OAuth(Model):
+    """The token of a server."""
+
+    access: Access = Field(description="the request that gets a token")
+    refresh: _Request | None = Field(None, description="the request that renews it; default: the first one again")
+
+    def urls(self) -> Iterator[str]:
+        """The addresses that are asked."""
+        yield reveal(self.access.url)
+        if self.refresh is not None:
+            yield reveal(self.refresh.url)
+
+
+class Tokens:
+    """The newest answer of the server, renewed when it is too old."""
+
+    def __init__(self, settings: OAuth, clock: Clock, post: Post) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._post = post
+        self._answer: dict[str, Any] | None = None
+        self._until_ms: int | None = None
+
+    def answer(self) -> dict[str, Any]:
+        """The fields of the token. Raises `Retry` or `Fatal` where none can be got."""
+        overdue = self._until_ms is not None and self._clock.monotonic_ms() >= self._until_ms
+        if self._answer is None or overdue:
+            request = self._settings.access
+            if self._answer is not None and self._settings.refresh is not None:
+                self._answer = self._asked(self._settings.refresh, self._answer)
+            else:
+                self._answer = self._asked(request, {})
+            seconds = template_of(str(request.expire)).render(self._answer)
+            self._until_ms = self._clock.monotonic_ms() + int(seconds) * 1000 if seconds.isdecimal() else None
+        return self._answer
+
+    def expire(self) -> bool:
+        """The server refused the token: ask for a new one. FALSE where there was none yet."""
+        if self._answer is None:
+            return False
+        self._answer = None
+        return True
+
+    def _asked(self, request: _Request, before: dict[str, Any]) -> dict[str, Any]:
+        headers = {name: template_of(value).render(before) for name, value in request.headers.items()}
+        status, text = self._post(reveal(request.url), headers, template_of(request.body).render(before))
+        if status in (408, 425, 429) or status >= 500:
+            raise Retry(f"token: HTTP {status}")
+        if not 200 <= status < 300:
+            raise Fatal(f"token: HTTP {status}")
+        try:
+            answer = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise Fatal("token: the answer is no JSON object")
+        return answer
