@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -121,14 +120,10 @@ class Container:
 
     def start(self) -> Container:
         """Create and start it; returns when it is healthy."""
-        limits = (
-            ("nofile", resource.getrlimit(resource.RLIMIT_NOFILE)),
-            ("nproc", resource.getrlimit(resource.RLIMIT_NPROC)),
-        )
         self.engine(
             "run", "--detach", "--name", self.name, "--network", "host", "--no-healthcheck", "--stop-timeout", "15",
             "--read-only", "--read-only-tmpfs=false", "--cap-drop", "all", "--security-opt", "no-new-privileges",
-            *(f"--ulimit={name}={soft}:{hard}" for name, (soft, hard) in limits),
+            *(f"--ulimit={name}=1024:1024" for name in ("nofile", "nproc")),
             *(f"--env={name}={value}" for name, value in self.environment.items()),
             "--volume", f"{self.rules}:/rules:ro", "--volume", f"{self.name}-data:/data", self.image,
         )  # fmt: skip

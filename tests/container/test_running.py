@@ -100,7 +100,7 @@ def ready(gateway: Container) -> None:
 def events_of(gateway: Container, rule: str) -> int:
     """How many events a rule has taken, as its status page says."""
     with urlopen(f"http://{gateway.environment['PENSTOCK__HTTP__BIND']}/status", timeout=10) as answer:
-        return int(json.load(answer)["rules"][rule]["events"])
+        return int(json.load(answer)["rules"][rule]["counters"]["events_in"])
 
 
 def test_it_runs_without_privileges(gateway: Container) -> None:
