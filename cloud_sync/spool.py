@@ -1,9 +1,9 @@
 """The spool: rows on their way to the cloud, kept on disk until the cloud has them.
 
-    append -> pending (memory) -> commit: ONE transaction of rows, rule state and source position -> durable
+    append -> pending (memory) -> commit: ONE transaction of rows and the numbers of the last ones -> durable
                                               -> the uploader plans a file, uploads it, acknowledges -> deleted
 
-* Nothing may be acknowledged to a source before the commit that holds its effect has returned.
+* Rows come with numbers that a replay of their inputs reproduces; those that are stored already are ignored.
 * A commit groups whatever was appended until then. Whoever owns the clock calls `commit` when `due_ms` is reached.
 * Every row carries a checksum. A row that does not fit its checksum is set aside and counted; the others go on.
 * The backlog stays on disk: only one file's rows are ever in memory.
@@ -18,17 +18,20 @@ import os
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cloud_sync.database import WriterLock, connect, transaction, translated
 from cloud_sync.errors import SpoolError, SpoolFull
 from cloud_sync.files import Reserve
 from cloud_sync.records import ROW_OVERHEAD_BYTES, Record, SpooledRow, checksum
-from cloud_sync.spool_types import COUNTERS, OnFull, PlannedFile, SpoolSettings, SpoolStats, Ticket
+from cloud_sync.spool_types import COUNTERS, OnFull, Origin, PlannedFile, SpoolSettings, SpoolStats, Ticket
 
 ROW_BYTES = f"length(body) + {ROW_OVERHEAD_BYTES}"
 ROW_COLUMNS = "seq, rule, date, created_ms, body, checksum"
+
+MARK_PREFIX = "mark:"
+"""Keys of the state that hold the number of the last row of an origin."""
 
 DELETED_BYTES = 1_000_000
 """Rows deleted in one transaction, in bytes."""
@@ -48,6 +51,8 @@ class Spool:
         self._tickets: list[Ticket] = []
         self._pending_bytes = 0
         self._pending_since_ms = 0
+        self._marks: dict[str, int] = {}  # the number of the last row taken, by the key of its origin
+        self._new_marks: set[str] = set()  # keys whose mark is not yet in the database
         self._counted: Counter[str] = Counter()  # not yet in the database
         self._disk_full = False
         self._reserve = Reserve(path.with_name(path.name + ".reserve"), self.settings.reserve_bytes)
@@ -67,6 +72,7 @@ class Spool:
             self._next_seq = self._number("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'rows'") + 1
             self._bytes = self._number("SELECT value FROM counters WHERE name = 'bytes'")
             self._rows = self._number("SELECT value FROM counters WHERE name = 'rows'")
+        self._marks = {key.removeprefix(MARK_PREFIX): int(body) for key, body in self.state(MARK_PREFIX).items()}
 
     def _identity(self) -> str:
         """The random id given at creation: sequence numbers are unique only within the life of one spool."""
@@ -84,12 +90,21 @@ class Spool:
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    def append(self, records: Sequence[Record], now_ms: int) -> Ticket:
+    def mark(self, key: str) -> int:
+        """The number of the last row taken from an origin; 0 when there is none."""
+        return self._marks.get(key, 0)
+
+    def append(self, records: Sequence[Record], now_ms: int, origin: Origin | None = None) -> Ticket:
         """Take rows for the next commit, all or (raising SpoolFull) none. Only memory is touched.
 
-        Raises ValueError for a record that is larger than the whole spool may be.
+        Rows of an `origin` that were taken before are ignored. Raises ValueError for a record that is larger than the
+        whole spool may be.
         """
         settings = self.settings
+        last = 0
+        if origin is not None:
+            last = origin.first + len(records) - 1
+            records = records[max(0, self.mark(origin.key) + 1 - origin.first) :]
         size = sum(record.size_bytes for record in records)
         for record in records:
             if record.size_bytes > settings.bytes_max:
@@ -112,6 +127,9 @@ class Spool:
             self._pending += [(record, now_ms) for record in records]
             self._pending_bytes += sum(record.size_bytes for record in records)
             self._tickets.append(ticket)
+            if origin is not None and last > self.mark(origin.key):
+                self._marks[origin.key] = last
+                self._new_marks.add(origin.key)
         return ticket
 
     def _that_fit(self, records: Sequence[Record], room: int) -> list[Record]:
@@ -143,11 +161,13 @@ class Spool:
             with self._pending_lock:
                 group, tickets = self._pending, self._tickets
                 self._pending, self._tickets = [], []
-            if group or state or self._counted or self.settings.age_max_ms is not None:
+                marks = {MARK_PREFIX + key: str(self._marks[key]).encode() for key in self._new_marks}
+                self._new_marks = set()
+            if group or state or marks or self._counted or self.settings.age_max_ms is not None:
                 try:
-                    self._store_or_make_room(group, now_ms, state or {})
+                    self._store_or_make_room(group, now_ms, {**(state or {}), **marks})
                 except BaseException:
-                    self._take_back(group, tickets)
+                    self._take_back(group, tickets, marks)
                     raise
             with self._pending_lock:
                 self._pending_bytes = sum(record.size_bytes for record, _ in self._pending)
@@ -157,8 +177,9 @@ class Spool:
             ticket.resolve()
         return len(group)
 
-    def _take_back(self, group: list[tuple[Record, int]], tickets: list[Ticket]) -> None:
+    def _take_back(self, group: list[tuple[Record, int]], tickets: list[Ticket], marks: Iterable[str]) -> None:
         with self._pending_lock:
+            self._new_marks.update(key.removeprefix(MARK_PREFIX) for key in marks)
             self._pending[:0] = group
             self._tickets[:0] = tickets
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 OnFull = Literal["block", "drop_oldest", "drop_newest"]
 
@@ -32,6 +32,16 @@ class SpoolSettings:
     group_rows: int = 500
     group_wait_ms: int = 10
     reserve_bytes: int = 4_000_000
+
+
+class Origin(NamedTuple):
+    """Where appended rows come from: a key, and the number of the first of them among all rows of that key.
+
+    Rows whose number the spool has stored already are ignored, so a replay may append them again.
+    """
+
+    key: str
+    first: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,9 @@ class Clock(Protocol):
     def is_sane(self) -> bool:
         """Whether the wall clock has been set since boot."""
 
+    def go_on_from(self, at_ms: int) -> None:
+        """Answer no earlier time from now on: it is the last one of an earlier run."""
+
     def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
         """Sleep on a held condition until it is notified or `timeout_ms` has passed (None: until notified)."""
 
@@ -50,9 +53,10 @@ class Clock(Protocol):
 class SteadyTime:
     """Wall clock readings made monotonic. Pure: it is given both readings.
 
-    >>> steady = SteadyTime()
-    >>> steady.read(5_000, 0), steady.read(5_100, 100), steady.read(3_000, 200), steady.read(9_000, 300), steady.steps
-    (5000, 5100, 5190, 9000, 2)
+    >>> steady, at = SteadyTime(), SANE_FROM_MS
+    >>> readings = [(5_000, 0), (5_100, 100), (3_000, 200), (9_000, 300)]
+    >>> [steady.read(at + wall, monotonic) - at for wall, monotonic in readings], steady.steps
+    ([5000, 5100, 5190, 9000], 2)
     """
 
     def __init__(self) -> None:
@@ -60,6 +64,15 @@ class SteadyTime:
         self._now: float | None = None
         self._wall_ms = 0
         self._monotonic_ms = 0
+
+    def go_on_from(self, at_ms: int) -> bool:
+        """Continue from a time of an earlier run; whether the wall clock was behind it, which counts as a step."""
+        if self._now is None or at_ms <= self._now:
+            return False
+        if at_ms - self._now >= STEP_MS:
+            self.steps += 1
+        self._now = float(at_ms)
+        return True
 
     def read(self, wall_ms: int, monotonic_ms: int) -> int:
         """The steady time for this pair of readings."""
@@ -69,7 +82,9 @@ class SteadyTime:
             elapsed = monotonic_ms - self._monotonic_ms
             if abs((wall_ms - self._wall_ms) - elapsed) >= STEP_MS:
                 self.steps += 1
-            self._now = max(float(wall_ms), self._now + elapsed * SLEW)
+            # A clock that is not set yet is no goal to wait for.
+            speed = SLEW if wall_ms >= SANE_FROM_MS else 1
+            self._now = max(float(wall_ms), self._now + elapsed * speed)
         self._wall_ms, self._monotonic_ms = wall_ms, monotonic_ms
         return int(self._now)
 
@@ -93,7 +108,12 @@ class SystemClock:
         return time.monotonic_ns() // 1_000_000
 
     def is_sane(self) -> bool:
-        return self.now_ms() >= SANE_FROM_MS
+        return time.time_ns() // 1_000_000 >= SANE_FROM_MS
+
+    def go_on_from(self, at_ms: int) -> None:
+        self.now_ms()
+        with self._lock:
+            self._steady.go_on_from(at_ms)
 
     def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
         condition.wait(None if timeout_ms is None else timeout_ms / 1000)
@@ -120,7 +140,11 @@ class SimulatedClock:
         return self._monotonic_ms
 
     def is_sane(self) -> bool:
-        return self.now_ms() >= SANE_FROM_MS
+        return self._wall_ms >= SANE_FROM_MS
+
+    def go_on_from(self, at_ms: int) -> None:
+        self.now_ms()
+        self._steady.go_on_from(at_ms)
 
     def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
         until_ms = None if timeout_ms is None else self._monotonic_ms + timeout_ms

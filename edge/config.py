@@ -143,7 +143,7 @@ class LimitsConfig(Section):
     intake_bytes_max: int = Field(default=8_000_000, ge=10_000)
     """Payload bytes waiting for the rules. At the bound sources are paused and the broker keeps the messages."""
     unacknowledged_max: int = Field(default=20_000, ge=1)
-    """Messages taken in but not yet durable. At the bound a checkpoint is made at once."""
+    """Messages taken in but not yet durable. At the bound sources are paused until a commit."""
     payload_bytes_max: int = Field(default=1_000_000, ge=1)
     """Of one message. A larger one becomes a dead letter without being decoded."""
     dead_letter_bytes_max: int = Field(default=16_000_000, ge=1_000)
@@ -156,15 +156,24 @@ class LimitsConfig(Section):
     """Result rows that sinks with a full queue have refused. At the bound intake is paused until they catch up."""
 
 
-class CheckpointConfig(Section):
-    """When state, position and spooled rows are made durable together, so that messages can be acknowledged."""
+class JournalConfig(Section):
+    """The journal of inputs: when it is made durable, when state is stored, and how much is kept."""
 
-    interval_ms: int = Field(default=50, ge=0)
-    """At least this long between two checkpoints while messages wait for their acknowledgement."""
+    sync_interval_ms: int = Field(default=50, ge=0)
+    """At most this long until a message is durable and acknowledged."""
+    quiet_ms: int = Field(default=2, ge=0)
+    """A line on which nothing has come for so long is acknowledged at once."""
     idle_interval_ms: int = Field(default=5_000, ge=100)
-    """At most this long until changed state is stored when no message waits (QoS 0, timers)."""
-    share_percent: int = Field(default=10, ge=1, le=100)
-    """Large state makes checkpoints slow: they are spaced out so that they take at most this share of the time."""
+    """At most this long until something is durable for which no acknowledgement waits (QoS 0, timers, receipts)."""
+    spool_interval_ms: int = Field(default=200, ge=0)
+    """At most this long until rows for the cloud are in the spool's file; until then the journal has their inputs."""
+    snapshot_bytes: int = Field(default=4_000_000, ge=10_000)
+    """State is stored when the journal has grown by this much, or by four times the size of the state, if that is more.
+    It bounds what a restart replays."""
+    segment_bytes: int = Field(default=4_000_000, ge=100_000)
+    """Size of one file of the journal, reserved as a whole."""
+    compression: Literal["auto", "none", "zlib", "zstd"] = "auto"
+    """Of records from 400 bytes on. auto: zstd where it is installed (extra `zstd`), else zlib."""
 
 
 class CloudConfig(Section):
@@ -189,13 +198,13 @@ class Config(Section):
     secrets: SecretsConfig = Field(default_factory=SecretsConfig)
     http: HttpConfig = Field(default_factory=HttpConfig)
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
-    checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
+    journal: JournalConfig = Field(default_factory=JournalConfig)
     cloud: CloudConfig = Field(default_factory=CloudConfig)
     connections: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Settings that actions share, by a name that `connectionSelector` gives: `server`, `username`, `password`, …"""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     shutdown_timeout_ms: int = Field(default=10_000, ge=100)
-    """From SIGTERM to exit. What sinks have not taken by then is in the checkpoint and sent at the next start."""
+    """From SIGTERM to exit. What sinks have not taken by then is in the journal and sent at the next start."""
 
     @property
     def client_id(self) -> str:

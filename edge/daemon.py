@@ -1,7 +1,7 @@
 """The process: puts the parts together, runs the loop, and takes them apart again in the right order.
 
-    start   data directory, spool, last checkpoint -> rules -> sinks' leftovers -> sources -> HTTP -> watch
-    stop    sources -> what was taken in -> sinks flush -> last checkpoint -> acknowledgements -> spool
+    start   data directory, spool, snapshot, journal -> rules -> sinks' leftovers -> sources -> HTTP -> watch
+    stop    sources -> what was taken in -> sinks flush -> commit -> snapshot -> acknowledgements -> spool
 
 SIGTERM and SIGINT stop in that order within `shutdownTimeoutMs`; a second one exits at once, which loses nothing
 either: it is what a power cut does.
@@ -18,20 +18,19 @@ from typing import Any
 
 from edge.base import memory, signals
 from edge.base.logs import register_secret
-from edge.checkpoint.checkpoints import OUTBOX_KEY, REDELIVERY_KEY, RULE_PREFIX, VERSION_KEY, Checkpoints
-from edge.checkpoint.spool_state import SpoolState
 from edge.clock import Clock, SystemClock
 from edge.config import Config
 from edge.delivery.actions import ActionBuilder, register_sinks
 from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.effects import Effects
 from edge.delivery.outbox import Outbox
-from edge.deploy.last_good import LastGood
 from edge.deploy.manager import Manager
+from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles
 from edge.deploy.watch import DirectoryWatch, fingerprint
-from edge.gateway import Arrival, Gateway, InternalRows, Limits
+from edge.gateway import Arrival, Gateway, Limits
 from edge.intake.queue import Intake
-from edge.intake.redelivery import Redeliveries
+from edge.journal.commits import Commits
 from edge.monitor.http import StatusServer
 from edge.monitor.report import Report
 from rules.secrets import Secrets
@@ -40,15 +39,13 @@ from sql import Catalog, Engine
 log = logging.getLogger("penstock.daemon")
 
 MQTT_SOURCE = "mqtt"
-STATE_VERSION = 1
 
 STOP_SOURCES_SHARE = 0.2
 FLUSH_SHARE = 0.6
-"""Shares of the time of a shutdown: ending the sources, flushing the sinks; the rest is for the last checkpoint."""
+"""Shares of the time of a shutdown: ending the sources, flushing the sinks; the rest is for commit and snapshot."""
 
-
-LAST_DRAIN_MS = 200
-"""For rows of memory topics that were flushed last."""
+SNAPSHOT_SHARE = 0.5
+"""A last snapshot is written if the one before took less than this share of the time that is left."""
 
 
 class Daemon:
@@ -61,27 +58,25 @@ class Daemon:
         self._stopping = False
         register_sinks()
         directory = config.data.dir
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         limits = config.limits
         self.dead_letters = DeadLetters(
             directory / "dead-letters", limits.dead_letter_bytes_max, limits.dead_letter_files_max
         )
         self.spool = self._open_spool()
         self.outbox = Outbox(self.dead_letters, limits.delivery_rows_max)
-        self.intake: Intake[Arrival | InternalRows] = Intake(self.clock, limits.intake_bytes_max)
+        self.intake: Intake[Arrival] = Intake(self.clock, limits.intake_bytes_max)
         self.engine = Engine(Catalog())
         self.gateway = Gateway(
             self.engine, self.clock, self.intake, self.outbox, self.dead_letters,
             Limits(limits.intake_bytes_max, limits.unacknowledged_max),
         )  # fmt: skip
-        store = SpoolState(self.spool, self.clock, self.dead_letters)
-        self.checkpoints = Checkpoints(store, self.clock, config.checkpoint, self._state, self._committed)
-        self.gateway.checkpoints = self.checkpoints
         self.mqtt = self._mqtt_source()
         self.secrets = Secrets(config.secrets.env_prefixes, config.secrets.dir)
-        copies = LastGood(directory / "rules-last-good.json", self.secrets)
-        self.rule_files = RuleFiles(rules, config.gateway.zone, self.secrets, copies)
+        self.rule_files = RuleFiles(rules, config.gateway.zone, self.secrets)
         self.manager: Manager
+        self.commits: Commits
+        self.recovery: Recovery
         self.uploads = self._upload_worker()
         self.http: StatusServer | None = None
         self._watch: DirectoryWatch | None = None
@@ -89,7 +84,7 @@ class Daemon:
     # --- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Restore the last checkpoint, deploy the rules, connect, and serve. Does not wait for the broker."""
+        """Recover, deploy the rules, connect, and serve. Does not wait for the broker."""
         signals.listen(self.request_stop)
         seen = fingerprint(self.rule_files.directory)
         self._restore()
@@ -129,17 +124,16 @@ class Daemon:
         self.gateway.pause_sources()
         self.gateway.drain(began_ms + int(total_ms * STOP_SOURCES_SHARE))
         self._flush_sinks(began_ms + int(total_ms * (STOP_SOURCES_SHARE + FLUSH_SHARE)))
-        self.outbox.reconcile()
-        # What memory actions delivered is in the intake; results of it wait in the outbox for the next start.
-        self.gateway.drain(began_ms + int(total_ms * (STOP_SOURCES_SHARE + FLUSH_SHARE)) + LAST_DRAIN_MS)
-        stored = self.checkpoints.make()
-        # Only now: the acknowledgements of the last checkpoint must still reach the broker.
+        stored = self.gateway.commit(force=True)
+        self._last_snapshot(began_ms + total_ms)
+        # Only now: the acknowledgements of the last commit must still reach the broker.
         self.gateway.stop_sources(max(200, int(total_ms * STOP_SOURCES_SHARE)))
         if self.http is not None:
             self.http.close()
         self.intake.close()
         if self.uploads is not None:
             self.uploads[1].close(max(0.1, (began_ms + total_ms - self.clock.monotonic_ms()) / 1000))
+        self.commits.close()
         self.spool.close()
         self._close_dead_letters()
         log.info("gateway.stopped", extra={"ms": self.clock.monotonic_ms() - began_ms, "stored": stored})
@@ -157,6 +151,7 @@ class Daemon:
 
         policies = {"block": "block", "dropOldest": "drop_oldest", "dropNewest": "drop_newest"}
         settings = SpoolSettings(
+            group_wait_ms=self.config.journal.spool_interval_ms,
             bytes_max=self.config.limits.spool_bytes_max,
             on_full=policies[self.config.cloud.on_full],  # type: ignore[arg-type]
         )
@@ -194,36 +189,32 @@ class Daemon:
     def _restore(self) -> None:
         from sinks import Environment, MemoryBus
 
-        saved = self.checkpoints.load()
-        self.gateway.redeliveries = Redeliveries(saved.get(REDELIVERY_KEY, b""))
         bus = MemoryBus()
         output = self.config.data.dir / "output"
-        output.mkdir(exist_ok=True)
+        output.mkdir(mode=0o700, exist_ok=True)
         environment = Environment(
             self.clock, random.Random(os.urandom(8)), output, self.dead_letters, bus, self.outbox.on_done,
             connections=self.config.sink_connections,
         )  # fmt: skip
         builder = ActionBuilder(environment, self.spool, self.clock, self.dead_letters, self.outbox)
-        states = {key.removeprefix(RULE_PREFIX): value for key, value in saved.items() if key.startswith(RULE_PREFIX)}
         self.manager = Manager(
             self.gateway, builder, bus, self.mqtt, qos=self.config.mqtt.qos,
-            payload_bytes_max=self.config.limits.payload_bytes_max, saved=states,
+            payload_bytes_max=self.config.limits.payload_bytes_max,
         )  # fmt: skip
-        self.manager.apply(self.rule_files.read())
-        self.outbox.restore(saved.get(OUTBOX_KEY, ()))
+        self.recovery = Recovery(self.gateway, self.manager, self.rule_files, self.dead_letters)
+        effects = Effects(self.spool, self.clock, self.dead_letters, self.recovery.state)
+        self.commits = open_journal(
+            self.recovery, self.config.data.dir, self.clock, self.config.journal, effects, spool=self.spool
+        )
+        self.gateway.commits = self.commits
+        self.manager.reload(self.rule_files.read())
+        self.outbox.resume()
 
-    def _state(self) -> dict[str, Any]:
-        """Everything a checkpoint stores."""
-        state = self.manager.snapshots()
-        return {
-            VERSION_KEY: STATE_VERSION,
-            **state,
-            OUTBOX_KEY: self.outbox.snapshot(),
-            REDELIVERY_KEY: self.gateway.redeliveries.snapshot(),
-        }
-
-    def _committed(self) -> None:
-        self.gateway.redeliveries.committed()
+    def _last_snapshot(self, until_ms: int) -> None:
+        """Store the state, so that the next start has nothing to replay; left out where there is no time for it."""
+        left_ms = until_ms - self.clock.monotonic_ms()
+        if self.commits.snapshots.last_ms < left_ms * SNAPSHOT_SHARE:
+            self.commits.snapshot(fork=False)
 
     # --- events ----------------------------------------------------------------------------------------------------
 
@@ -231,7 +222,7 @@ class Daemon:
         """Called by the watch thread: look at the files there, swap the rules in the loop."""
         wanted = self.rule_files.read()
         try:
-            self.intake.call(lambda: self.manager.apply(wanted), timeout_s=60)
+            self.intake.call(lambda: self.manager.reload(wanted), timeout_s=60)
         except TimeoutError:
             log.error("rules.reload_timeout")
 

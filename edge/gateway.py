@@ -1,12 +1,13 @@
 """The gateway loop: the one thread that owns the engine.
 
-    sources --> intake --> decode --> engine --> outbox --> sinks
-                                        |
-                                  checkpoints --> acknowledge to the sources
+    sources --> intake --> journal, decode --> engine --> outbox --> sinks
+                              |
+                           commits --> acknowledge to the sources
 
 One turn takes everything that waits, never waiting for more; then fires the timers that are due, hands results over,
-makes a checkpoint if one is due, and sleeps until the next deadline or the next message. There is no polling.
+commits if that is due, and sleeps until the next deadline or the next message. There is no polling.
 
+Whatever can change the engine is recorded in the journal first, so `replay` of the records does it all again.
 Nothing here reads files or knows rule syntax: `edge.deploy.manager` deploys rules, `edge.daemon` puts the parts
 together.
 """
@@ -15,11 +16,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from edge.checkpoint.checkpoints import Checkpoints
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
@@ -27,6 +27,8 @@ from edge.intake.queue import Intake
 from edge.intake.redelivery import Redeliveries
 from edge.intake.sources.base import BadMessage, Message, Source
 from edge.intake.streams import StreamTable
+from edge.journal.commits import Commits
+from edge.journal.record import Tick
 from sql import Emission, Engine
 from sql.rows import as_dict
 
@@ -34,6 +36,9 @@ log = logging.getLogger("penstock.gateway")
 
 BATCH_MESSAGES_MAX = 20_000
 """Messages pushed before timers are looked at again, so that a flood cannot hold up a window for long."""
+
+CHAINED_ROWS_MAX = 100_000
+"""Rows that may move through memory topics in one step; more means rules that feed each other in a circle."""
 
 MESSAGE_OVERHEAD_BYTES = 100
 """What a waiting message costs beside its payload."""
@@ -56,10 +61,9 @@ class Arrival(NamedTuple):
     bad: list[BadMessage]
 
 
-class InternalRows(NamedTuple):
+class ChainedRows(NamedTuple):
     """Rows of a memory topic: one rule's result is another's stream."""
 
-    topic: str
     stream: str
     rows: list[dict[str, Any]]
 
@@ -79,7 +83,7 @@ class Gateway:
         self,
         engine: Engine,
         clock: Clock,
-        intake: Intake[Arrival | InternalRows],
+        intake: Intake[Arrival],
         outbox: Outbox,
         dead_letters: DeadLetters,
         limits: Limits,
@@ -91,7 +95,9 @@ class Gateway:
         self.sources: dict[str, Source] = {}
         self.streams = StreamTable(())
         self.redeliveries = Redeliveries()
-        self.checkpoints: Checkpoints | None = None
+        self.commits: Commits | None = None
+        self.chained: deque[ChainedRows] = deque()
+        """Rows that memory actions have handed on in this step."""
         self.rejected: Counter[str] = Counter()
         self.pauses = 0
         self.defects = 0
@@ -101,7 +107,7 @@ class Gateway:
         self._limits = limits
         self._is_stopping = False
         self._timers_failed = False
-        self._backlog: deque[Arrival | InternalRows] = deque()
+        self._backlog: deque[Arrival] = deque()
 
     # --- sources ---------------------------------------------------------------------------------------------------
 
@@ -136,20 +142,27 @@ class Gateway:
 
     def turn(self) -> int | None:
         """Do everything that can be done now; returns how long the loop may sleep, in ms (None: until woken)."""
-        # Before the intake is emptied, see Outbox.on_done. What moved must not stay in the stored outbox.
-        if self.outbox.reconcile() and self.checkpoints is not None:
-            self.checkpoints.changed()
+        self.outbox.reconcile()
         for call in self.intake.take_calls():
             call()
         if self._is_stopping or not self.outbox.is_full():
             self._backlog += self.intake.take_items()
         now_ms = self.clock.now_ms()
-        self._advance(now_ms)
+        self._fire(now_ms)
         self._push_backlog(now_ms)
-        if self.checkpoints is not None and self._checkpoint_is_due():
-            self.checkpoints.make()
+        if self.commits is not None and self.commits.due_in_ms() == 0:
+            self.commit()
         self._brake()
         return self._sleep_ms()
+
+    def commit(self, *, force: bool = False) -> bool:
+        """Make everything recorded so far durable, with what sinks have taken, and acknowledge it."""
+        assert self.commits is not None
+        self.outbox.reconcile()
+        receipts = self.outbox.receipts()
+        if receipts is not None:
+            self.commits.append(receipts)
+        return self.commits.make(force=force)
 
     def run_until(self, is_done: Iterable[bool]) -> None:
         """Turn until the iterator yields True; it is asked before every turn."""
@@ -168,36 +181,73 @@ class Gateway:
     def _push_backlog(self, now_ms: int) -> None:
         taken = 0
         while self._backlog and taken < BATCH_MESSAGES_MAX:
-            batch = self._backlog.popleft()
-            if isinstance(batch, InternalRows):
-                self.push(batch.stream, batch.rows, now_ms)
-                taken += len(batch.rows)
-            else:
-                self._process(batch, now_ms)
-                taken += len(batch.messages) + len(batch.bad)
+            arrival = self._backlog.popleft()
+            self._process(arrival, now_ms)
+            taken += len(arrival.messages) + len(arrival.bad)
 
     def _process(self, arrival: Arrival, now_ms: int) -> None:
-        decoded = self.streams.decode(self.redeliveries.fresh(arrival.messages))
-        for bad in (*arrival.bad, *decoded.bad):
+        """Take in an arrival: record it, let it take effect, and remember what to acknowledge."""
+        fresh = self.redeliveries.fresh(arrival.messages)
+        if fresh and self.commits is not None:
+            self.commits.append_batch(now_ms, fresh)
+        for bad in arrival.bad:
+            self._reject(bad, now_ms)
+        self.take(fresh, now_ms)
+        source = self.sources.get(arrival.source)
+        tokens = [item[2] for item in (*arrival.messages, *arrival.bad) if item[2] is not None]
+        if self.commits is not None and source is not None and tokens:
+            self.commits.received(source.acknowledge, tokens, len(tokens))
+
+    def take(self, messages: Sequence[Message], now_ms: int) -> None:
+        """Let recorded messages take effect."""
+        decoded = self.streams.decode(messages)
+        for bad in decoded.bad:
             self._reject(bad, now_ms)
         for stream, rows in decoded.rows.items():
             self.push(stream, rows, now_ms)
-        source = self.sources.get(arrival.source)
-        tokens = [item[2] for item in (*arrival.messages, *arrival.bad) if item[2] is not None]
-        if self.checkpoints is not None and source is not None and tokens:
-            self.checkpoints.received(source.acknowledge, tokens, len(tokens))
 
     def push(self, stream: str, rows: list[Any], now_ms: int) -> None:
-        """Give rows of a stream to the rules that read it."""
+        """Give rows of a stream to the rules that read it, and their chained results to those that read them."""
+        self._push(stream, rows, now_ms)
+        if self.chained:
+            self._follow_chains(now_ms)
+
+    def _push(self, stream: str, rows: list[Any], now_ms: int) -> None:
         try:
             self._hand_over(self.engine.push(stream, rows, now_ms))
         except Exception as error:  # noqa: BLE001 - the rule boundary: a defect must not stop the gateway for ever
             reason = self._defect(error, stream)
             self._dead_letters.keep(now_ms, reason, stream=stream, rows=[as_dict(row) for row in rows])
-        if self.checkpoints is not None:
-            self.checkpoints.changed()
 
-    def _advance(self, now_ms: int) -> None:
+    def _follow_chains(self, now_ms: int) -> None:
+        """Rows of memory topics enter their streams, until no rule hands on any more."""
+        moved = 0
+        while self.chained:
+            stream, rows = self.chained.popleft()
+            moved += len(rows)
+            if moved > CHAINED_ROWS_MAX:
+                self._break_circle(stream, rows, now_ms)
+                return
+            self._push(stream, rows, now_ms)
+
+    def _break_circle(self, stream: str, rows: list[Any], now_ms: int) -> None:
+        dropped = len(rows) + sum(len(chained.rows) for chained in self.chained)
+        self.chained.clear()
+        reason = f"more than {CHAINED_ROWS_MAX} rows moved through memory topics in one step: rules feed each other"
+        log.error("chain.too_long", extra={"stream": stream, "dropped": dropped, "error": reason})
+        self.rejected["chain too long"] += dropped
+        self._dead_letters.keep(now_ms, f"{reason}; {dropped} rows are dropped, this one first", rows=rows[:1])
+
+    def _fire(self, now_ms: int) -> None:
+        """Record and fire the timers that are due."""
+        deadline_ms = self.engine.next_deadline_ms()
+        if deadline_ms is None or deadline_ms > now_ms:
+            return
+        if self.commits is not None:
+            self.commits.append(Tick(now_ms))
+        self.tick(now_ms)
+
+    def tick(self, now_ms: int) -> None:
         """Fire the timers that are due."""
         try:
             self._hand_over(self.engine.advance(now_ms))
@@ -205,6 +255,8 @@ class Gateway:
         except Exception as error:  # noqa: BLE001 - the rule boundary, as in push
             self._defect(error, None)
             self._timers_failed = True
+        if self.chained:
+            self._follow_chains(now_ms)
 
     def _defect(self, error: Exception, stream: str | None) -> str:
         """Note an error that no rule could have caused by itself. The messages are acknowledged: sent again, they
@@ -220,8 +272,6 @@ class Gateway:
     def _hand_over(self, emissions: list[Emission]) -> None:
         if emissions:
             self.outbox.hand_over(emissions)
-            if self.checkpoints is not None:
-                self.checkpoints.changed()
 
     def _reject(self, bad: BadMessage, now_ms: int) -> None:
         topic, payload, _, reason = bad
@@ -231,22 +281,19 @@ class Gateway:
         self._dead_letters.keep(now_ms, reason, topic, payload)
         log.warning("message.rejected", extra={"topic": topic, "reason": reason})
 
-    def _checkpoint_is_due(self) -> bool:
-        """Whether it is time; rows of memory topics that wait would be in no checkpoint, so they come first."""
-        assert self.checkpoints is not None
-        return self.checkpoints.due_in_ms() == 0 and not any(isinstance(item, InternalRows) for item in self._backlog)
-
     def _brake(self) -> None:
         """Pause the sources at a bound, and resume them at half of it, so that they do not flutter."""
         if self._is_stopping:
             return
-        unacknowledged = self.checkpoints.unacknowledged if self.checkpoints else 0
+        unacknowledged = self.commits.unacknowledged if self.commits else 0
+        is_stuck = self.commits is not None and self.commits.problem is not None
         waiting_bytes = self.intake.bytes
         if not self.paused:
             at_bound = (
                 waiting_bytes >= self._limits.intake_bytes_max
                 or unacknowledged >= self._limits.unacknowledged_max
                 or self.outbox.is_full()
+                or is_stuck
             )
             if at_bound:
                 self.paused = True
@@ -258,6 +305,7 @@ class Gateway:
             waiting_bytes <= self._limits.intake_bytes_max // 2
             and unacknowledged <= self._limits.unacknowledged_max // 2
             and not self.outbox.is_full()
+            and not is_stuck
         ):
             self.paused = False
             log.info("intake.resumed")
@@ -272,7 +320,7 @@ class Gateway:
         deadline_ms = self.engine.next_deadline_ms()
         if deadline_ms is not None:
             waits.append(max(DEFECT_PAUSE_MS if self._timers_failed else 0, deadline_ms - self.clock.now_ms()))
-        if self.checkpoints is not None and (due_ms := self.checkpoints.due_in_ms()) is not None:
+        if self.commits is not None and (due_ms := self.commits.due_in_ms()) is not None:
             waits.append(due_ms)
         if self.outbox.rows_waiting():
             waits.append(SLOW_SINK_RETRY_MS)

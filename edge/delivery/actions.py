@@ -9,11 +9,15 @@ from cloud_sync.spool import Spool
 from edge.clock import Clock
 from edge.delivery.cloud_action import CLOUD, CloudAction
 from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.memory_action import MEMORY, MemoryAction
 from edge.delivery.outbox import Action, Outbox, Taker
 from rules.compile import CompiledRule
 from rules.model import Action as RuleAction
 from rules.model import register_action
 from sinks import Delivery, Environment, SinkContext, SinkSettings, sink_kind, sink_kinds
+
+IN_LOOP = (CLOUD, MEMORY)
+"""Sinks that work inside the loop."""
 
 
 def register_sinks() -> None:
@@ -43,7 +47,8 @@ class ActionBuilder:
                 if known is not None and known.delivery.name == written.sink and known.settings == settings:
                     found.append(known)
                 else:
-                    found.append(Action(role, position, settings, self._delivery(rule.id, written.sink, settings)))
+                    delivery = self._delivery(rule.id, written.sink, settings, f"{rule.id}/{role}/{position}")
+                    found.append(Action(role, position, settings, delivery, written.sink in IN_LOOP))
         return found
 
     def _settings(self, rule: CompiledRule, written: RuleAction) -> SinkSettings:
@@ -54,10 +59,19 @@ class ActionBuilder:
             return settings.model_copy(update={"send_nil_field": True})
         return settings
 
-    def _delivery(self, rule_id: str, sink: str, settings: SinkSettings) -> Taker:
+    def last_number(self, rule: CompiledRule) -> int:
+        """The number of the last row that the spool has of a rule."""
+        roles = {"actions": rule.rule.actions, "late": rule.rule.late, "error": rule.rule.error}
+        keys = [f"{rule.id}/{role}/{position}" for role, listed in roles.items() for position in range(len(listed))]
+        return max((self._spool.mark(key) for key in keys), default=0)
+
+    def _delivery(self, rule_id: str, sink: str, settings: SinkSettings, key: str) -> Taker:
         if sink == CLOUD:
             assert isinstance(settings, CloudSettings)
             on_done = self._outbox.on_done_in_loop
-            return CloudAction(settings, rule_id, self._spool, self._clock, self._dead_letters, on_done)
+            return CloudAction(settings, rule_id, self._spool, self._clock, self._dead_letters, on_done, key)
+        if sink == MEMORY:
+            bus, on_done = self._environment.memory, self._outbox.on_done_in_loop
+            return MemoryAction(settings, rule_id, bus, self._dead_letters, on_done)
         context = SinkContext(rule_id, sink, self._environment)
         return Delivery(sink_kind(sink).factory(settings, context), settings, context)

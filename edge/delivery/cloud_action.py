@@ -1,8 +1,7 @@
-"""The cloud action inside the gateway loop: rows enter the spool in the same transaction as the state that made them.
+"""The cloud action inside the gateway loop: rows enter the spool with their numbers.
 
-Other sinks work in threads of their own, so a checkpoint cannot tell to the instant what has reached them; they may
-see a result twice after a crash. Appending to the spool only touches memory, so it is done here, in the loop: the
-next checkpoint commits the rows together with the state of their rule, and no crash can lose or double one of them.
+Appending to the spool only touches memory, so it is done here, in the loop. After a crash the replay makes rows again
+with the same numbers, and the spool ignores those that it has: none is lost, none is doubled.
 
 A full spool refuses: the result stays in the outbox, and intake stops at its bound (`cloud.onFull: block`).
 """
@@ -18,6 +17,7 @@ from cloud_sync.errors import SpoolFull
 from cloud_sync.records import Record
 from cloud_sync.sink import partial
 from cloud_sync.spool import Spool
+from cloud_sync.spool_types import Origin
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from sinks import Outcome, Stats
@@ -40,8 +40,11 @@ class CloudAction:
         clock: Clock,
         dead_letters: DeadLetters,
         on_done: Callable[[Any, Outcome], None],
+        key: str,
     ) -> None:
+        """`key` names the action in the spool, for all its life."""
         self.name = CLOUD
+        self._key = key
         self.rule_id = rule_id
         self._settings = CloudSettings.model_validate(settings)
         self._renderer = Renderer(self._settings, rule_id)
@@ -56,8 +59,9 @@ class CloudAction:
     def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
         """Append all rows of an emission, or (False) none because the spool is full."""
         records, rejected = self._records(emission)
+        origin = None if token is None else Origin(self._key, token.first)
         try:
-            self._spool.append(records, self._clock.now_ms())
+            self._spool.append(records, self._clock.now_ms(), origin)
         except SpoolFull as full:
             self._refused += 1
             self._is_full, self._last_error = True, str(full)

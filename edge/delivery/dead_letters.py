@@ -36,6 +36,8 @@ class DeadLetters:
         self.written = 0
         self.lost = 0
         self.deleted_files = 0
+        self.is_muted = False
+        """Nothing is written: a replay comes past what was written before."""
         self._descriptor: int | None = None
         self._bytes = 0
         self._dirty = False
@@ -43,6 +45,8 @@ class DeadLetters:
 
     def write(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
         """Keep one letter with further JSON `fields`: the rule, the sink, the row. Raises OSError, leaving no trace."""
+        if self.is_muted:
+            return
         letter: dict[str, Any] = {"at_ms": at_ms, "reason": reason, "topic": topic}
         if payload is not None:
             letter["payload"] = base64.b64encode(payload).decode("ascii")

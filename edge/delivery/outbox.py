@@ -1,9 +1,13 @@
-"""Results on their way to the sinks, and which of them have not arrived yet.
+"""Results on their way to the sinks, numbered, and which of them have not arrived yet.
 
 Every emission goes to the actions of its rule: results to `actions`, late events to `late`, errors to `error`; errors
-that no action wants become dead letters. Each hand-over has a number and is kept here until the sink gives its
-receipt. A checkpoint contains what is still open, so a message may be acknowledged while a sink is slow: after a
-crash the open results are handed to the sinks again. A sink may therefore see a result twice, but never misses one.
+that no action wants become dead letters. The rows of a rule are numbered from 1. Replaying the journal gives every row
+its number again, so each receiver can tell what it has:
+
+    the spool       stores the number of the last row with the rows, and ignores what it has
+    other sinks     give a receipt; receipts are journalled, and what has none is handed over again
+
+A sink may therefore see a result twice after a crash, but never misses one; the cloud gets each exactly once.
 
 A delivery whose queue is full refuses; its results wait here in order, and the gateway stops taking in messages when
 `rows_max` rows wait. Rows that timers produce meanwhile are still taken: they stem from state that is bounded
@@ -14,11 +18,12 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from edge.delivery.dead_letters import DeadLetters
+from edge.journal.record import Receipts
 from sinks import Outcome, Stats
 from sql import Emission
 
@@ -29,7 +34,7 @@ ROLES = {"rows": "actions", "late": "late", "error": "error"}
 
 
 class Taker(Protocol):
-    """What the outbox needs of a delivery; `sinks.Delivery` and `edge.delivery.cloud_action.CloudAction` are such."""
+    """What the outbox needs of a delivery; `sinks.Delivery` and the actions inside the loop are such."""
 
     name: str
 
@@ -41,21 +46,41 @@ class Taker(Protocol):
 
 @dataclass(slots=True)
 class Action:
-    """One delivery of a rule: its list and place there, the settings it was built from, and what it has refused."""
+    """One delivery of a rule: its list and place there, the settings it was built from, and what it has not taken.
+
+    is_in_loop   its effects are part of the replay, or known by their numbers: it is given everything again
+    open         emissions without a receipt by the number of their last row, each with that of its first
+    waiting      those of them that it has refused
+    last         number of the last row that was meant for it
+    """
 
     role: str
     position: int
     settings: Any
     delivery: Taker
-    waiting: deque[tuple[int, Emission]] = field(default_factory=deque)
+    is_in_loop: bool = False
+    open: dict[int, tuple[int, Emission]] = field(default_factory=dict)
+    waiting: deque[int] = field(default_factory=deque)
+    last: int = 0
+
+    @property
+    def delivered(self) -> int:
+        """The number up to which it has taken everything."""
+        return next(iter(self.open.values()))[0] - 1 if self.open else self.last
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A hand-over without a receipt."""
+class Token:
+    """What a delivery gives back with its receipt: the action, and the numbers of the rows."""
 
-    emission: Emission
-    action: Action
+    __slots__ = ("action", "first", "last")
+
+    def __init__(self, action: Action, first: int, last: int) -> None:
+        self.action, self.first, self.last = action, first, last
+
+
+def rows_of(emission: Emission) -> int:
+    """How many numbers an emission takes."""
+    return max(1, len(emission.inserted) + len(emission.removed))
 
 
 class Outbox:
@@ -63,28 +88,27 @@ class Outbox:
 
     def __init__(self, dead_letters: DeadLetters, rows_max: int) -> None:
         self.rows_max = rows_max
+        self.numbers: dict[str, int] = {}
+        """Number of the last row by rule."""
+        self.is_replaying = False
+        """Results are only noted; `resume` hands over what is left."""
         self._dead_letters = dead_letters
         self._actions: dict[str, list[Action]] = {}
         self._errors_too: set[str] = set()
-        self._open: dict[int, _Open] = {}
-        self._number = 0
-        self._receipts: deque[int] = deque()
+        self._receipts: deque[Token] = deque()
+        self._told: dict[tuple[str, str, int, str], int] = {}
 
     # --- from any thread -------------------------------------------------------------------------------------------
 
-    def on_done(self, token: Any, outcome: Outcome) -> None:
-        """The receipt of a delivery; taken into account by the next `reconcile`.
-
-        Not at once: the receipt of a memory action says that its rows are in the intake. The loop settles before it
-        empties the intake, so no checkpoint can find rows that are neither here nor in the state of their rule.
-        """
+    def on_done(self, token: Token, outcome: Outcome) -> None:
+        """The receipt of a delivery; taken into account by the next `reconcile`."""
         self._receipts.append(token)
 
     # --- from the loop ---------------------------------------------------------------------------------------------
 
-    def on_done_in_loop(self, token: Any, outcome: Outcome) -> None:
+    def on_done_in_loop(self, token: Token, outcome: Outcome) -> None:
         """The receipt of an action that works inside the loop."""
-        self._open.pop(token, None)
+        token.action.open.pop(token.last, None)
 
     def actions(self, rule: str) -> Sequence[Action]:
         """The actions of a rule, in order."""
@@ -104,8 +128,10 @@ class Outbox:
         return [action for action in before if action not in actions]
 
     def hand_over(self, emissions: Iterable[Emission]) -> None:
-        """Give each emission to the actions that want it."""
+        """Number each emission, and give it to the actions that want it."""
         for emission in emissions:
+            first = self.numbers.get(emission.rule, 0) + 1
+            last = self.numbers[emission.rule] = first + rows_of(emission) - 1
             if emission.kind == "error":
                 log.warning("event.error", extra={"rule": emission.rule, "error": emission.error})
             roles = {ROLES[emission.kind]}
@@ -113,21 +139,21 @@ class Outbox:
                 roles.add("actions")
             wanted = [action for action in self._actions.get(emission.rule, ()) if action.role in roles]
             for action in wanted:
-                self._submit(action, emission)
+                self._submit(action, first, last, emission)
             if not wanted and emission.kind == "error":
                 self._dead_letter(emission)
 
-    def reconcile(self) -> bool:
-        """Take note of receipts, and offer again what was refused; whether anything moved."""
-        moved = bool(self._receipts)
+    def reconcile(self) -> None:
+        """Take note of receipts, and offer again what was refused."""
         while self._receipts:
-            self._open.pop(self._receipts.popleft(), None)
-        for actions in self._actions.values():
-            for action in actions:
-                while action.waiting and action.delivery.submit(action.waiting[0][1], action.waiting[0][0]):
-                    action.waiting.popleft()
-                    moved = True
-        return moved
+            token = self._receipts.popleft()
+            token.action.open.pop(token.last, None)
+        for _, action in self._all():
+            while action.waiting:
+                first, emission = action.open[action.waiting[0]]
+                if not action.delivery.submit(emission, Token(action, first, action.waiting[0])):
+                    break
+                action.waiting.popleft()
 
     def is_full(self) -> bool:
         """Whether so many rows wait for slow sinks that no further message should be taken in."""
@@ -135,57 +161,96 @@ class Outbox:
 
     def rows_waiting(self) -> int:
         """Rows that a delivery has refused so far."""
-        return sum(
-            max(1, len(emission.inserted) + len(emission.removed))
-            for actions in self._actions.values()
-            for action in actions
-            for _, emission in action.waiting
-        )
+        return sum(rows_of(action.open[last][1]) for _, action in self._all() for last in action.waiting)
 
     def close_action(self, action: Action, deadline_ms: int) -> int:
         """Flush and close an action that is no longer used; what it could not deliver becomes dead letters."""
         action.delivery.close(deadline_ms)
         self.reconcile()
-        left = [number for number, entry in self._open.items() if entry.action is action]
-        for number in left:
-            self._dead_letter(
-                self._open.pop(number).emission, f"action {action.delivery.name} was removed before delivery"
-            )
+        left = list(action.open.values())
+        action.open.clear()
+        action.waiting.clear()
+        for _, emission in left:
+            self._dead_letter(emission, f"action {action.delivery.name} was removed before delivery")
         return len(left)
 
-    # --- checkpoint ------------------------------------------------------------------------------------------------
+    def _all(self) -> Iterator[tuple[str, Action]]:
+        for rule, actions in self._actions.items():
+            for action in actions:
+                yield rule, action
 
-    def snapshot(self) -> list[dict[str, Any]]:
-        """Everything without a receipt, oldest first, as JSON values."""
-        return [
-            {"role": entry.action.role, "position": entry.action.position, "sink": entry.action.delivery.name}
-            | emission_to_json(entry.emission)
-            for _, entry in sorted(self._open.items())
-        ]
-
-    def restore(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        """Hand over again what an earlier run had not delivered; without an action for it, it becomes a dead letter."""
-        for entry in entries:
-            emission = emission_from_json(entry)
-            place = (entry["role"], entry["position"], entry["sink"])
-            for action in self._actions.get(emission.rule, ()):
-                if (action.role, action.position, action.delivery.name) == place:
-                    self._submit(action, emission)
-                    break
-            else:
-                self._dead_letter(emission, f"action {entry['sink']} is gone since the last run")
-
-    def _submit(self, action: Action, emission: Emission) -> None:
-        self._number += 1
-        self._open[self._number] = _Open(emission, action)
-        if action.waiting or not action.delivery.submit(emission, self._number):
-            action.waiting.append((self._number, emission))
+    def _submit(self, action: Action, first: int, last: int, emission: Emission) -> None:
+        action.open[last] = (first, emission)
+        action.last = last
+        if self.is_replaying and not action.is_in_loop:
+            return
+        if action.waiting or not action.delivery.submit(emission, Token(action, first, last)):
+            action.waiting.append(last)
 
     def _dead_letter(self, emission: Emission, reason: str | None = None) -> None:
         rows = [*emission.inserted, *emission.removed]
         self._dead_letters.keep(
             emission.at_ms, reason or emission.error or "error", rule=emission.rule, kind=emission.kind, rows=rows
         )
+
+    # --- journal ---------------------------------------------------------------------------------------------------
+
+    def receipts(self) -> Receipts | None:
+        """What sinks have taken since this was asked last; None when that is nothing."""
+        new = []
+        for rule, action in self._all():
+            key = (rule, action.role, action.position, action.delivery.name)
+            delivered = action.delivered
+            if not action.is_in_loop and delivered > self._told.get(key, 0):
+                self._told[key] = delivered
+                new.append((*key, delivered))
+        return Receipts(new) if new else None
+
+    def delivered(self, receipts: Receipts) -> None:
+        """Replay: sinks have taken results up to these numbers."""
+        for rule, role, position, sink, number in receipts.delivered:
+            self._told[rule, role, position, sink] = number
+            for action in self._actions.get(rule, ()):
+                if (action.role, action.position, action.delivery.name) == (role, position, sink):
+                    for last in [last for last in action.open if last <= number]:
+                        del action.open[last]
+
+    def resume(self) -> None:
+        """The replay is over: hand over what has no receipt."""
+        self.is_replaying = False
+        for _, action in self._all():
+            if not action.is_in_loop:
+                action.waiting.extend(action.open)
+        self.reconcile()
+
+    def snapshot(self) -> dict[str, Any]:
+        """The numbers, and everything without a receipt, as JSON values."""
+        return {
+            "numbers": self.numbers,
+            "actions": [
+                [rule, action.role, action.position, action.delivery.name, action.last,
+                 [[first, last, emission_to_json(emission)] for last, (first, emission) in action.open.items()]]
+                for rule, action in self._all()
+            ],
+        }  # fmt: skip
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Know again what an earlier run had not delivered; without an action for it, it becomes a dead letter."""
+        self.numbers |= saved["numbers"]
+        for rule, role, position, sink, last, entries in saved["actions"]:
+            key = (rule, role, position, sink)
+            action = next((a for r, a in self._all() if (r, a.role, a.position, a.delivery.name) == key), None)
+            if action is not None:
+                action.last = last
+                self._told[key] = entries[0][0] - 1 if entries else last
+            for first, number, entry in entries:
+                emission = emission_from_json(entry)
+                if action is None:
+                    self._dead_letter(emission, f"action {sink} is gone since the last run")
+                    continue
+                action.open[number] = (first, emission)
+                if action.is_in_loop:
+                    action.waiting.append(number)
 
 
 def emission_to_json(emission: Emission) -> dict[str, Any]:

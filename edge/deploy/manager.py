@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from edge.checkpoint.checkpoints import RULE_PREFIX
 from edge.delivery.actions import ActionBuilder
 from edge.delivery.outbox import Action
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.deploy.rule_files import Wanted
 from edge.deploy.stream_types import stream_specs
-from edge.gateway import Gateway, InternalRows
+from edge.gateway import ChainedRows, Gateway
 from edge.intake.router import cross, to_subscribe, wildcards
 from edge.intake.sources.mqtt import MqttSource
 from edge.intake.streams import StreamTable
+from edge.journal.record import Deployment
 from rules.compile import CompiledRule
 from rules.problems import FileProblem
 from sinks import MemoryBus
@@ -34,10 +34,6 @@ log = logging.getLogger("penstock.rules")
 
 ACTION_CLOSE_MS = 2_000
 """How long an action that was removed may flush, in the loop; what it still holds then becomes dead letters."""
-
-
-ROW_OVERHEAD_BYTES, COLUMN_BYTES = 100, 50
-"""What a row of a memory topic counts in the intake: an estimate, for it is never encoded."""
 
 
 CROSSING = (
@@ -52,7 +48,7 @@ class Running:
 
     rule: CompiledRule
     state: str
-    """How it began: new, kept (state carried over), restored (from the checkpoint) or reset (its plan is another)."""
+    """How it began: new, kept (state carried over), restored (from a snapshot) or reset (its plan is another)."""
     shape: Shape = "dict"
     """What its rows are."""
 
@@ -62,9 +58,8 @@ class Manager:
 
     def __init__(
         self, gateway: Gateway, builder: ActionBuilder, memory: MemoryBus, mqtt: MqttSource | None,
-        *, qos: int, payload_bytes_max: int, saved: Mapping[str, Any],
+        *, qos: int, payload_bytes_max: int,
     ) -> None:  # fmt: skip
-        """`saved`: the states of an earlier run by rule id, used when the rule is deployed for the first time."""
         self.running: dict[str, Running] = {}
         self.stopped: tuple[str, ...] = ()
         self.failed: dict[str, str] = {}
@@ -77,20 +72,38 @@ class Manager:
         self._mqtt = mqtt
         self._qos = qos
         self._payload_bytes_max = payload_bytes_max
-        self._saved = dict(saved)
+        self._now_ms = 0
+        self.texts: dict[str, str] = {}
+        """The rule files in use, by name."""
+        self.kept: frozenset[str] = frozenset()
         self._structs: dict[str, frozenset[str]] = {}
         self._memory_streams: dict[tuple[str, str], Any] = {}
         self._crossing: set[tuple[str, str]] = set()
 
-    def apply(self, wanted: Wanted) -> None:
-        """Make the running rules those that are wanted."""
+    def reload(self, wanted: Wanted) -> None:
+        """Make the running rules those that are wanted, and record it."""
         self.reloads += 1
+        now_ms = self._gateway.clock.now_ms()
+        numbers = {
+            rule_id: last
+            for rule_id, rule in wanted.rules.items()
+            if (last := self._builder.last_number(rule)) > self._gateway.outbox.numbers.get(rule_id, 0)
+        }
+        if self._gateway.commits is not None and (wanted.texts != self.texts or wanted.kept != self.kept or numbers):
+            self._gateway.commits.append(Deployment(now_ms, wanted.texts, sorted(wanted.kept), numbers))
+        self.apply(wanted, now_ms, numbers)
+
+    def apply(self, wanted: Wanted, now_ms: int, numbers: Mapping[str, int]) -> None:
+        """Make the running rules those that are wanted, as of a time.
+
+        `numbers`: where the rows of a rule are numbered from, if the spool has rows of it that the journal knows not.
+        """
         self._tell(wanted)
+        self._now_ms = now_ms
+        self._gateway.outbox.numbers.update(numbers)
+        self.texts, self.kept = wanted.texts, wanted.kept
         catalog = self._gateway.engine.catalog
-        for stream in wanted.compiled.catalog.streams.values():
-            catalog.add(stream)
-        for name, variable in wanted.compiled.catalog.variables.items():
-            catalog.variables.setdefault(name, variable)
+        self._declare(wanted)
         for rule_id in [name for name in self.running if name not in wanted.rules]:
             if self.running[rule_id].rule.path not in wanted.kept:
                 self._stop(rule_id)
@@ -102,8 +115,33 @@ class Manager:
                 self._deploy(rule, known)
         self._reshape()
         self._connect_streams()
-        if not wanted.kept:
-            self._forget_orphans(wanted)
+
+    def restore(self, wanted: Wanted, states: Mapping[str, Any], now_ms: int) -> None:
+        """Run the rules of a snapshot with their states, in its order; `wanted` is what ran then."""
+        self._tell(wanted)
+        self._now_ms = now_ms
+        self.texts, self.kept = wanted.texts, wanted.kept
+        self._declare(wanted)
+        self._structs = struct_columns(self._gateway.engine.catalog, self._all_rules(wanted))
+        for rule_id, state in states.items():
+            if rule_id in wanted.rules:
+                self._deploy(wanted.rules[rule_id], None, state)
+            else:
+                log.error("rule.state_dropped", extra={"rule": rule_id, "note": "its rule file compiles no more"})
+        self._connect_streams()
+
+    def restored(self) -> None:
+        """A recovery is over: all that runs now did so before."""
+        for item in self.running.values():
+            item.state = "restored"
+
+    def _declare(self, wanted: Wanted) -> None:
+        """Make the streams and variables of the rule files known."""
+        catalog = self._gateway.engine.catalog
+        for stream in wanted.compiled.catalog.streams.values():
+            catalog.add(stream)
+        for name, variable in wanted.compiled.catalog.variables.items():
+            catalog.variables.setdefault(name, variable)
 
     def _all_rules(self, wanted: Wanted) -> list[CompiledRule]:
         """What will run: the wanted rules, and those of files whose last good version goes on."""
@@ -120,19 +158,19 @@ class Manager:
                 item.shape = shape
 
     def _start(self, rule: CompiledRule, state: dict[str, Any] | None, shape: Shape) -> None:
-        now_ms = self._gateway.clock.now_ms()
         make_row = row_maker(rule.plan, shape)
-        self._gateway.engine.deploy(rule.id, rule.plan, now_ms, state, shape=shape, make_row=make_row)
+        self._gateway.engine.deploy(rule.id, rule.plan, self._now_ms, state, shape=shape, make_row=make_row)
 
-    def snapshots(self) -> dict[str, Any]:
-        """The states of all rules by their key in a checkpoint. One that cannot be taken keeps its last stored one."""
-        states = {}
-        for rule_id in self.running:
-            try:
-                states[RULE_PREFIX + rule_id] = self._gateway.engine.snapshot(rule_id)
-            except Exception as error:
-                log.error("rule.snapshot_failed", extra={"rule": rule_id, "error": repr(error)}, exc_info=error)
-        return states
+    def states(self) -> dict[str, Any]:
+        """The states of all rules, in the order of their deployment; of one that fails, None."""
+        return {rule_id: self._state(rule_id) for rule_id in self._gateway.engine.queries if rule_id in self.running}
+
+    def _state(self, rule_id: str) -> dict[str, Any] | None:
+        try:
+            return self._gateway.engine.snapshot(rule_id)
+        except Exception as error:
+            log.error("rule.snapshot_failed", extra={"rule": rule_id, "error": repr(error)}, exc_info=error)
+            return None
 
     def _tell(self, wanted: Wanted) -> None:
         """Log problems that are new; all of them stay in /status."""
@@ -154,10 +192,11 @@ class Manager:
             return "the last good version goes on"
         return "none of its rules runs, for there is no good version of it"
 
-    def _deploy(self, rule: CompiledRule, known: Running | None) -> None:
-        """Start a rule, or put it in the place of its earlier version."""
+    def _deploy(self, rule: CompiledRule, known: Running | None, state: Any = None) -> None:
+        """Start a rule, or put it in the place of its earlier version. `state`: that of a snapshot."""
         engine, outbox = self._gateway.engine, self._gateway.outbox
-        state = engine.snapshot(rule.id) if known else self._saved.pop(rule.id, None)
+        if known:
+            state = engine.snapshot(rule.id)
         shape = shape_of(rule.plan, self._structs)
         began = "new"
         try:
@@ -178,15 +217,12 @@ class Manager:
         unused = outbox.set_actions(rule.id, actions, errors_too=rule.options.send_error)
         self._close(unused)
         self.running[rule.id] = Running(rule, began, shape)
-        self._changed()
         log.info("rule.deployed", extra={"rule": rule.id, "file": rule.path, "state": began})
 
     def _stop(self, rule_id: str) -> None:
         self._gateway.engine.remove(rule_id)
         self._close(self._gateway.outbox.set_actions(rule_id, ()))
         del self.running[rule_id]
-        if self._gateway.checkpoints is not None:
-            self._gateway.checkpoints.forget(RULE_PREFIX + rule_id)
         log.info("rule.stopped", extra={"rule": rule_id})
 
     def _close(self, actions: Iterable[Action]) -> None:
@@ -232,28 +268,14 @@ class Manager:
         source.set_subscriptions(dict.fromkeys(filters, self._qos))
 
     def _subscriber(self, stream: str) -> Any:
-        intake, limit = self._gateway.intake, self._gateway.intake.bytes_max
+        chained = self._gateway.chained
 
         def take(topic: str, rows: Any, at_ms: int) -> bool:
-            """Called by a sink's worker; refuses while the intake is full, and the worker tries again."""
-            if intake.bytes >= limit:
-                return False
-            size = sum(ROW_OVERHEAD_BYTES + COLUMN_BYTES * len(row) for row in rows)
-            intake.put(InternalRows(topic, stream, [dict(row) for row in rows]), size)
+            """Called by memory actions, in the loop: the rows enter the stream in the same step."""
+            chained.append(ChainedRows(stream, [dict(row) for row in rows]))
             return True
 
         return take
-
-    def _forget_orphans(self, wanted: Wanted) -> None:
-        """States of rules that no file has any more; kept while some file cannot be read, for it may hold them."""
-        if self._gateway.checkpoints is not None:
-            for rule_id in self._saved.keys() - wanted.compiled.rules.keys():
-                self._gateway.checkpoints.forget(RULE_PREFIX + rule_id)
-                del self._saved[rule_id]
-
-    def _changed(self) -> None:
-        if self._gateway.checkpoints is not None:
-            self._gateway.checkpoints.changed()
 
 
 def definition(rule: CompiledRule) -> tuple[Any, ...]:

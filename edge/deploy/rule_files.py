@@ -2,22 +2,22 @@
 
 A file with an error is not used at all: the version of it that ran before stays, and its problems are told. A file
 that is right in itself but does not compile with the others is treated alike. So a reload never makes a running rule
-worse; nor does a restart, where copies of the last good versions are kept (`edge.deploy.last_good`).
+worse; nor does a restart, for the journal has the texts of what ran.
 
 Pure as far as the engine is concerned: `RuleFiles.read` may run in any one thread.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from edge.deploy.circles import circle_problems
-from edge.deploy.last_good import LastGood
 from edge.deploy.stream_types import stream_problems
 from edge.deploy.watch import stamp
 from rules.compile import Compiled, CompiledRule, compile_rules
-from rules.loader import LoadedFile, load_file, rule_files, unite
+from rules.loader import LoadedFile, load_file, load_text, rule_files, unite
 from rules.problems import FileProblem, in_order
 from rules.secrets import Secrets
 
@@ -28,6 +28,7 @@ class Wanted:
 
     rules     by id; those that are checked but not to be started (`triggered: false`) are in `stopped`
     kept      files whose last good version is used, because of problems
+    texts     the files in use, by name: what can be compiled again to get the same
     problems  of all files as they stand, notes included
     """
 
@@ -35,6 +36,7 @@ class Wanted:
     rules: dict[str, CompiledRule]
     stopped: tuple[str, ...] = ()
     kept: frozenset[str] = frozenset()
+    texts: dict[str, str] = field(default_factory=dict)
     problems: list[FileProblem] = field(default_factory=list)
     files: tuple[str, ...] = ()
 
@@ -42,22 +44,26 @@ class Wanted:
 class RuleFiles:
     """Reads a directory again and again, remembering the last good version of each file."""
 
-    def __init__(self, directory: Path, zone: str, secrets: Secrets, copies: LastGood | None = None) -> None:
+    def __init__(self, directory: Path, zone: str, secrets: Secrets) -> None:
         self.directory = directory
         self._zone = zone
         self._secrets = secrets
         self._read: dict[str, tuple[tuple[int, int, int], LoadedFile]] = {}
-        self._copies = copies
         self._good: dict[str, LoadedFile] = {}
-        self._is_boot = True
+        self._copies: dict[str, str] = {}
+        self._compiled: tuple[dict[str, str], Compiled, list[FileProblem]] | None = None
+
+    def remember(self, texts: Mapping[str, str]) -> None:
+        """These files ran last, by name: the next `read` takes from there what is bad now."""
+        self._copies = dict(texts)
 
     def read(self) -> Wanted:
         """Look at all files. Never raises for what they hold."""
         current = self._current()
-        if self._is_boot and self._copies is not None:
-            kept = {name: self._copies.load(name) for name in current}
-            self._good = {name: file for name, file in kept.items() if file is not None}
-        self._is_boot = False
+        copies, self._copies = self._copies, {}
+        for path in current:
+            if (name := Path(path).name) in copies and (copy := self._of_text(name, copies[name])).ok:
+                self._good[path] = copy
         usable = {name: file if file.ok else self._good.get(name) for name, file in current.items()}
         used = {name: file for name, file in usable.items() if file is not None}
         told = [problem for file in current.values() if not file.ok for problem in file.problems]
@@ -75,17 +81,18 @@ class RuleFiles:
                 else:
                     used[name] = good
         self._good = used
-        if self._copies is not None:
-            self._copies.keep(used.values())
-        triggered = {id_: rule for id_, rule in compiled.rules.items() if rule.rule.rule.triggered}
-        return Wanted(
-            compiled,
-            triggered,
-            tuple(compiled.rules.keys() - triggered.keys()),
-            frozenset(name for name in current if used.get(name) is not current[name]),
-            in_order(dict.fromkeys(told)),
-            tuple(current),
-        )
+        kept = frozenset(name for name in current if used.get(name) is not current[name])
+        return _wanted(compiled, kept, texts_of(used), in_order(dict.fromkeys(told)), tuple(current))
+
+    def of(self, texts: Mapping[str, str], kept: Iterable[str] = ()) -> Wanted:
+        """What texts by name amount to: for the replay of what ran."""
+        files = {str(self.directory / name): self._of_text(name, text) for name, text in texts.items()}
+        compiled, found = self._compile(files)
+        return _wanted(compiled, frozenset(kept), dict(texts), found, tuple(files))
+
+    def _of_text(self, name: str, text: str) -> LoadedFile:
+        path = str(self.directory / name)
+        return load_text(text, path, secrets=self._secrets, as_json=name.lower().endswith(".json"))
 
     def _current(self) -> dict[str, LoadedFile]:
         """Every file of the directory, read again only where it changed."""
@@ -104,5 +111,23 @@ class RuleFiles:
         return {name: file for name, (_, file) in found.items()}
 
     def _compile(self, files: dict[str, LoadedFile]) -> tuple[Compiled, list[FileProblem]]:
-        compiled = compile_rules(unite(files.values()), zone=self._zone)
-        return compiled, [*compiled.problems, *stream_problems(compiled), *circle_problems(compiled)]
+        """Compile files together; what was compiled last is not compiled again."""
+        texts = texts_of(files)
+        if self._compiled is None or self._compiled[0] != texts or len(texts) != len(files):
+            compiled = compile_rules(unite(files.values()), zone=self._zone)
+            found = [*compiled.problems, *stream_problems(compiled), *circle_problems(compiled)]
+            self._compiled = texts, compiled, found
+        return self._compiled[1:]
+
+
+def texts_of(files: Mapping[str, LoadedFile]) -> dict[str, str]:
+    """The texts of files by name."""
+    return {Path(path).name: file.document.text.text for path, file in files.items() if file.document is not None}
+
+
+def _wanted(
+    compiled: Compiled, kept: frozenset[str], texts: dict[str, str], problems: list[FileProblem], files: tuple[str, ...]
+) -> Wanted:
+    triggered = {id_: rule for id_, rule in compiled.rules.items() if rule.rule.rule.triggered}
+    stopped = tuple(compiled.rules.keys() - triggered.keys())
+    return Wanted(compiled, triggered, stopped, kept, texts, problems, files)

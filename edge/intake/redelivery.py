@@ -1,75 +1,73 @@
-"""Messages that the broker sends again although their effect is stored: they are recognised, and have no second effect.
+"""Messages that the broker sends again although their effect is recorded: they are recognised, and have no second one.
 
 A broker repeats every message whose acknowledgement it has not seen, marked as a duplicate and under the same packet
-id. That happens when the connection breaks between taking a message in and acknowledging it, and when the process
-dies between the checkpoint and the acknowledgement:
+id. That happens when the connection breaks between taking a message in and acknowledging it, and when the process dies
+between the commit and the acknowledgement:
 
-    taken in ---> checkpoint ---> acknowledged
+    taken in ---> commit ---> acknowledged
              |--- 1 ---|--- 2 ---|              a break at 1 or 2: the broker repeats it
 
-So the packet ids and check sums of recent messages are kept, and stored with each checkpoint: those since the last
-checkpoint but one, and at least as many as a broker may have waiting for acknowledgements. What is marked as a
-duplicate and known is acknowledged without being processed again. Stored: six bytes for each message.
+A broker uses a packet id for one message at a time, so the last message taken under each id is all that it can repeat:
+a check sum by packet id, at most 65,535 of them, however many messages it has in flight. They are rebuilt from the
+journal after a crash. What is marked as a duplicate and known is acknowledged without being processed again.
+
+A new message may come under a used id, with equal content, and marked as a duplicate because its first transmission was
+cut off. It is no repetition if the broker is known to have seen the earlier acknowledgement, see `confirmed`.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from itertools import islice
+from collections.abc import Iterable, Sequence
 
-from edge.intake.sources.base import DUPLICATE, Message, message_id
-
-KEPT_MIN = 2_000
-"""Messages kept in any case: twice the receive maximum, for brokers overshoot it when they catch up."""
+from edge.intake.sources.base import DUPLICATE, Message
 
 _ENTRY = struct.Struct(">HI")
 
-Signature = tuple[int, int]
 
-
-def signature(message: Message) -> Signature:
-    """Packet id, and check sum of topic and payload."""
-    return message_id(message[2]), zlib.crc32(message[1], zlib.crc32(message[0].encode("utf-8", "surrogatepass")))
+def signature(message: Message) -> int:
+    """Check sum of topic and payload."""
+    return zlib.crc32(message[1], zlib.crc32(message[0].encode("utf-8", "surrogatepass")))
 
 
 class Redeliveries:
     """What one source may send again. Used by the gateway loop only."""
 
-    def __init__(self, saved: bytes = b"", kept_min: int = KEPT_MIN) -> None:
+    def __init__(self, saved: bytes = b"") -> None:
         """`saved`: the `snapshot` of an earlier run."""
         self.recognised = 0
-        self.kept_min = kept_min
         whole = len(saved) - len(saved) % _ENTRY.size
-        self._known: dict[Signature, None] = dict.fromkeys(_ENTRY.iter_unpack(saved[:whole]))
-        """In the order of their arrival."""
-        self._since_checkpoint = self._between_checkpoints = 0
+        self._known: dict[int, int] = dict(_ENTRY.iter_unpack(saved[:whole]))
 
     def fresh(self, messages: list[Message]) -> list[Message]:
         """The messages that are to be processed; from now on they are known."""
-        if not any(message[2] is not None for message in messages):
-            return messages
-        return [message for message in messages if message[2] is None or self._is_fresh(message)]
+        repeated = [message for message in messages if message[3] & DUPLICATE and self._is_known(message)]
+        if repeated:
+            self.recognised += len(repeated)
+            again = {id(message) for message in repeated}
+            messages = [message for message in messages if id(message) not in again]
+        self.note(messages)
+        return messages
 
-    def _is_fresh(self, message: Message) -> bool:
-        key = signature(message)
-        is_known = key in self._known
-        if is_known and message[3] & DUPLICATE:
-            self.recognised += 1
-            return False
-        if is_known:  # the packet id was used anew, for the same content
-            del self._known[key]
-        self._known[key] = None
-        self._since_checkpoint += 1
-        return True
+    def note(self, messages: Sequence[Message]) -> None:
+        """These messages were processed."""
+        for message in messages:
+            if message[2] is not None:
+                self._known[message[2] & 0xFFFF] = signature(message)
+
+    def _is_known(self, message: Message) -> bool:
+        return message[2] is not None and self._known.get(message[2] & 0xFFFF) == signature(message)
+
+    def confirmed(self, ids: Iterable[int]) -> None:
+        """The broker has seen the acknowledgements of these packet ids: it will not repeat their messages."""
+        for packet_id in ids:
+            self._known.pop(packet_id, None)
+
+    def new_session(self) -> None:
+        """The broker knows nothing of earlier connections."""
+        self._known.clear()
 
     def snapshot(self) -> bytes:
         """What the next run must know."""
-        return b"".join(_ENTRY.pack(*key) for key in self._known)
-
-    def committed(self) -> None:
-        """A checkpoint has stored everything so far."""
-        keep = max(self.kept_min, self._since_checkpoint + self._between_checkpoints)
-        for key in list(islice(self._known, max(0, len(self._known) - keep))):
-            del self._known[key]
-        self._between_checkpoints, self._since_checkpoint = self._since_checkpoint, 0
+        return b"".join(_ENTRY.pack(*entry) for entry in self._known.items())

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from edge.base.logs import redact
 from edge.base.memory import resident_bytes
-from edge.checkpoint.checkpoints import RULE_PREFIX
 from edge.monitor.footprint import RuleMemory
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from edge.monitor.metrics import Sample, render, sample
@@ -66,8 +65,8 @@ class Report:
         bad = sorted({problem.path for problem in daemon.manager.problems if problem.is_error})
         reasons += [f"{path}: has problems, see /status" for path in bad]
         reasons += [f"rule {rule_id}: {why}" for rule_id, why in daemon.manager.failed.items()]
-        if daemon.checkpoints.problem:
-            reasons.append(daemon.checkpoints.problem)
+        if daemon.commits.problem:
+            reasons.append(daemon.commits.problem)
         return reasons
 
     def _status(self) -> dict[str, Any]:
@@ -92,17 +91,36 @@ class Report:
                 "rejected": rejected,
                 "unrouted": daemon.gateway.streams.unrouted,
                 "redelivered": daemon.gateway.redeliveries.recognised,
-                "unacknowledged": daemon.checkpoints.unacknowledged,
+                "unacknowledged": daemon.commits.unacknowledged,
                 "paused": daemon.gateway.paused,
                 "pauses": daemon.gateway.pauses,
             },
             "sources": {name: source.stats for name, source in daemon.gateway.sources.items()},
-            "checkpoint": {
-                "made": daemon.checkpoints.made, "failures": daemon.checkpoints.failures,
-                "last_ms": daemon.checkpoints.last_ms, "problem": daemon.checkpoints.problem,
-            },
+            "journal": self._journal(),
             "dead_letters": {"written": daemon.dead_letters.written, "lost": daemon.dead_letters.lost},
             "spool": self._spool(),
+        }  # fmt: skip
+
+    def _journal(self) -> dict[str, Any]:
+        daemon = self._daemon
+        commits, found = daemon.commits, daemon.recovery.found
+        journal, snapshots = commits.journal, commits.snapshots
+        messages = sum(daemon.gateway.streams.received.values())
+        age_ms = None if snapshots.last_at_ms is None else daemon.clock.monotonic_ms() - snapshots.last_at_ms
+        return {
+            "position": journal.position, "commits": commits.made, "syncs": journal.syncs,
+            "failures": commits.failures, "last_ms": commits.last_ms, "problem": commits.problem,
+            "written_bytes": journal.written_bytes + snapshots.written_bytes,
+            "bytes_per_message": round((journal.written_bytes + snapshots.written_bytes) / max(1, messages), 1),
+            "replay_bytes": journal.position - commits.snapshot_at,
+            "snapshot": {
+                "made": snapshots.made, "failures": snapshots.failures, "bytes": snapshots.last_bytes,
+                "last_ms": snapshots.last_ms, "age_ms": age_ms,
+            },
+            "recovered": {
+                "records": found.records, "messages": found.messages, "bytes": found.bytes, "ms": found.ms,
+                "damaged": found.damaged, "damaged_bytes": found.damaged_bytes,
+            },
         }  # fmt: skip
 
     def _memory(self) -> Mapping[str, int]:
@@ -128,8 +146,8 @@ class Report:
         }
 
     def _state_bytes(self, rule_id: str) -> int:
-        """What the rule's state took in the last checkpoint. To encode it anew would hold up the rules."""
-        return self._daemon.checkpoints.sizes.get(RULE_PREFIX + rule_id, 0)
+        """What the rule's state took in the last snapshot. To encode it anew would hold up the rules."""
+        return self._daemon.commits.snapshots.sizes.get(rule_id, 0)
 
     @staticmethod
     def _delivery(stats: Any) -> dict[str, Any]:
@@ -171,7 +189,7 @@ class Report:
         yield sample("penstock_intake_bytes", daemon.intake.bytes)
         yield sample("penstock_intake_pauses_total", daemon.gateway.pauses)
         yield sample("penstock_redelivered_messages_total", daemon.gateway.redeliveries.recognised)
-        yield sample("penstock_unacknowledged_messages", daemon.checkpoints.unacknowledged)
+        yield sample("penstock_unacknowledged_messages", daemon.commits.unacknowledged)
         for stream, count in daemon.gateway.streams.received.items():
             yield sample("penstock_intake_messages_total", count, stream=stream)
         for reason, count in daemon.gateway.rejected.items():
@@ -180,13 +198,26 @@ class Report:
             yield sample("penstock_source_connected", source.stats["connected"], source=name)
             yield sample("penstock_source_reconnects_total", max(0, source.stats["epoch"] - 1), source=name)
         yield sample("penstock_unrouted_messages_total", daemon.gateway.streams.unrouted)
-        yield sample("penstock_checkpoints_total", daemon.checkpoints.made)
-        yield sample("penstock_checkpoint_failures_total", daemon.checkpoints.failures)
-        yield sample("penstock_checkpoint_last_ms", daemon.checkpoints.last_ms)
+        yield from self._journal_samples()
         yield sample("penstock_dead_letters_total", daemon.dead_letters.written)
         yield sample("penstock_dead_letters_lost_total", daemon.dead_letters.lost)
         yield from self._rule_samples()
         yield from self._spool_samples()
+
+    def _journal_samples(self) -> Iterator[Sample]:
+        told = self._journal()
+        yield sample("penstock_commits_total", told["commits"])
+        yield sample("penstock_commit_failures_total", told["failures"])
+        yield sample("penstock_commit_last_ms", told["last_ms"])
+        yield sample("penstock_journal_syncs_total", told["syncs"])
+        yield sample("penstock_journal_written_bytes_total", told["written_bytes"])
+        yield sample("penstock_journal_replay_bytes", told["replay_bytes"])
+        yield sample("penstock_journal_damaged_bytes", told["recovered"]["damaged_bytes"])
+        yield sample("penstock_recovery_ms", told["recovered"]["ms"])
+        yield sample("penstock_snapshots_total", told["snapshot"]["made"])
+        yield sample("penstock_snapshot_failures_total", told["snapshot"]["failures"])
+        if told["snapshot"]["age_ms"] is not None:
+            yield sample("penstock_snapshot_age_seconds", told["snapshot"]["age_ms"] / 1000)
 
     def _rule_samples(self) -> Iterator[Sample]:
         daemon = self._daemon

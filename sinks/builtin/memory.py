@@ -19,7 +19,9 @@ class MemorySettings(SinkSettings):
 
     target: ClassVar[str | None] = "topic"
     encodes: ClassVar[bool] = False
-    unsupported: ClassVar[frozenset[str]] = frozenset({"format", "delimiter", "hasHeader", "compression"})
+    unsupported: ClassVar[frozenset[str]] = frozenset(
+        {"format", "delimiter", "hasHeader", "compression", "batchSize", "lingerInterval"}
+    )
 
     topic: Text = Field(description="the memory topic, such as 'plant/{{.site}}/averages'")
     retry_interval: DurationMs = Field(10, ge=1, description="milliseconds until a full stream is asked again; doubles")

@@ -24,13 +24,13 @@ def test_a_jump_ahead_is_followed_at_once_and_counted() -> None:
 
 
 def test_a_clock_set_back_makes_time_slower_until_it_has_caught_up() -> None:
-    steady = SteadyTime()
-    steady.read(100_000, 0)
+    steady, at = SteadyTime(), SANE_FROM_MS
+    steady.read(at + 100_000, 0)
     # 10 s back: nine tenths of the speed catch up one second in ten, so after 100 s both agree again.
-    assert steady.read(90_000, 0) == 100_000
-    assert steady.read(140_000, 50_000) == 145_000
-    assert steady.read(190_000, 100_000) == 190_000
-    assert steady.read(191_000, 101_000) == 191_000
+    assert steady.read(at + 90_000, 0) == at + 100_000
+    assert steady.read(at + 140_000, 50_000) == at + 145_000
+    assert steady.read(at + 190_000, 100_000) == at + 190_000
+    assert steady.read(at + 191_000, 101_000) == at + 191_000
     assert steady.steps == 1
 
 
@@ -56,7 +56,25 @@ def test_the_simulated_clock_moves_only_when_told() -> None:
     assert clock.now_ms() == 6_000
     clock.set_wall(SANE_FROM_MS)
     assert clock.is_sane()
+    clock.now_ms()
     assert clock.steps == 1
+
+
+def test_time_goes_on_from_an_earlier_run_when_the_clock_was_set_back_in_between() -> None:
+    clock, hour = SimulatedClock(SANE_FROM_MS), 3_600_000
+    clock.go_on_from(SANE_FROM_MS + hour)
+    assert (clock.now_ms(), clock.steps) == (SANE_FROM_MS + hour, 1)
+    clock.move(1_000)
+    assert clock.now_ms() == SANE_FROM_MS + hour + 900, "slower, until the wall clock has caught up"
+    clock.set_wall(SANE_FROM_MS + 2 * hour)
+    assert clock.now_ms() == SANE_FROM_MS + 2 * hour
+
+
+def test_a_clock_that_is_not_set_yet_does_not_slow_time_down() -> None:
+    clock = SimulatedClock(0)
+    clock.go_on_from(SANE_FROM_MS)
+    clock.move(1_000)
+    assert (clock.now_ms(), clock.is_sane()) == (SANE_FROM_MS + 1_000, False)
 
 
 def test_who_waits_on_the_simulated_clock_wakes_when_it_was_moved_far_enough() -> None:

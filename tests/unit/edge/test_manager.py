@@ -114,28 +114,10 @@ def test_the_state_of_a_removed_rule_is_removed(world: World) -> None:
     world.reload()
     world.source.send({"n": 1})
     world.gateway.turn()
-    assert "rule:a" in world.spool.state()
+    assert "a" in world.recovery.state()["rules"]
     (world.rules / "a.yaml").unlink()
     world.reload()
-    world.checkpoints.make()
-    assert "rule:a" not in world.spool.state()
-
-
-def test_the_state_of_a_rule_outlives_a_file_that_is_bad_at_boot(world: World) -> None:
-    good = rule("a", "SELECT sum(n) AS s FROM m GROUP BY COUNTWINDOW(2)")
-    world.write("a.yaml", good)
-    world.reload()
-    world.source.send({"n": 1})
-    world.gateway.turn()
-    world.write("a.yaml", "rules: {")
-    (world.folder / "last-good.json").unlink()
-    world.crash()
-    world.checkpoints.changed()
-    world.checkpoints.make()
-    assert running(world) == {}
-    world.write("a.yaml", good)
-    world.reload()
-    assert world.manager.running["a"].state == "restored"
+    assert "a" not in world.recovery.state()["rules"]
 
 
 @pytest.mark.parametrize("bad", ["rules: {", rule("a", "SELECT nothing( FROM m"), rule("b", "SELECT n FROM nowhere")])
@@ -161,21 +143,6 @@ def test_a_file_that_is_bad_at_boot_runs_in_its_last_good_version(world: World, 
     assert running(world) == {}, "a file that was away begins anew"
 
 
-@pytest.mark.parametrize("copies", ["{", "[1]", '{"a.yaml": 3}'])
-def test_copies_that_cannot_be_used_are_none(world: World, copies: str) -> None:
-    world.write("a.yaml", "rules: {")
-    (world.folder / "last-good.json").write_text(copies)
-    world.crash()
-    assert running(world) == {}
-    world.write("a.yaml", rule("a", "SELECT n FROM m"))
-    world.reload()
-    assert running(world) == {"a": "SELECT n FROM m"}
-
-
-def test_copies_are_for_their_owner_only(world: World) -> None:
-    assert (world.folder / "last-good.json").stat().st_mode & 0o777 == 0o600
-
-
 def test_messages_that_nobody_reads_are_told_of(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.source.send({"n": 1}, {"n": 2})
     world.gateway.turn()
@@ -190,17 +157,4 @@ def test_memory_streams(world: World) -> None:
     world.reload()
     world.source.send({"n": 1}, {"n": 2})
     world.gateway.turn()
-    for _ in range(200):
-        world.clock.move(100)
-        world.gateway.turn()
-        if len(world.spooled()) == 2:
-            break
-        wait_a_moment()
     assert [row["keys"]["n"] for row in world.spooled()] == [10, 20]
-
-
-def wait_a_moment() -> None:
-    """Let the worker of the memory action run."""
-    import threading
-
-    threading.Event().wait(0.005)

@@ -1,27 +1,25 @@
-"""A gateway on a simulated clock: real engine, rules, sinks, spool and checkpoints; a source that the test drives."""
+"""A gateway on a simulated clock: real engine, rules, sinks, spool and journal; a source that the test drives."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from cloud_sync.spool import Spool, SpoolSettings
-from edge.checkpoint.checkpoints import OUTBOX_KEY, REDELIVERY_KEY, RULE_PREFIX, Checkpoints
-from edge.checkpoint.spool_state import SpoolState
 from edge.clock import SimulatedClock
-from edge.config import CheckpointConfig
+from edge.config import JournalConfig
 from edge.delivery.actions import ActionBuilder, register_sinks
 from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.effects import Effects
 from edge.delivery.outbox import Outbox
-from edge.deploy.last_good import LastGood
 from edge.deploy.manager import Manager
+from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles
-from edge.gateway import Arrival, Gateway, InternalRows, Limits
+from edge.gateway import Arrival, Gateway, Limits
 from edge.intake.queue import Intake
-from edge.intake.redelivery import Redeliveries
 from edge.intake.sources.base import OnBad, OnBatch
 from rules.secrets import Secrets
 from sinks import Environment, MemoryBus
@@ -72,58 +70,50 @@ class Source:
 class World:
     """Everything of a daemon except its process, put together anew by `restart`."""
 
-    def __init__(self, folder: Path, *, spool_bytes_max: int = 10_000_000, **limits: int) -> None:
+    def __init__(
+        self, folder: Path, *, spool_bytes_max: int = 10_000_000, journal: dict[str, Any] | None = None, **limits: int
+    ) -> None:
         register_sinks()
         self.folder = folder
         self.rules = folder / "rules"
         self.rules.mkdir(exist_ok=True)
         self.clock = SimulatedClock()
         self.limits = Limits(**limits)
-        self.spool_settings = SpoolSettings(bytes_max=spool_bytes_max, reserve_bytes=0)
+        self.spool_settings = SpoolSettings(bytes_max=spool_bytes_max, reserve_bytes=0, group_wait_ms=0)
+        self.config = JournalConfig(sync_interval_ms=0, **(journal or {}))
         self.build()
 
     def build(self) -> None:
         self.letters = DeadLetters(self.folder / "dead")
         self.spool = Spool(self.folder / "spool.db", "gw", self.spool_settings)
         self.outbox = Outbox(self.letters, rows_max=1_000)
-        self.intake: Intake[Arrival | InternalRows] = Intake(self.clock, self.limits.intake_bytes_max)
+        self.intake: Intake[Arrival] = Intake(self.clock, self.limits.intake_bytes_max)
         self.engine = Engine(Catalog())
         self.gateway = Gateway(self.engine, self.clock, self.intake, self.outbox, self.letters, self.limits)
-        store = SpoolState(self.spool, self.clock, self.letters)
-        committed: Callable[[], None] = lambda: self.gateway.redeliveries.committed()  # noqa: E731 - replaced below
-        self.checkpoints = Checkpoints(store, self.clock, CheckpointConfig(interval_ms=0), self.state, committed)
-        self.gateway.checkpoints = self.checkpoints
-        saved = self.checkpoints.load()
-        self.gateway.redeliveries = Redeliveries(saved.get(REDELIVERY_KEY, b""))
         bus = MemoryBus()
         environment = Environment(self.clock, random.Random(1), self.folder, self.letters, bus, self.outbox.on_done)
         builder = ActionBuilder(environment, self.spool, self.clock, self.letters, self.outbox)
-        states = {key.removeprefix(RULE_PREFIX): value for key, value in saved.items() if key.startswith(RULE_PREFIX)}
-        self.manager = Manager(self.gateway, builder, bus, None, qos=1, payload_bytes_max=1_000, saved=states)
-        self.files = RuleFiles(self.rules, "UTC", Secrets(), LastGood(self.folder / "last-good.json", Secrets()))
+        self.manager = Manager(self.gateway, builder, bus, None, qos=1, payload_bytes_max=1_000)
+        self.files = RuleFiles(self.rules, "UTC", Secrets())
+        self.recovery = Recovery(self.gateway, self.manager, self.files, self.letters)
+        effects = Effects(self.spool, self.clock, self.letters, self.recovery.state)
+        self.commits = open_journal(self.recovery, self.folder, self.clock, self.config, effects, spool=self.spool)
+        self.gateway.commits = self.commits
         self.reload()
-        self.outbox.restore(saved.get(OUTBOX_KEY, ()))
+        self.outbox.resume()
         self.source = Source()
         self.gateway.add_source("mqtt", self.source)
-
-    def state(self) -> dict[str, Any]:
-        return {
-            **self.manager.snapshots(),
-            OUTBOX_KEY: self.outbox.snapshot(),
-            REDELIVERY_KEY: self.gateway.redeliveries.snapshot(),
-        }
 
     def write(self, name: str, text: str) -> None:
         (self.rules / name).write_text(text, "utf-8")
 
     def reload(self) -> None:
-        self.manager.apply(self.files.read())
+        self.manager.reload(self.files.read())
 
     def crash(self) -> None:
         """Lose everything that is not on disk, and start again."""
         self.spool._db.rollback()
-        self.spool.close()
-        self.letters.close()
+        self.close()
         self.build()
 
     def spooled(self) -> list[dict[str, Any]]:
@@ -134,5 +124,6 @@ class World:
         return [json.loads(row.body) for row in self.spool.take(oldest.rule, oldest.date, 10_000, 10**9)]
 
     def close(self) -> None:
+        self.commits.close()
         self.spool.close()
         self.letters.close()

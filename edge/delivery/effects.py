@@ -1,0 +1,42 @@
+"""What a commit makes durable beside the journal: dead letters before it, spooled rows after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cloud_sync.errors import SpoolError
+from cloud_sync.spool import Spool
+from edge.clock import Clock
+from edge.delivery.dead_letters import DeadLetters
+
+
+class Effects:
+    """Implements `edge.journal.commits.Effects`."""
+
+    def __init__(
+        self, spool: Spool, clock: Clock, dead_letters: DeadLetters, state: Callable[[], dict[str, Any]]
+    ) -> None:
+        self._spool = spool
+        self._clock = clock
+        self._dead_letters = dead_letters
+        self.state = state
+
+    def before(self) -> None:
+        """Make the dead letters durable."""
+        self._dead_letters.sync()
+
+    def due_in_ms(self) -> int | None:
+        """How long until the spool wants to commit."""
+        due_ms = self._spool.due_ms
+        return None if due_ms is None else max(0, due_ms - self._clock.now_ms())
+
+    def after(self, *, force: bool) -> None:
+        """Commit spooled rows, if that is due."""
+        due_ms = self.due_in_ms()
+        if due_ms is None or not (force or due_ms == 0):
+            return
+        try:
+            self._spool.commit(self._clock.now_ms())
+        except SpoolError as error:
+            raise OSError(str(error)) from error

@@ -1,0 +1,154 @@
+"""Recovery: the newest snapshot, then every record of the journal since, in order and with the recorded times.
+
+The state of the gateway is a function of its inputs. `state` is what a snapshot holds of it; `run` brings it back.
+What rows of the replay mean to sinks is decided by their numbers, see `edge.delivery.outbox`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cloud_sync.spool import Spool
+from edge.clock import Clock
+from edge.config import JournalConfig
+from edge.delivery.dead_letters import DeadLetters
+from edge.deploy.manager import Manager
+from edge.deploy.rule_files import RuleFiles
+from edge.deploy.upgrade import old_snapshot, remove_old
+from edge.gateway import Gateway
+from edge.intake.redelivery import Redeliveries
+from edge.journal.commits import Commits, Effects
+from edge.journal.reader import Entry, Reading, read, segments
+from edge.journal.record import Batch, Deployment, Receipts, Record, Removal, Session, Tick
+from edge.journal.snapshots import Snapshot, Snapshots
+from edge.journal.writer import Journal
+
+log = logging.getLogger("penstock.journal")
+
+VERSION = 1
+
+DAMAGE_REMEDY = "what it held is lost; see penstock journal verify, and check the disk"
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What a recovery found: the end of the journal, and how much was replayed or is damaged."""
+
+    end: int = 0
+    records: int = 0
+    messages: int = 0
+    bytes: int = 0
+    ms: int = 0
+    damaged: int = 0
+    damaged_bytes: int = 0
+
+
+class Recovery:
+    """Brings the gateway back to where an earlier run ended. Used by the gateway loop only."""
+
+    def __init__(self, gateway: Gateway, manager: Manager, files: RuleFiles, dead_letters: DeadLetters) -> None:
+        self.found = Recovered()
+        self._gateway = gateway
+        self._manager = manager
+        self._files = files
+        self._dead_letters = dead_letters
+        self._at_ms = 0
+
+    def state(self) -> dict[str, Any]:
+        """The whole state, as plain data."""
+        gateway, manager = self._gateway, self._manager
+        return {
+            "version": VERSION,
+            "at_ms": gateway.clock.now_ms(),
+            "texts": manager.texts,
+            "kept": sorted(manager.kept),
+            "rules": manager.states(),
+            "outbox": gateway.outbox.snapshot(),
+            "redeliveries": gateway.redeliveries.snapshot(),
+        }
+
+    def run(self, snapshot: Snapshot | None, directory: Path) -> Recovered:
+        """Restore the snapshot and replay the journal behind it."""
+        gateway = self._gateway
+        began_ms = gateway.clock.monotonic_ms()
+        gateway.outbox.is_replaying = self._dead_letters.is_muted = True
+        try:
+            if snapshot is not None:
+                self._restore(snapshot.state)
+            reading = Reading()
+            start = 0 if snapshot is None else snapshot.position
+            for entry in read(directory, start, reading):
+                self._replay(entry)
+        finally:
+            self._dead_letters.is_muted = False
+        gateway.clock.go_on_from(self._at_ms)
+        self._manager.restored()
+        self._files.remember(self._manager.texts)
+        self._tell(reading, start, gateway.clock.monotonic_ms() - began_ms)
+        return self.found
+
+    def old_snapshot(self, spool: Spool, data: Path) -> Snapshot | None:
+        """What a version before the journal left; None where there is nothing."""
+        return old_snapshot(spool, data, self._files.read().texts, self._gateway.clock.now_ms())
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._at_ms = state["at_ms"]
+        wanted = self._files.of(state["texts"], state["kept"])
+        self._manager.restore(wanted, state["rules"], self._at_ms)
+        self._gateway.redeliveries = Redeliveries(state["redeliveries"])
+        self._gateway.outbox.restore(state["outbox"])
+
+    def _replay(self, entry: Entry) -> None:
+        self.found.records += 1
+        self.found.messages += len(entry.messages)
+        self._apply(entry.record, entry)
+
+    def _apply(self, record: Record, entry: Entry) -> None:
+        gateway = self._gateway
+        match record:
+            case Batch():
+                self._at_ms = record.at_ms
+                gateway.redeliveries.note(entry.messages)
+                gateway.take(entry.messages, record.at_ms)
+            case Tick():
+                self._at_ms = record.at_ms
+                gateway.tick(record.at_ms)
+            case Deployment():
+                self._at_ms = record.at_ms
+                self._manager.apply(self._files.of(record.texts, record.kept), record.at_ms, record.numbers)
+            case Receipts():
+                gateway.outbox.delivered(record)
+            case Removal() | Session():
+                pass
+
+    def _tell(self, reading: Reading, start: int, elapsed_ms: int) -> None:
+        found = self.found
+        found.end, found.bytes, found.ms = reading.end, reading.end - start, elapsed_ms
+        found.damaged, found.damaged_bytes = len(reading.damage), sum(damage.bytes for damage in reading.damage)
+        for damage in reading.damage:
+            log.error("journal.damaged", extra={"error": str(damage), "note": DAMAGE_REMEDY})
+        if found.records or reading.torn_bytes:
+            log.info("journal.replayed", extra={
+                "records": found.records, "messages": found.messages, "bytes": found.bytes, "torn": reading.torn_bytes,
+                "ms": elapsed_ms,
+            })  # fmt: skip
+
+
+def open_journal(
+    recovery: Recovery, data: Path, clock: Clock, config: JournalConfig, effects: Effects, *, spool: Spool
+) -> Commits:
+    """Recover, and go on writing behind what was found; the state of a version before the journal is taken over."""
+    snapshots = Snapshots(data / "snapshots", clock)
+    snapshot, old = snapshots.load(), None
+    if snapshot is None and not segments(data / "journal"):
+        snapshot = old = recovery.old_snapshot(spool, data)
+    found = recovery.run(snapshot, data / "journal")
+    journal = Journal(data / "journal", found.end, segment_bytes=config.segment_bytes, compression=config.compression)
+    commits = Commits(journal, snapshots, clock, config, effects)
+    if old is not None and commits.snapshot(fork=False):
+        remove_old(spool, data, clock.now_ms())
+    return commits

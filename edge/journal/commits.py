@@ -1,0 +1,196 @@
+"""When the journal is made durable, and when a snapshot is due.
+
+    messages --> journal (memory), engine --> results          each turn of the loop
+                     |
+                  commit: one fdatasync                        the line is quiet, or `syncIntervalMs` have passed
+                     |
+                acknowledge                                    the broker forgets the messages
+                     |
+                  spool: rows with their numbers               every `spoolIntervalMs`
+                     |
+                  snapshot, forked                             the journal has grown by a multiple of the state
+
+A crash at any point finds a message either in the journal or still at the broker, never in neither; and if the broker
+sends again what the journal has, its packet id and content tell. Rows are committed to the spool after the journal
+that holds their inputs, with the number of the last one, so that those a replay makes again are known.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from edge.clock import Clock
+from edge.config import JournalConfig
+from edge.intake.sources.base import Message
+from edge.journal.record import Record
+from edge.journal.snapshots import Snapshots
+from edge.journal.writer import Journal
+
+log = logging.getLogger("penstock.journal")
+
+FAILURE_PAUSE_MS = 1_000
+"""After a commit that failed (disk full) the next attempt waits this long."""
+
+STATE_MULTIPLE = 4
+"""A snapshot is due when the journal has grown by this many times the last one: writing stays within a factor."""
+
+CHILD_POLL_MS = 50
+"""How often the loop looks after a child that writes a snapshot."""
+
+
+class Effects(Protocol):
+    """What must be durable beside the journal."""
+
+    def before(self) -> None:
+        """Make dead letters durable: replay does not write them again. Raises OSError."""
+
+    def after(self, *, force: bool) -> None:
+        """Commit spooled rows if that is due (`force`: in any case). Raises OSError."""
+
+    def due_in_ms(self) -> int | None:
+        """How long until rows should be committed; None when there are none."""
+
+    def state(self) -> dict[str, Any]:
+        """The whole state of the gateway, for a snapshot."""
+
+
+class Commits:
+    """Owns the end of the journal. Used by the gateway loop only."""
+
+    def __init__(
+        self, journal: Journal, snapshots: Snapshots, clock: Clock, config: JournalConfig, effects: Effects
+    ) -> None:
+        self.journal = journal
+        self.snapshots = snapshots
+        self.made = self.failures = 0
+        self.last_ms = 0
+        self.problem: str | None = None
+        self.snapshot_at = journal.position
+        """Position of the last snapshot that was begun."""
+        self.bytes = 0
+        """Bytes of the journal on the disk, as of the last snapshot."""
+        self._clock = clock
+        self._config = config
+        self._effects = effects
+        self._acknowledge: list[tuple[Callable[[Any], None], Any]] = []
+        self._messages = 0
+        self._first_ms: int | None = None
+        self._last_ms = 0
+        self._changed_ms: int | None = None
+        self._not_before_ms = 0
+
+    @property
+    def unacknowledged(self) -> int:
+        """Messages taken in and not acknowledged yet."""
+        return self._messages
+
+    def append(self, record: Record) -> None:
+        """Record an input before it takes effect."""
+        self.journal.append(record)
+        self._changed()
+
+    def append_batch(self, at_ms: int, messages: Sequence[Message]) -> None:
+        """Record messages before they take effect."""
+        self.journal.append_batch(at_ms, messages)
+        self._changed()
+
+    def received(self, acknowledge: Callable[[Any], None], receipt: Any, messages: int) -> None:
+        """Remember to call `acknowledge(receipt)` when what was recorded until now is durable."""
+        self._acknowledge.append((acknowledge, receipt))
+        self._messages += messages
+        self._last_ms = self._clock.monotonic_ms()
+        if self._first_ms is None:
+            self._first_ms = self._last_ms
+
+    def _changed(self) -> None:
+        if self._changed_ms is None:
+            self._changed_ms = self._clock.monotonic_ms()
+
+    def due_in_ms(self) -> int | None:
+        """How long until `make` should be called; None when there is nothing to do."""
+        now_ms = self._clock.monotonic_ms()
+        due = []
+        if self._first_ms is not None:
+            config = self._config
+            due.append(min(self._first_ms + config.sync_interval_ms, self._last_ms + config.quiet_ms) - now_ms)
+        if self._changed_ms is not None:
+            due.append(self._changed_ms + self._config.idle_interval_ms - now_ms)
+        if (rows_ms := self._effects.due_in_ms()) is not None:
+            due.append(rows_ms)
+        if due:
+            due = [max(0, min(due), self._not_before_ms - now_ms)]
+        if self.snapshots.is_busy:
+            due.append(CHILD_POLL_MS)
+        return min(due, default=None)
+
+    def make(self, *, force: bool = False) -> bool:
+        """Make everything recorded durable and acknowledge it; False (and nothing acknowledged) when that failed.
+
+        `force`: commit spooled rows too, though they are not due.
+        """
+        began_ms = self._clock.monotonic_ms()
+        if self.snapshots.poll():
+            self.bytes = self.journal.forget(self.snapshots.oldest)
+        try:
+            self._effects.before()
+            self.journal.sync()
+            self._first_ms = self._changed_ms = None
+            self._acknowledge_all()
+            self._effects.after(force=force)
+        except OSError as error:
+            self._failed(error)
+            return False
+        self.made += 1
+        if self.problem:
+            log.info("journal.recovered")
+            self.problem = None
+        self.last_ms = self._clock.monotonic_ms() - began_ms
+        if self._wants_snapshot():
+            self.snapshot(fork=True)
+        return True
+
+    def _wants_snapshot(self) -> bool:
+        grown = self.journal.position - self.snapshot_at
+        return grown >= max(self._config.snapshot_bytes, STATE_MULTIPLE * self.snapshots.last_bytes)
+
+    def snapshot(self, *, fork: bool) -> bool:
+        """Write the state as of now, by a child or at once; whether that went well so far."""
+        if self.snapshots.is_busy:
+            return True
+        try:
+            # A snapshot may hold no effect of an input that is not durable, nor stand for rows that are not spooled.
+            self._effects.before()
+            self.journal.sync()
+            self._effects.after(force=True)
+            position = self.journal.position
+            if fork:
+                self.snapshots.begin(position, self._effects.state)
+            else:
+                self.snapshots.make(position, self._effects.state)
+                self.bytes = self.journal.forget(self.snapshots.oldest)
+        except OSError as error:
+            self._failed(error)
+            return False
+        self.snapshot_at = position
+        return True
+
+    def _failed(self, error: Exception) -> None:
+        """Nothing more is acknowledged: the broker keeps the messages, intake stops, and we try again."""
+        self.failures += 1
+        self.problem = f"the journal cannot be written: {error}"
+        self._not_before_ms = self._clock.monotonic_ms() + FAILURE_PAUSE_MS
+        self._changed()
+        log.error("journal.failed", extra={"error": str(error), "unacknowledged": self._messages})
+
+    def _acknowledge_all(self) -> None:
+        pending, self._acknowledge = self._acknowledge, []
+        self._messages = 0
+        for acknowledge, receipt in pending:
+            acknowledge(receipt)
+
+    def close(self) -> None:
+        """Stop writing. What was not committed is as if it had not happened."""
+        self.snapshots.abandon()
+        self.journal.close()

@@ -1,0 +1,97 @@
+"""A record as bytes: a header with a checksum, then the encoded record, compressed where that pays.
+
+    magic 2 | codec 2 | length of the body 4 | undurable 4 | checksum 4 | body
+
+The checksum covers header, body and the record's position, so what an earlier life of the file left is never taken for
+a record. `undurable` is the distance from the last position known to be durable when the record was formed. It tells a
+torn tail (nothing behind it was acknowledged: cut) from damage (something was: said and counted).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from edge.journal.record import Record
+
+MAGIC = b"\xa7J"
+_HEADER = struct.Struct("<2sHIII")
+_POSITION = struct.Struct("<Q")
+HEADER_BYTES = _HEADER.size
+
+COMPRESSED_FROM_BYTES = 400
+"""Shorter records are written as they are: a single message hardly shrinks."""
+
+PLAIN, ZLIB, ZSTD = 0, 1, 2
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Record).decode
+
+Compressor = tuple[int, Callable[[bytes], bytes]]
+
+
+class Frame(NamedTuple):
+    """A record found in a segment: where it ends, and what was durable when it was written."""
+
+    record: Record
+    end: int
+    durable: int
+
+
+def compressor(name: str) -> Compressor | None:
+    """The compressor of a configured name: none, zlib, zstd, or auto (zstd where it is installed)."""
+    if name in ("zstd", "auto"):
+        try:
+            import zstandard
+        except ImportError:
+            if name == "zstd":
+                raise
+        else:
+            return ZSTD, zstandard.ZstdCompressor(level=1).compress
+    return None if name == "none" else (ZLIB, lambda body: zlib.compress(body, 1))
+
+
+def encode(record: Record, position: int, durable: int, compress: Compressor | None) -> bytes:
+    """The frame of a record that will stand at `position`."""
+    body, codec = _encode(record), PLAIN
+    if compress is not None and len(body) >= COMPRESSED_FROM_BYTES:
+        packed = compress[1](body)
+        if len(packed) < len(body):
+            codec, body = compress[0], packed
+    head = _HEADER.pack(MAGIC, codec, len(body), min(position - durable, 0xFFFF_FFFF), 0)
+    check = zlib.crc32(body, zlib.crc32(head, zlib.crc32(_POSITION.pack(position))))
+    return head[:-4] + struct.pack("<I", check) + body
+
+
+def decode(data: bytes, offset: int, position: int) -> Frame | None:
+    """The frame at `offset`, which stands at `position` of the journal; None where no intact frame begins."""
+    if data[offset : offset + 2] != MAGIC or len(data) - offset < HEADER_BYTES:
+        return None
+    magic, codec, length, undurable, check = _HEADER.unpack_from(data, offset)
+    end = offset + HEADER_BYTES + length
+    if end > len(data):
+        return None
+    body = data[offset + HEADER_BYTES : end]
+    head = _HEADER.pack(magic, codec, length, undurable, 0)
+    if zlib.crc32(body, zlib.crc32(head, zlib.crc32(_POSITION.pack(position)))) != check:
+        return None
+    try:
+        return Frame(_decode(_plain(codec, body)), end, position - undurable)
+    except (msgspec.MsgspecError, ValueError, zlib.error):
+        return None
+
+
+def _plain(codec: int, body: bytes) -> bytes:
+    if codec == PLAIN:
+        return body
+    if codec == ZLIB:
+        return zlib.decompress(body)
+    if codec == ZSTD:
+        import zstandard
+
+        return zstandard.ZstdDecompressor().decompress(body)
+    raise ValueError(f"codec {codec} is not known")

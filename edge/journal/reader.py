@@ -1,0 +1,111 @@
+"""Reading the journal: segments in order, records one by one, and what is damaged or missing among them.
+
+A segment is a file named by the position of its first byte. A new one is begun only when the one before it is durable,
+so within the last segment the records behind a bad one decide: if one of them was written when the bad one was durable
+already, the bad one is damage; otherwise it is the torn tail of a power cut, whose messages the broker sends again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from edge.intake.sources.base import Message
+from edge.journal.frame import MAGIC, Frame, decode
+from edge.journal.record import Batch, Record, unpack
+
+SUFFIX = ".journal"
+SEGMENT_MAGIC = b"penstock journal 1\n\0\0\0\0\0"
+SEGMENT_HEADER_BYTES = len(SEGMENT_MAGIC)
+
+
+class Segment(NamedTuple):
+    """A segment file: where it begins in the journal, and its path."""
+
+    start: int
+    path: Path
+
+
+class Entry(NamedTuple):
+    """A record, where it begins and ends, and the messages of a batch."""
+
+    position: int
+    end: int
+    record: Record
+    messages: list[Message]
+
+
+@dataclass(slots=True)
+class Damage:
+    """Bytes of the journal that cannot be read although they were durable once."""
+
+    position: int
+    bytes: int
+    path: Path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.bytes} bytes at position {self.position} are damaged or missing"
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was found on the way: the end of the intact journal, damage, and the length of the torn tail."""
+
+    end: int = 0
+    damage: list[Damage] = field(default_factory=list)
+    torn_bytes: int = 0
+
+
+def segments(directory: Path) -> list[Segment]:
+    """The segments of a journal, in order."""
+    found = [Segment(int(path.stem), path) for path in directory.glob(f"*{SUFFIX}") if path.stem.isdigit()]
+    return sorted(found)
+
+
+def read(directory: Path, start: int, reading: Reading) -> Iterator[Entry]:
+    """Every intact record from position `start` on; `reading` tells about the rest once all are read."""
+    listed = segments(directory)
+    reading.end = start
+    for number, segment in enumerate(listed):
+        following = listed[number + 1] if number + 1 < len(listed) else None
+        if following is not None and following.start <= start:
+            continue
+        expected = max(reading.end, start)
+        if segment.start > expected:
+            reading.damage.append(Damage(expected, segment.start - expected, segment.path))
+        yield from _records(segment, following, start, reading)
+
+
+def _records(segment: Segment, following: Segment | None, start: int, reading: Reading) -> Iterator[Entry]:
+    data = segment.path.read_bytes()
+    topics: dict[int, str] = {}
+    offset = min(SEGMENT_HEADER_BYTES, len(data))
+    while offset < len(data):
+        position = segment.start + offset
+        frame = decode(data, offset, position)
+        if frame is None:
+            found = _next_intact(data, offset, segment.start, is_last=following is None)
+            if found is None:
+                reading.torn_bytes = len(data[offset:].rstrip(b"\0")) if following is None else 0
+                break
+            reading.damage.append(Damage(position, found - offset, segment.path))
+            offset = found
+            continue
+        messages = unpack(frame.record, topics) if isinstance(frame.record, Batch) else []
+        offset = frame.end
+        if position >= start:
+            yield Entry(position, segment.start + offset, frame.record, messages)
+    reading.end = max(reading.end, segment.start + offset)
+
+
+def _next_intact(data: bytes, bad: int, start: int, *, is_last: bool) -> int | None:
+    """Where the first intact record behind a bad one begins; None if the bad one is a torn tail."""
+    offset = data.find(MAGIC, bad + 1)
+    while offset >= 0:
+        frame: Frame | None = decode(data, offset, start + offset)
+        if frame is not None:
+            return offset if not is_last or frame.durable > start + bad else None
+        offset = data.find(MAGIC, offset + 1)
+    return None

@@ -1,0 +1,101 @@
+"""What the journal holds: every input of the gateway loop, as plain data, and how messages are packed.
+
+A record stands for one step of the loop. Replaying the records in order, with their times, brings the engine into the
+state that it had, because nothing else reaches it. Times are steady milliseconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from edge.intake.sources.base import Message, message_id, qos_of
+
+
+class Batch(msgspec.Struct, array_like=True, tag="batch", frozen=True):
+    """Messages as the loop took them, in columns. Topics are numbers: those of a segment count from 0 in the order of
+    their first use, and `new_topics` names the ones that this batch uses first, from `first_new` on."""
+
+    at_ms: int
+    first_new: int
+    new_topics: list[str]
+    topics: list[int]
+    payloads: list[bytes]
+    ids: list[int]
+    """Packet ids; 0 at QoS 0."""
+    flags: bytes
+
+
+class Tick(msgspec.Struct, array_like=True, tag="tick", frozen=True):
+    """Timers that were due at this time fired."""
+
+    at_ms: int
+
+
+class Deployment(msgspec.Struct, array_like=True, tag="deployment", frozen=True):
+    """The rule files changed.
+
+    texts     every file in use by name
+    kept      files whose running rules stay as they are, though the text of the file is bad
+    numbers   where the rows of a rule are numbered from, if the spool has rows that the journal does not know
+    """
+
+    at_ms: int
+    texts: dict[str, str]
+    kept: list[str]
+    numbers: dict[str, int]
+
+
+class Removal(msgspec.Struct, array_like=True, tag="removal", frozen=True):
+    """The grace of these rules ended: they are gone with their state."""
+
+    at_ms: int
+    rules: list[str]
+
+
+class Receipts(msgspec.Struct, array_like=True, tag="receipts", frozen=True):
+    """Sinks have taken everything up to a number: (rule, role, position of the action, sink, number)."""
+
+    delivered: list[tuple[str, str, int, str, int]]
+
+
+class Session(msgspec.Struct, array_like=True, tag="session", frozen=True):
+    """The subscriptions that the broker keeps for this gateway. `is_new`: it had no session and repeats nothing."""
+
+    granted: dict[str, int]
+    is_new: bool
+
+
+Record = Batch | Tick | Deployment | Removal | Receipts | Session
+
+
+def pack(at_ms: int, messages: Sequence[Message], topics: dict[str, int]) -> Batch:
+    """Messages as a record. `topics` numbers those of the segment, and learns new ones."""
+    new = [topic for topic in dict.fromkeys([message[0] for message in messages]) if topic not in topics]
+    first_new = len(topics)
+    for topic in new:
+        topics[topic] = len(topics)
+    return Batch(
+        at_ms,
+        first_new,
+        new,
+        [topics[message[0]] for message in messages],
+        [message[1] for message in messages],
+        [message_id(message[2]) for message in messages],
+        bytes([message[3] for message in messages]),
+    )
+
+
+def unpack(batch: Batch, topics: dict[int, str]) -> list[Message]:
+    """The messages of a record, without the connection's part of their tokens. `topics` learns new ones.
+
+    Messages whose topic was named by a record that is damaged are left out.
+    """
+    topics.update(enumerate(batch.new_topics, batch.first_new))
+    columns = zip(batch.topics, batch.payloads, batch.ids, batch.flags, strict=True)
+    return [
+        (topics[topic], payload, packet_id if qos_of(flags) else None, flags)
+        for topic, payload, packet_id, flags in columns
+        if topic in topics
+    ]

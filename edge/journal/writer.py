@@ -1,0 +1,142 @@
+"""Writing the journal: records are gathered in memory, and one `sync` makes them durable.
+
+A segment is reserved on the disk as a whole when it is begun, so a full disk is met there and not in the middle. What
+`sync` could not write stays in memory and is written by the next one, at the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from edge.intake.sources.base import Message
+from edge.journal.disk import Disk
+from edge.journal.frame import compressor, encode
+from edge.journal.reader import SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SUFFIX, segments
+from edge.journal.record import Record, pack
+
+
+@dataclass(slots=True)
+class _Open:
+    """The segment that is written: what of it is durable, and what waits in memory behind that."""
+
+    start: int
+    durable: int
+    waiting: bytearray = field(default_factory=bytearray)
+    topics: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def end(self) -> int:
+        return self.durable + len(self.waiting)
+
+
+class Journal:
+    """The end of the journal. Used by the gateway loop only."""
+
+    def __init__(self, directory: Path, end: int, *, segment_bytes: int, compression: str, disk: Disk | None = None):
+        """Write behind position `end`, which `read` found. Raises OSError, ImportError without the compressor."""
+        self.directory = directory
+        self.written_bytes = 0
+        """Bytes written since the start."""
+        self.syncs = 0
+        self._disk = disk or Disk()
+        self._segment_bytes = segment_bytes
+        self._compress = compressor(compression)
+        self._disk.make_folder(directory)
+        self._full: list[_Open] = []
+        """Segments that are complete but not durable yet."""
+        self._segment = _Open(end, end)
+        self._descriptor: int | None = None
+        self._remove_behind(end)
+
+    def _remove_behind(self, end: int) -> None:
+        """A new run begins a segment of its own, so that topics are numbered anew; torn tails are cut off."""
+        for segment in segments(self.directory):
+            if segment.start >= end:
+                self._disk.remove(segment.path)
+            elif segment.start + segment.path.stat().st_size > end:
+                descriptor = self._disk.reopen(segment.path, end - segment.start, end - segment.start)
+                self._disk.close(descriptor, end - segment.start)
+
+    @property
+    def position(self) -> int:
+        """The end of the journal, what waits in memory included."""
+        return self._segment.end
+
+    @property
+    def durable(self) -> int:
+        """Up to where the journal survives a power cut."""
+        return self._full[0].durable if self._full else self._segment.durable
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes that the next `sync` writes."""
+        return self.position - self.durable
+
+    def append(self, record: Record) -> None:
+        """Add a record; only memory is touched."""
+        self._add(record)
+
+    def append_batch(self, at_ms: int, messages: Sequence[Message]) -> None:
+        """Add messages; only memory is touched."""
+        self._add(pack(at_ms, messages, self._roomy_segment().topics))
+
+    def _add(self, record: Record) -> None:
+        segment = self._roomy_segment()
+        if not segment.waiting and segment.durable == segment.start:
+            segment.waiting += SEGMENT_MAGIC
+        segment.waiting += encode(record, segment.end, self.durable, self._compress)
+
+    def _roomy_segment(self) -> _Open:
+        """The segment that takes the next record: a new one where the present one has reached its size."""
+        if self._segment.end - self._segment.start >= self._segment_bytes:
+            self._full.append(self._segment)
+            self._segment = _Open(self._segment.end, self._segment.end)
+        return self._segment
+
+    def sync(self) -> None:
+        """Make everything durable. Raises OSError; then nothing is lost, and the next call tries again."""
+        while self._full:
+            self._write(self._full[0])
+            self._end_file(self._full[0])
+            del self._full[0]
+        if self._segment.waiting:
+            self._write(self._segment)
+
+    def _write(self, segment: _Open) -> None:
+        if self._descriptor is None:
+            size = max(self._segment_bytes, segment.end - segment.start)
+            self._descriptor = self._disk.create(self._path(segment.start), size)
+        if segment.waiting:
+            data = bytes(segment.waiting)
+            self._disk.write(self._descriptor, data, segment.durable - segment.start)
+            self._disk.sync(self._descriptor)
+            segment.durable += len(data)
+            segment.waiting.clear()
+            self.written_bytes += len(data)
+            self.syncs += 1
+
+    def _end_file(self, segment: _Open) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            self._disk.close(descriptor, segment.durable - segment.start)
+
+    def forget(self, before: int) -> int:
+        """Delete the segments that end at or before a position; returns the bytes that are left."""
+        listed = segments(self.directory)
+        for number, segment in enumerate(listed):
+            end = listed[number + 1].start if number + 1 < len(listed) else self.position
+            if end <= before and segment.start != self._segment.start:
+                self._disk.remove(segment.path)
+        return sum(segment.path.stat().st_size for segment in segments(self.directory))
+
+    def close(self) -> None:
+        """End the file where its records end; what waits in memory is not written."""
+        self._end_file(self._segment)
+
+    def _path(self, start: int) -> Path:
+        return self.directory / f"{start:020}{SUFFIX}"
+
+
+__all__ = ["SEGMENT_HEADER_BYTES", "Journal"]

@@ -1,0 +1,165 @@
+"""The journal's files: what is synced survives, torn tails are cut, damage is told and passed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edge.intake.sources.base import Message
+from edge.journal.disk import Disk
+from edge.journal.reader import Reading, read, segments
+from edge.journal.record import Batch, Record, Tick
+from edge.journal.writer import Journal
+
+
+def journal_in(folder: Path, end: int = 0, disk: Disk | None = None, compression: str = "none") -> Journal:
+    return Journal(folder, end, segment_bytes=1_000, compression=compression, disk=disk)
+
+
+def message(number: int, topic: str = "plant/x") -> Message:
+    return (topic, b"%d" % number, number, 0x02)
+
+
+def found(folder: Path, start: int = 0) -> tuple[list[Record | list[Message]], Reading]:
+    reading = Reading()
+    entries = list(read(folder, start, reading))
+    return [entry.messages if isinstance(entry.record, Batch) else entry.record for entry in entries], reading
+
+
+@pytest.mark.parametrize("compression", ["none", "zlib", "zstd"])
+def test_what_was_synced_is_read_again_in_order(tmp_path: Path, compression: str) -> None:
+    journal = journal_in(tmp_path, compression=compression)
+    expected: list[Record | list[Message]] = []
+    for number in range(1, 200):
+        batch = [message(number, f"plant/{number % 7}"), message(number + 1, "plant/é")]
+        journal.append_batch(number, batch)
+        journal.append(Tick(number))
+        expected += [batch, Tick(number)]
+        if number % 10 == 0:
+            journal.sync()
+    journal.sync()
+    assert journal.durable == journal.position
+    records, reading = found(tmp_path)
+    assert records == expected
+    assert (reading.end, reading.damage, reading.torn_bytes) == (journal.position, [], 0)
+    assert len(segments(tmp_path)) > 5
+    half = [entry.position for entry in read(tmp_path, 0, Reading())][len(expected) // 2]
+    assert found(tmp_path, half)[0] == expected[len(expected) // 2 :]
+
+
+def test_the_next_run_goes_on_where_the_journal_ends(tmp_path: Path) -> None:
+    journal = journal_in(tmp_path)
+    journal.append_batch(1, [message(1)])
+    journal.sync()
+    journal.append_batch(2, [message(2)])  # never synced: the process dies
+    journal = journal_in(tmp_path, found(tmp_path)[1].end)
+    journal.append_batch(3, [message(3)])
+    journal.sync()
+    assert found(tmp_path)[0] == [[message(1)], [message(3)]]
+
+
+def test_a_torn_tail_is_cut_and_written_over(tmp_path: Path) -> None:
+    journal = journal_in(tmp_path)
+    journal.append_batch(1, [message(1)])
+    journal.sync()
+    end = journal.durable
+    journal.append_batch(2, [message(2)])
+    journal.append_batch(3, [message(3)])
+    journal.sync()
+    (segment,) = segments(tmp_path)
+    whole = segment.path.read_bytes()
+    segment.path.write_bytes(whole[: end + 3] + b"\0" * 3 + whole[end + 6 :])  # a sector of the last write is missing
+    records, reading = found(tmp_path)
+    assert records == [[message(1)]], "what stands behind the torn record was not acknowledged either"
+    assert (reading.end, reading.damage) == (end, [])
+    assert reading.torn_bytes > 0
+    journal = journal_in(tmp_path, reading.end)
+    journal.append_batch(9, [message(9)])
+    journal.sync()
+    assert found(tmp_path)[0] == [[message(1)], [message(9)]]
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_damage_is_told_and_what_follows_is_read(tmp_path: Path, is_last: bool) -> None:
+    journal = journal_in(tmp_path)
+    for number in range(1, 6 if is_last else 60):
+        journal.append_batch(number, [message(number)])
+        journal.sync()
+    first = segments(tmp_path)[0]
+    data = bytearray(first.path.read_bytes())
+    second = list(read(tmp_path, 0, Reading()))[1]
+    data[second.position + 20] ^= 0x10
+    first.path.write_bytes(data)
+    records, reading = found(tmp_path)
+    assert records[:2] == [[message(1)], [message(3)]]
+    assert len(records) == (4 if is_last else 58)
+    (damage,) = reading.damage
+    assert (damage.position, damage.bytes) == (second.position, second.end - second.position)
+
+
+def test_messages_whose_topic_was_damaged_are_left_out_and_no_other_gets_a_wrong_topic(tmp_path: Path) -> None:
+    journal = journal_in(tmp_path)
+    for number, topic in enumerate(("a", "b", "c", "b", "a"), 1):
+        journal.append_batch(number, [message(number, topic)])
+        journal.sync()
+    (segment,) = segments(tmp_path)
+    data = bytearray(segment.path.read_bytes())
+    data[list(read(tmp_path, 0, Reading()))[1].position + 20] ^= 0x10
+    segment.path.write_bytes(data)
+    records, _ = found(tmp_path)
+    assert records == [[message(1, "a")], [message(3, "c")], [], [message(5, "a")]]
+
+
+def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
+    journal = journal_in(tmp_path)
+    for number in range(1, 100):
+        journal.append_batch(number, [message(number)])
+        journal.sync()
+    listed = segments(tmp_path)
+    listed[1].path.unlink()
+    records, reading = found(tmp_path)
+    (damage,) = reading.damage
+    assert (damage.position, damage.bytes) == (listed[1].start, listed[2].start - listed[1].start)
+    assert reading.end == journal.position
+    assert 50 < len(records) < 99
+
+
+class FullDisk(Disk):
+    """Has no room for another file, or none for another byte."""
+
+    room = True
+
+    def create(self, path: Path, size: int) -> int:
+        if not self.room:
+            raise OSError(28, "No space left on device")
+        return super().create(path, size)
+
+
+def test_a_full_disk_refuses_and_nothing_is_lost_when_there_is_room_again(tmp_path: Path) -> None:
+    disk = FullDisk()
+    journal = journal_in(tmp_path, disk=disk)
+    disk.room = False
+    journal.append_batch(1, [message(1)])
+    with pytest.raises(OSError, match="No space"):
+        journal.sync()
+    for number in range(100, 150):
+        journal.append_batch(number, [message(number)])
+    with pytest.raises(OSError, match="No space"):
+        journal.sync()
+    assert not segments(tmp_path)
+    disk.room = True
+    journal.sync()
+    assert found(tmp_path)[0] == [[message(1)], *([message(number)] for number in range(100, 150))]
+
+
+def test_segments_that_a_snapshot_covers_are_deleted(tmp_path: Path) -> None:
+    journal = journal_in(tmp_path)
+    for number in range(1, 100):
+        journal.append_batch(number, [message(number)])
+        journal.sync()
+    listed = segments(tmp_path)
+    journal.forget(listed[2].start)
+    assert segments(tmp_path) == listed[2:]
+    journal.forget(journal.position)
+    assert segments(tmp_path) == listed[-1:], "the one that is written stays"
