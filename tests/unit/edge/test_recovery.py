@@ -14,7 +14,7 @@ from edge.journal.frame import HEADER_BYTES
 from edge.journal.reader import Reading, read, segments
 from tests.unit.edge.world import STREAM, World
 
-CLOUD = "{cloud: {keys: [n], window: 86400000}}"
+BOUNDS = "window_start() AS window_start, window_end() AS window_end"
 
 RULES = (
     STREAM
@@ -28,12 +28,12 @@ rules:
     sql: SELECT n, lag(n) AS before FROM chained
     actions: [{cloud: {keys: [n, before], window: 86400000}}]
   - id: seconds
-    sql: SELECT g AS n, count(*) AS c FROM m GROUP BY g, TUMBLINGWINDOW(ss, 10)
+    sql: SELECT g AS n, count(*) AS c, BOUNDS FROM m GROUP BY g, TUMBLINGWINDOW(ss, 10)
     actions: [{cloud: {keys: [n], merge: {c: count}, window: 86400000}}]
   - id: sessions
-    sql: SELECT g AS n, count(*) AS c FROM m GROUP BY g, SESSIONWINDOW(ss, 20, 3)
+    sql: SELECT g AS n, count(*) AS c, BOUNDS FROM m GROUP BY g, SESSIONWINDOW(ss, 20, 3)
     actions: [{cloud: {keys: [n], merge: {c: count}, window: 86400000}}]
-"""
+""".replace("BOUNDS", BOUNDS)
 )
 
 
