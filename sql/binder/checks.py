@@ -29,8 +29,8 @@ def check_clauses(problems: Problems, select: ast.Select, sources: Sequence[ast.
     if select.windows and select.selector in ("rstream", "irstream"):
         error("B604", f"{select.selector} has no effect on a window in GROUP BY: it has no remove stream", select.span)
     kuiper.check_sources(problems, select, sources, streams)
-    if select.context:
-        error("B090", f"contexts are not supported yet (context '{select.context}')", select.span)
+    if select.source is None and select.context is None:
+        error("B002", "FROM is missing", select.span, "add FROM and a stream")
 
 
 def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:

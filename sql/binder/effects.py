@@ -11,7 +11,7 @@ from sql import syntax as ast
 from sql.errors import Problems, did_you_mean
 from sql.plan.logical import Plan
 
-DESCRIPTIVE = frozenset({"name", "description", "tag", "public", "private", "protected"})
+DESCRIPTIVE = frozenset({"name", "priority", "description", "tag", "public", "private", "protected"})
 """Annotations that say something about a statement and change nothing anywhere."""
 
 HINTS = ("reclaim_group_aged", "reclaim_group_freq")

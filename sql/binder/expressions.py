@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder import calls
+from sql.binder.partitions import WORD, below, bind_property, property_path
 from sql.binder.scope import Scope
 from sql.errors import Problems, Span, did_you_mean
 from sql.functions import registry as functions
@@ -110,6 +111,11 @@ class ExpressionBinder:
                 self._read_everywhere(node.name)
                 return Op("field", (base,), node.name, span=node.span)
             return base
+        if node.table == WORD and self.scope.context is not None:
+            return bind_property(self.scope, self.scope.context, (node.name,), node.span)
+        if (node.table or node.name) in self.scope.places:
+            slot, held = self.scope.places[node.table or node.name]
+            return below(self.scope, slot, held, () if node.table is None else (node.name,), node.span)
         if self._is_alias(node, place):
             return self._alias(node, place)
         if node.table is not None and self.scope.source_named(node.table) is None:
@@ -275,6 +281,9 @@ class ExpressionBinder:
     # --- access -------------------------------------------------------------------------------------------------------
 
     def _field(self, node: ast.Field, place: Place) -> Bound:
+        path = None if self.scope.context is None else property_path(node)
+        if path is not None and self.scope.context is not None:
+            return bind_property(self.scope, self.scope.context, path, node.span)
         base = self.bind(node.base, place)
         self.expect(base, Type.OBJECT, f"'{node.name}' is read from a struct", node.base.span)
         return self.scope.field(base, node.name, node.span)

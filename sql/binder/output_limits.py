@@ -7,7 +7,7 @@ from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.windows import bind_period
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound, Const, Read
-from sql.plan.logical import OutputPlan
+from sql.plan.logical import OutputPlan, TerminatedPlan
 from sql.plan.options import RuleOptions
 from sql.types import Type
 
@@ -22,9 +22,9 @@ class OutputLimitBinder:
 
     def bind(self, limit: ast.OutputLimit) -> OutputPlan:
         """The plan of an output limit."""
-        if limit.terminated is not None:
-            self.problems.error("B090", "output when terminated needs a context, and contexts are not supported yet",
-                                limit.span)  # fmt: skip
+        if limit.terminated is not None and self.binder.scope.context is None:
+            self.problems.error("B818", "without a context nothing ever terminates", limit.terminated.span,
+                                "write CONTEXT and its name before the statement")  # fmt: skip
         binder = self.binder
         builtins = dict.fromkeys(
             ("count_insert", "count_remove", "count_insert_total", "count_remove_total", "last_output_timestamp"),
@@ -41,7 +41,13 @@ class OutputLimitBinder:
             limit.at,
             self._without_columns(binder.condition(limit.when, when), limit.when, when),
             tuple((item.name, self._assigned(item, when)) for item in limit.then_set),
+            None if limit.terminated is None else self._terminated(limit.terminated, when),
         )
+
+    def _terminated(self, node: ast.Terminated, place: Place) -> TerminatedPlan:
+        condition = self.binder.condition(node.condition, place)
+        self._without_columns(condition, node.condition, place)
+        return TerminatedPlan(condition, tuple((item.name, self._assigned(item, place)) for item in node.then_set))
 
     def _event_count(self, node: ast.Expr | None, place: Place, name: str, least: int) -> Bound | None:
         """The number of events of an output limit."""

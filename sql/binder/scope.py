@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sql import functions
 from sql.catalog.streams import Catalog
@@ -10,6 +11,9 @@ from sql.errors import Problems, Span, did_you_mean
 from sql.plan.bound import Apply, Bound, Op, Read, Slot
 from sql.syntax import ColumnType, SelectItem
 from sql.types import Type, declared_type
+
+if TYPE_CHECKING:
+    from sql.plan.contexts import ContextPlan, Property
 
 META = "$meta"
 """The column under which a row carries its message's metadata (topic, message id, …)."""
@@ -39,6 +43,10 @@ class Scope:
     columns_first: bool = False
     """EPL: a column wins over an alias of the same name; eKuiper: the alias does."""
     reads: list[set[str] | None] = field(default_factory=list)
+    context: ContextPlan | None = None
+    """The context whose partitions the statement runs in: `context.…` are their properties."""
+    places: dict[str, tuple[Slot, Property]] = field(default_factory=dict)
+    """In the definition of a context: the events that started the partition, by name."""
 
     def __post_init__(self) -> None:
         self.reads = [set() for _ in self.sources]

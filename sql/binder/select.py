@@ -8,6 +8,7 @@ from typing import Any
 from sql import syntax as ast
 from sql.binder import kuiper
 from sql.binder.checks import check_clauses, check_plan
+from sql.binder.contexts import check_statement, check_without_source, context_named, priority_of
 from sql.binder.effects import check_effects
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.items import SELECT, ItemBinder, row_kind
@@ -18,6 +19,7 @@ from sql.binder.windows import bind_group_window, bind_lot, bind_windows
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound, Const, Read, Slot
+from sql.plan.contexts import ContextPlan
 from sql.plan.logical import (
     Criterion,
     GroupWindowPlan,
@@ -55,12 +57,16 @@ def bind(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) 
 class SelectBinder:
     """Binds one SELECT; subqueries are bound by binders of their own into the same problems."""
 
-    def __init__(self, select: ast.Select, catalog: Catalog, options: RuleOptions, text: str, problems: Problems):
+    def __init__(self, select: ast.Select, catalog: Catalog, options: RuleOptions, text: str, problems: Problems,
+                 context: ContextPlan | None = None) -> None:  # fmt: skip
         self.select = select
         self.catalog = catalog
         self.options = options
         self.text = text
         self.problems = problems
+        self.context = context
+        if select.context is not None:
+            self.context = context_named(catalog, select.context, problems, select.span)
         self.subqueries: list[SubqueryPlan] = []
         self.read_below: dict[int, set[str] | None] = {}
         """What the windows of a source read from its stream, where a derived-value window has replaced the columns."""
@@ -100,7 +106,7 @@ class SelectBinder:
             scopes.append(
                 SourceScope(source.alias, source.name, columns, scalar if is_item else None, is_item, declared)
             )
-        scope = Scope(self.catalog, self.problems, scopes)
+        scope = Scope(self.catalog, self.problems, scopes, context=self.context)
         seen: set[str] = set()
         for source in self._all_sources():
             if source.alias in seen:
@@ -177,10 +183,25 @@ class SelectBinder:
             output_columns=None if spreads.found else items_of.output_columns(items),
             reads=self._reads(),
             uses_meta=binder.uses_meta,
+            context=self.context if select.context is not None else None,
+            priority=priority_of(select),
         )
+        if plan.context is not None:
+            plan = self._in_context(plan, plan.context)
         check_plan(self.problems, select, plan, is_epl=binder.epl)
         check_effects(self.problems, select, self._all_sources(), plan, is_epl=binder.epl)
         return plan
+
+    def _in_context(self, plan: Plan, context: ContextPlan) -> Plan:
+        """The plan with the streams of its context among those it reads."""
+        check_statement(self.problems, context, set(plan.reads), self.select.span)
+        if self.select.source is None:
+            check_without_source(self.problems, self.select, plan)
+        reads = dict(plan.reads)
+        for stream, columns in context.reads.items():
+            known = reads.get(stream, frozenset())
+            reads[stream] = None if columns is None or known is None else known | columns
+        return replace(plan, reads=reads)
 
     def _window(self) -> GroupWindowPlan | None:
         """The window in GROUP BY; without one a stream that is joined with tables is looked at event by event."""
@@ -207,7 +228,7 @@ class SelectBinder:
 
     def _alone(self, index: int) -> ExpressionBinder:
         """A binder that sees one source only, as source 0: what stands inside FROM."""
-        scope = Scope(self.catalog, self.problems, [self.scope.sources[index]])
+        scope = Scope(self.catalog, self.problems, [self.scope.sources[index]], context=self.context)
         binder = ExpressionBinder(scope, self._subquery)
         binder.text, binder.epl = self.text, True
         self.scope.reads[index] = scope.reads[0] = self.scope.reads[index]
@@ -300,7 +321,7 @@ class SelectBinder:
         return out
 
     def _subquery(self, node: ast.Subquery) -> Bound:
-        inner = SelectBinder(node.select, self.catalog, self.options, self.text, self.problems)
+        inner = SelectBinder(node.select, self.catalog, self.options, self.text, self.problems, self.context)
         plan = inner.bind()
         if len(plan.items) != 1:
             self.problems.error("B208", "a subquery in an expression selects one column", node.span)

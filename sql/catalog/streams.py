@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sql.errors import DataError, Problem, Span, SqlError
 from sql.syntax import ColumnDefinition, CreateStream, CreateVariable, Option
 from sql.types import Type, declared_type, type_named, type_of
+
+if TYPE_CHECKING:
+    from sql.plan.contexts import ContextPlan
 
 STREAM_OPTIONS = (
     "DATASOURCE", "TYPE", "FORMAT", "SCHEMAID", "DELIMITER", "CONF_KEY", "EXTRA", "STRICT_VALIDATION", "TIMESTAMP",
@@ -63,11 +66,12 @@ class Variable:
 
 
 class Catalog:
-    """Streams and variables by name. Names are case-sensitive, as in eKuiper and Esper."""
+    """Streams, variables and contexts by name. Names are case-sensitive, as in eKuiper and Esper."""
 
     def __init__(self) -> None:
         self.streams: dict[str, Stream] = {}
         self.variables: dict[str, Variable] = {}
+        self.contexts: dict[str, ContextPlan] = {}
         self.watchers: list[Callable[[str], None]] = []
         """Called with the name of a variable that got a new value."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -36,8 +36,9 @@ class EngineReader:
     """How the engine's functions read: through the event `e`, the values `a` and the window `w`."""
 
     def __init__(self, names: Names, catalog: Catalog, *, shape: Shape, joined: bool, offsets: dict[str, int],
-                 hits: HitCounters) -> None:  # fmt: skip
+                 hits: HitCounters, partition: Sequence[Any] | None = None) -> None:  # fmt: skip
         self.names = names
+        self.partition = partition
         self.catalog = catalog
         self.shape = shape
         self.joined = joined
@@ -69,6 +70,11 @@ class EngineReader:
         if slot.kind == "variable":
             variable = self.names.bind(self.catalog.variables[slot.key], f"v_{slot.key}")
             return Code(f"{variable}.value")
+        if slot.kind == "context":
+            # In the definition of a context the partition comes with the call.
+            partition = "a" if self.partition is None else self.names.bind(self.partition, "partition")
+            depth, index = ("-1", None) if slot.key == "id" else slot.key
+            return Code(f"{partition}[{depth}]" if index is None else f"{partition}[{depth}][{index}]")
         if slot.kind == "builtin":
             return Code(f"w.get({slot.key!r})")
         if slot.kind == "event_time":
@@ -95,7 +101,7 @@ class FunctionSet:
         self.text = text
         reader = EngineReader(self.names, catalog, shape=shape, joined=joined,
                               offsets=offsets or {"aggregate": 0, "prev": 0, "subquery": 0},
-                              hits=hits or HitCounters(()))  # fmt: skip
+                              hits=hits or HitCounters(()), partition=context.partition)  # fmt: skip
         self.reader = reader
         self.writer = ExpressionWriter(reader, self.names, warnings, context)
         self.spans: dict[str, Span] = {}

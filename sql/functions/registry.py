@@ -84,10 +84,10 @@ class Function:
 class Context:
     """What a function may know beside its arguments. The runtime owns it; time is the query's, never the wall's."""
 
-    __slots__ = ("now_ms", "properties", "random", "rule_id", "start_ms", "zone")
+    __slots__ = ("now_ms", "partition", "properties", "random", "rule_id", "start_ms", "zone")
 
     def __init__(self, *, now_ms: int = 0, zone: Any = None, random: Any = None, rule_id: str = "", start_ms: int = 0,
-                 properties: dict[str, Any] | None = None) -> None:  # fmt: skip
+                 properties: dict[str, Any] | None = None, partition: Sequence[Any] | None = None) -> None:  # fmt: skip
         from random import Random
         from zoneinfo import ZoneInfo
 
@@ -97,6 +97,7 @@ class Context:
         self.rule_id = rule_id
         self.start_ms = start_ms
         self.properties = properties or {}
+        self.partition = partition
 
 
 _functions: dict[str, Function] = {}

@@ -20,7 +20,7 @@ from sql.syntax import (
 )
 
 NOT_YET = frozenset(
-    {"context", "window", "expression", "index", "dataflow", "map", "objectarray", "json", "avro", "xml"}
+    {"window", "expression", "index", "dataflow", "map", "objectarray", "json", "avro", "xml"}
 )
 """What EPL can create and this parser only recognises."""
 
@@ -34,13 +34,19 @@ class DefinitionParser(SelectParser):
         if self._match_word("variable"):
             return self._create_variable(start, constant)
         word = self._word()
+        if word == "context" and not constant:
+            self._advance()
+            return self._create_context(start)
         if word in NOT_YET:
             self._unsupported(f"create {word}", self._curr)
         if constant or word not in ("stream", "table", "schema"):
-            self._unexpected("STREAM, TABLE, SCHEMA or VARIABLE")
+            self._unexpected("STREAM, TABLE, SCHEMA, VARIABLE or CONTEXT")
         self._advance()
         kind: Literal["stream", "table", "schema"] = word  # type: ignore[assignment]
         return self._create_stream(start, kind)
+
+    def _create_context(self, start: Token) -> Statement:
+        raise NotImplementedError  # sql.language.contexts knows how
 
     def _create_variable(self, start: Token, constant: bool) -> CreateVariable:
         type_name = self._any_name("a type").text.lower()

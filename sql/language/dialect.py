@@ -10,13 +10,12 @@ from sqlglot import TokenType
 from sqlglot.dialects.dialect import Dialect
 
 from sql.errors import did_you_mean
+from sql.language.contexts import ContextParser
 from sql.language.cursor import span_of
-from sql.language.definitions import DefinitionParser
 from sql.language.tokens import StreamTokenizer
-from sql.syntax import Annotation, Select, Statement
+from sql.syntax import Annotation, CreateContext, Select, Statement
 
 NOT_YET = {
-    "context": "context",
     "into": "into table",
     "delete": "delete",
     "merge": "merge",
@@ -36,7 +35,7 @@ PROMPT = {
 """eKuiper's statements that ask or change the server, and what does the same here."""
 
 
-class StreamParser(DefinitionParser):
+class StreamParser(ContextParser):
     """One statement of any of the three languages."""
 
     def _parse_statement(self) -> Any:
@@ -61,6 +60,17 @@ class StreamParser(DefinitionParser):
         hint = did_you_mean(word, STATEMENTS) if word else None
         known = ", ".join(name.upper() for name in STATEMENTS)
         return self._refuse("P010", f"a statement begins with {known}", span_of(self._curr), hint)
+
+    def _in_context(self) -> Statement:
+        """`context name` before a statement that runs once per partition of the context."""
+        start = self._take()
+        name = self._name("the name of a context")
+        if self._word() not in STATEMENTS or self._at_word("context", "update"):
+            self._unexpected("SELECT, INSERT INTO, ON or CREATE after the name of the context")
+        statement = self._bare_statement()
+        if isinstance(statement, CreateContext):
+            self._refuse("P014", "a context is declared for all partitions: it cannot stand in one", span_of(start))
+        return replace(statement, context=name.text)
 
     def _insert(self) -> Select:
         """`insert into stream` before a query of any of the languages."""
@@ -88,6 +98,7 @@ STATEMENTS: dict[str, Callable[[StreamParser], Statement]] = {
     "create": lambda parser: parser._create(),
     "on": lambda parser: parser._on(),
     "update": lambda parser: parser._update(),
+    "context": lambda parser: parser._in_context(),
 }
 """Statements by their first word."""
 

@@ -11,13 +11,16 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sql.errors import NOWHERE, Problem, Span
 from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall
 from sql.plan.options import RuleOptions
 from sql.syntax import CronField, InsertInto
 from sql.types import Type
+
+if TYPE_CHECKING:
+    from sql.plan.contexts import ContextPlan
 
 Mode = Literal["delta", "sample", "lots"]
 """What leaves the windows: changes (EPL), looks at the content (eKuiper), or one net lot per activation (stream
@@ -163,6 +166,14 @@ class SpreadPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class TerminatedPlan:
+    """`when terminated`: output at the end of the partition, where the condition holds."""
+
+    condition: Bound | None = None
+    then_set: tuple[tuple[str, Bound], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class OutputPlan:
     """An output limit, bound."""
 
@@ -174,6 +185,7 @@ class OutputPlan:
     at: tuple[CronField, ...] = ()
     when: Bound | None = None
     then_set: tuple[tuple[str, Bound], ...] = ()
+    terminated: TerminatedPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +242,9 @@ class Plan:
     reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
     uses_meta: bool = False
+    context: ContextPlan | None = None
+    """The context in whose partitions it runs, one instance each."""
+    priority: int = 0
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -257,7 +272,7 @@ class Plan:
         parts = (
             self.mode, self.sources, [source.windows for source in self.sources], self.joins, self.analytics,
             self.window, self.where, self.group_by, self.aggregates, self.prevs, self.row_kind, self.output,
-            self.hits, self.spreads,
+            self.hits, self.spreads, self.context,
             self.timestamp, self.options.zone, self.options.late_tolerance_ms,
         )  # fmt: skip
         return hashlib.sha256(_SPANS.sub("", repr(parts)).encode()).hexdigest()[:16]

@@ -186,6 +186,37 @@ class Always(Condition):
         return None
 
 
+class Never(Condition):
+    """Nothing is given out before the end of the partition."""
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, state: Any) -> None:
+        return None
+
+
+class AtEnd:
+    """`when terminated`: whether there is output at the end of the partition, and what is set before it."""
+
+    def __init__(self, test: Callable[[Counters], bool], then_set: Callable[[Counters], None]) -> None:
+        self.test = test
+        self.then_set = then_set
+        self.counters = Counters()
+
+    def count(self, update: Update) -> None:
+        """An update reaches the output stage."""
+        self.counters.count_insert += update.inserted
+        self.counters.count_remove += update.removed
+        self.counters.count_insert_total += update.inserted
+        self.counters.count_remove_total += update.removed
+
+    def done(self, now: int) -> None:
+        """Output has happened."""
+        self.counters.count_insert = self.counters.count_remove = 0
+        self.counters.last_output_timestamp = now
+
+
 class After:
     """`after n events` swallows n, `after d` what comes before start + d."""
 

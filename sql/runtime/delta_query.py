@@ -177,6 +177,17 @@ class DeltaQuery(WindowedQuery):
         self.counts["rows_out"] += len(inserted)
         return [Emission(self.name, now_ms, "rows", inserted, removed)]
 
+    def terminate(self, now_ms: int) -> list[Emission]:
+        """The partition it runs in ends: the output of `when terminated`. Nothing comes after it."""
+        self.now_ms = self.context.now_ms = max(self.now_ms, now_ms)
+        if self.limit is None:
+            return []
+        for window in self.windows:
+            window.settle()
+        outputs = self.limit.terminate(now_ms)
+        empty = self.limit.given.ends_empty
+        return [e for new, old in outputs for e in self._emission(new, old, now_ms, ticked=empty)] + self.take_errors()
+
     # --- state --------------------------------------------------------------------------------------------------------
 
     def beside(self) -> Iterable[Event]:

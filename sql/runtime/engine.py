@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import DataError
@@ -18,6 +18,12 @@ from sql.runtime.filter_index import FilterIndex
 from sql.runtime.sharing import parties
 from sql.runtime.stages import stage_parties
 from sql.runtime.validation import Validator
+
+
+if TYPE_CHECKING:
+    from sql.algebra.context.selectors import Selector
+    from sql.plan.contexts import ContextPlan
+    from sql.runtime.context.host import ContextHost
 
 
 class Running(Protocol):
@@ -74,6 +80,10 @@ def on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> An
         from sql.runtime.dedup_trigger import DedupTriggerQuery
 
         return DedupTriggerQuery(name, plan, catalog, **keywords)
+    if not plan.sources:
+        from sql.runtime.once import OnceQuery
+
+        return OnceQuery(name, plan, catalog, **keywords)
     kinds: dict[str, Callable[..., Any]] = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}
     return kinds[plan.mode](name, plan, catalog, **keywords)
 
@@ -97,6 +107,7 @@ class Engine:
         self.paths: dict[str, Path] = {}
         self.queries: dict[str, Running] = {}
         self.readers: dict[str, list[str]] = {}
+        self.contexts: dict[str, ContextHost] = {}
         self.order: dict[str, int] = {}
         self.deployed = 0
         self.defects = 0
@@ -124,6 +135,11 @@ class Engine:
                make_row: Callable[[dict[str, Any]], Any] | None = None) -> None:  # fmt: skip
         """Start a rule, or replace it atomically. `state`, a snapshot, is kept where its plan computes the same."""
         kept = state if state is not None and state.get("fingerprint") == plan.fingerprint else None
+        if plan.context is not None:
+            self._deploy_in_context(name, plan, plan.context.name, now_ms)
+            if kept is not None:
+                self.restore(name, kept)
+            return
         # A state belongs to the path that made it, so a rule that is carried over stays on its path.
         fast = self.fast if kept is None else kept.get("path") == "fast"
         query, path = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row, fast=fast)
@@ -135,6 +151,36 @@ class Engine:
         if plan.insert_into is not None:
             self.catalog.derive(plan.insert_into, plan.output_columns)
 
+    def declare(self, name: str, context: ContextPlan) -> None:
+        """Declare a context; it does nothing until a statement uses it."""
+        from sql.runtime.context.host import ContextHost
+
+        host = self.contexts[context.name] = ContextHost(name, context, self.catalog)
+        self.catalog.contexts[context.name] = context
+        self.host(name, host, context.reads)
+
+    def _deploy_in_context(self, name: str, plan: Plan, context: str, now_ms: int) -> None:
+        """Start a statement in the partitions of its context. What it gives out meanwhile is heard by nobody."""
+        self.remove(name)
+        host = self.contexts[context]
+        member, emissions = host.join(name, plan, now_ms)
+        self.host(name, member, member.streams)
+        for stream in member.streams:
+            self._read(host.name, stream)
+        self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
+        if plan.insert_into is not None:
+            self.catalog.derive(plan.insert_into, plan.output_columns)
+        self._collect(emissions)
+        self._follow(now_ms)
+        self._schedule(host.name)
+
+    def _read(self, name: str, stream: str) -> None:
+        """Make a rule a reader of a stream: those of higher `@Priority` first, then in order of deployment."""
+        names = self.readers.setdefault(stream, [])
+        if name not in names:
+            names.append(name)
+            names.sort(key=lambda item: (-self.queries[item].plan.priority, self.order[item]))
+
     def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
         """Run something that behaves like a query."""
         self.remove(name)
@@ -144,11 +190,12 @@ class Engine:
         self.order[name] = self.deployed
         self._schedule(name)
         for stream in streams:
-            self.readers.setdefault(stream, []).append(name)
+            self._read(name, stream)
 
     def remove(self, name: str) -> None:
-        """Stop a rule; its state is gone."""
+        """Stop a rule; its state is gone. SqlError for a context that rules still use."""
         if name in self.queries:
+            self._leave_context(name)
             self._forget_indexes()
             del self.queries[name], self.order[name]
             self.suspended.discard(name)
@@ -156,6 +203,16 @@ class Engine:
             for names in self.readers.values():
                 if name in names:
                     names.remove(name)
+
+    def _leave_context(self, name: str) -> None:
+        query = self.queries[name]
+        for context, host in list(self.contexts.items()):
+            if name in host.members:
+                host.leave(name)
+                self._schedule(host.name)
+            if query is host:
+                host.check_unused()
+                del self.contexts[context], self.catalog.contexts[context]
 
     def _forget_indexes(self) -> None:
         for index in self.indexes.values():
@@ -248,7 +305,9 @@ class Engine:
 
     def _order_matters(self, stream: str) -> bool:
         """Whether the stream's rules can see each other's effects, so that each event must be done before the next."""
-        return bool(self.catalog.variables) or self._index(stream).moves_rows
+        if self.catalog.variables or self._index(stream).moves_rows:
+            return True
+        return any(host.name in self.readers.get(stream, ()) for host in self.contexts.values())
 
     def _index(self, stream: str) -> FilterIndex:
         """The filter index of a stream, made anew after rules have changed."""
@@ -381,9 +440,19 @@ class Engine:
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
-    def read(self, name: str) -> list[dict[str, Any]]:
-        """The rows of a rule's present content."""
-        return self.queries[name].read(self.now_ms or 0)
+    def read(self, name: str, selector: Selector | None = None) -> list[dict[str, Any]]:
+        """The rows of a rule's present content; of a rule in a context those of the chosen partitions, or of all."""
+        if selector is None:
+            return self.queries[name].read(self.now_ms or 0)
+        host = next((host for host in self.contexts.values() if name in host.members), None)
+        if host is None:
+            raise DataError(f"rule '{name}' is in no context, so it has no partitions to choose from")
+        return host.members[name].read(self.now_ms or 0, selector)
+
+    def partitions(self, context: str, selector: Selector | None = None) -> list[dict[str, Any]]:
+        """The live partitions of a context with their built-in properties."""
+        host = self.contexts[context]
+        return host.partitions() if selector is None else host.partitions(selector)
 
     def path(self, name: str) -> Path:
         """Whether a rule runs on generated code or on the operators, and why on those."""

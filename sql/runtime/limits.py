@@ -7,9 +7,21 @@ from typing import Any
 
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
+from sql.plan.bound import Bound
 from sql.plan.logical import OutputPlan, Plan
 from sql.runtime.build import period, size
-from sql.runtime.conditions import After, Always, At, Condition, Counters, EveryEvents, EveryPeriod, When
+from sql.runtime.conditions import (
+    After,
+    Always,
+    At,
+    AtEnd,
+    Condition,
+    Counters,
+    EveryEvents,
+    EveryPeriod,
+    Never,
+    When,
+)
 from sql.runtime.emission import Out
 from sql.runtime.output import (
     AllGroupEvents,
@@ -49,7 +61,7 @@ class LimitBuilder:
         opens = None if output.after is None else period(output.after, functions).add(self.now_ms, self.zone)
         swallowed = constant_value(output.after_events, functions)
         after = After(swallowed, opens) if opens is not None or swallowed else None
-        return OutputLimit(self._condition(output), self._given(output), after)
+        return OutputLimit(self._condition(output), self._given(output), after, self._at_end(output))
 
     def _condition(self, output: OutputPlan) -> Condition:
         functions = self.functions
@@ -65,18 +77,28 @@ class LimitBuilder:
             return At(Crontab.parse([field.text for field in output.at], self.zone), self.now_ms)
         if output.when is not None:
             return self._when(output)
-        return Always()
+        return Always() if output.terminated is None else Never()
+
+    def _at_end(self, output: OutputPlan) -> AtEnd | None:
+        plan = output.terminated
+        if plan is None:
+            return None
+        test = None if plan.condition is None else self.functions.true(plan.condition)
+        return AtEnd(lambda counters: test is None or bool(test(None, None, counters)), self._setter(plan.then_set))
+
+    def _setter(self, then_set: tuple[tuple[str, Bound], ...]) -> Callable[[Counters], None]:
+        setters = [(name, self.functions.value(value)) for name, value in then_set]
+
+        def assign(counters: Counters) -> None:
+            for name, value in setters:
+                self.catalog.assign(name, value(None, None, counters))
+
+        return assign
 
     def _when(self, output: OutputPlan) -> Condition:
         assert output.when is not None
         test = self.functions.true(output.when)
-        setters = [(name, self.functions.value(value)) for name, value in output.then_set]
-
-        def then_set(counters: Counters) -> None:
-            for name, value in setters:
-                self.catalog.assign(name, value(None, None, counters))
-
-        return When(lambda counters: bool(test(None, None, counters)), then_set)
+        return When(lambda counters: bool(test(None, None, counters)), self._setter(output.then_set))
 
     def _given(self, output: OutputPlan) -> Given:
         kind, mode = self.plan.row_kind, output.mode
@@ -91,7 +113,7 @@ class LimitBuilder:
             return LastPerGroup(first_old=kind == "group")
         if mode == "last":
             return LastValue(self.present) if kind == "aggregate" else LastRow()
-        return Everything(self.present if kind == "aggregate" else None)
+        return Everything(self.present if kind == "aggregate" else None, ends_empty=kind == "plain")
 
     def _first_per_group(self, output: OutputPlan) -> Given:
         every, count = output.every, output.every_events

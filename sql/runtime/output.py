@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.state import decode, encode
-from sql.runtime.conditions import After, Always, Condition, EveryEvents
+from sql.runtime.conditions import After, Always, AtEnd, Condition, EveryEvents
 from sql.runtime.emission import Out, Update
 from sql.runtime.state import pack_key, unpack_key
 
@@ -21,6 +21,10 @@ class Given(ABC):
 
     immediate = False
     """Whether rows may go out with the update itself (`first`)."""
+    ends = True
+    """Whether there is output at the end of a partition."""
+    ends_empty = False
+    """Whether that output is given out even without rows."""
 
     def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
         """An update arrives; rows that go out at once, if any."""
@@ -62,9 +66,10 @@ class Everything(Buffered):
     `repeat` gives the present row again, as new and as old, when a statement of only aggregates has not changed.
     """
 
-    def __init__(self, repeat: Callable[[], list[Out]] | None) -> None:
+    def __init__(self, repeat: Callable[[], list[Out]] | None, *, ends_empty: bool = False) -> None:
         super().__init__()
         self.repeat = repeat
+        self.ends_empty = ends_empty
 
     def take(self, update: Update, now: int) -> None:
         self.new += update.new
@@ -197,6 +202,7 @@ class FirstUpdate(Given):
     """first of ungrouped rows: the first update of the interval, whole and at once, then mute."""
 
     immediate = True
+    ends = False
 
     def __init__(self) -> None:
         self.open = True
@@ -219,6 +225,8 @@ class FirstUpdate(Given):
 
 class FirstPerGroup(Given):
     """first of groups: per group a row at once, then mute for the period since it, or until n more of its events."""
+
+    ends = False
 
     def __init__(self, period_ms: Callable[[int], int] | None, count: Callable[[], int] | None) -> None:
         self.period_ms = period_ms
@@ -266,6 +274,8 @@ class FirstPerGroup(Given):
 class Snapshot(Given):
     """snapshot: the present content; nothing before the first event."""
 
+    ends_empty = True
+
     def __init__(self, content: Callable[[], list[Out]]) -> None:
         self.content = content
 
@@ -276,8 +286,9 @@ class Snapshot(Given):
 class OutputLimit:
     """A condition and what it gives."""
 
-    def __init__(self, condition: Condition, given: Given, after: After | None) -> None:
+    def __init__(self, condition: Condition, given: Given, after: After | None, at_end: AtEnd | None = None) -> None:
         self.condition = condition
+        self.at_end = at_end
         self.given = given
         self.after = after
         self.looks = isinstance(given, Snapshot)
@@ -291,6 +302,8 @@ class OutputLimit:
             cut = update if self.after is None else self.after.cut(update, now)
             if cut is None:
                 continue
+            if self.at_end is not None:
+                self.at_end.count(cut)
             fires = self.condition.on_update(cut, now)
             at_once = self.given.take(cut, now)
             if at_once is not None:
@@ -302,6 +315,8 @@ class OutputLimit:
     def _fire(self, now: int) -> list[tuple[list[Out], list[Out]]]:
         rows = self.given.give()
         self.condition.done(now)
+        if self.at_end is not None:
+            self.at_end.done(now)
         return [] if rows is None else [rows]
 
     def next_deadline(self) -> int | None:
@@ -311,15 +326,27 @@ class OutputLimit:
         """The output due at or before `now`."""
         return self._fire(now) if self.condition.advance(now) else []
 
+    def terminate(self, now: int) -> list[tuple[list[Out], list[Out]]]:
+        """The output at the end of the partition, if `when terminated` says so."""
+        if self.at_end is None or not self.given.ends or not self.at_end.test(self.at_end.counters):
+            return []
+        if self.after is not None and self.after.opens_ms is not None and now < self.after.opens_ms:
+            return []
+        self.at_end.then_set(self.at_end.counters)
+        return self._fire(now)
+
     def snapshot(self) -> Any:
         after = None if self.after is None else [self.after.left, self.after.opens_ms]
-        return [self.condition.snapshot(), self.given.snapshot(), after]
+        at_end = None if self.at_end is None else vars(self.at_end.counters)
+        return [self.condition.snapshot(), self.given.snapshot(), after, at_end]
 
     def restore(self, state: Any) -> None:
         self.condition.restore(state[0])
         self.given.restore(state[1])
         if self.after is not None:
             self.after.left, self.after.opens_ms = state[2]
+        if self.at_end is not None:
+            vars(self.at_end.counters).update(state[3])
 
 
 def pack_outs(rows: Iterable[Out]) -> Any:

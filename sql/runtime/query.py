@@ -87,14 +87,16 @@ class Query(ABC):
     """Whether rows that come from another query together are one step (stream queries)."""
 
     def __init__(self, name: str, plan: Plan, catalog: Catalog, *, now_ms: int, shape: Shape = "dict",
-                 make_row: Callable[[dict[str, Any]], Any] | None = None) -> None:  # fmt: skip
+                 make_row: Callable[[dict[str, Any]], Any] | None = None,
+                 partition: Sequence[Any] | None = None) -> None:  # fmt: skip
         self.name = name
         self.plan = plan
         self.catalog = catalog
         self.shape = shape
         self.make_row = make_row or (lambda row: row)
         self.now_ms = now_ms
-        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms)
+        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms,
+                               partition=partition)  # fmt: skip
         self.warnings = Warnings()
         self.errors: list[Emission] = []
         self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
@@ -133,6 +135,10 @@ class Query(ABC):
     @abstractmethod
     def next_deadline(self) -> int | None:
         """The earliest instant at which `advance` has something to do."""
+
+    def terminate(self, now_ms: int) -> list[Emission]:
+        """The context partition it runs in ends; what it still gives out. Nothing comes after it."""
+        return []
 
     def flush(self, now_ms: int) -> list[Emission]:
         """The bounded source has ended."""

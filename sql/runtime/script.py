@@ -7,6 +7,7 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.binder import select as binder
+from sql.binder.contexts import bind_context
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.scope import Scope, SourceScope
 from sql.catalog.streams import Catalog, Stream
@@ -51,6 +52,11 @@ def _deploy(engine: Engine, name: str, statement: ast.Statement, now_ms: int, op
     if isinstance(statement, ast.OnSet):
         on_set = OnSet(name, engine, statement, text)
         engine.host(name, on_set, [statement.source.name])
+        return True
+    if isinstance(statement, ast.CreateContext):
+        context = bind_context(statement, catalog, options, text)
+        named = any(note.name == "name" for note in statement.annotations)
+        engine.declare(name if named else f"context {context.name}", context)
         return True
     assert isinstance(statement, ast.Select)
     engine.deploy(name, binder.bind(statement, catalog, options, text), now_ms)

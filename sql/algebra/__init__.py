@@ -1,0 +1,1 @@
+"""The operators: state machines driven by events and time."""

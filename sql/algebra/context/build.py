@@ -1,0 +1,150 @@
+"""From the plan of a context to the definitions of its levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sql.algebra.context.definitions import (
+    CategoriesDefinition,
+    Definition,
+    End,
+    EventPoint,
+    HashedDefinition,
+    KeyedDefinition,
+    ListedType,
+    NowPoint,
+    OverlappingDefinition,
+    SpanDefinition,
+    TimePoint,
+)
+from sql.algebra.context.hashed import crc_code, hash_code
+from sql.calendar.crontab import Crontab
+from sql.calendar.period import Period
+from sql.codegen.functions import FunctionSet, constant_value
+from sql.errors import DataError
+from sql.plan.bound import Bound
+from sql.plan.contexts import (
+    AfterPlan,
+    CategoriesPlan,
+    ContextPlan,
+    CrontabPlan,
+    EventPointPlan,
+    HashedPlan,
+    KeyedPlan,
+    KeyedTypePlan,
+    LevelPlan,
+    NowPlan,
+    OverlappingPlan,
+    SpanPlan,
+    StartPlan,
+)
+from sql.plan.logical import PeriodArgument
+from sql.types import key_of
+from sql.windows.event import Event
+
+_HASHES: dict[str, Callable[[Any], int]] = {"consistent_hash_crc32": crc_code, "hash_code": hash_code}
+
+
+def definitions_of(plan: ContextPlan, functions: FunctionSet) -> list[Definition]:
+    """The definitions of all levels, from the outermost."""
+    builder = _Builder(plan, functions)
+    return [builder.level(depth, level) for depth, level in enumerate(plan.levels)]
+
+
+class _Builder:
+    def __init__(self, plan: ContextPlan, functions: FunctionSet) -> None:
+        self.plan = plan
+        self.functions = functions
+        self.zone = plan.options.zone_info()
+
+    def level(self, depth: int, plan: LevelPlan) -> Definition:
+        properties = tuple(item.name for item in plan.properties)
+        shown = tuple(item.shown for item in plan.properties)
+        common = (plan.name, depth, len(plan.properties), properties, shown)
+        kind = plan.kind
+        if isinstance(kind, KeyedPlan):
+            types = {item.stream: self._keyed(item) for item in kind.types}
+            initiated = {item.stream: self._event_point(item) for item in kind.initiated}
+            return KeyedDefinition(*common, types, initiated, self._end(kind.end), self.plan.idle_ms)
+        if isinstance(kind, HashedPlan):
+            return HashedDefinition(*common, self._hashed(kind), kind.granularity, kind.preallocate)
+        if isinstance(kind, CategoriesPlan):
+            conditions = tuple(self.functions.true(item) for item in kind.conditions)
+            return CategoriesDefinition(*common, kind.stream, kind.labels, conditions, self._passes(kind.filter))
+        if isinstance(kind, SpanPlan):
+            crontabs = isinstance(kind.start, CrontabPlan) and isinstance(kind.end, CrontabPlan)
+            return SpanDefinition(*common, self._start(kind.start), self._end(kind.end), crontabs)
+        assert isinstance(kind, OverlappingPlan)
+        distinct = self.functions.key(kind.distinct) if kind.distinct else None
+        return OverlappingDefinition(*common, self._start(kind.start), self._end(kind.end), distinct, kind.now)
+
+    def _passes(self, condition: Bound | None) -> Any:
+        return None if condition is None else self.functions.true(condition)
+
+    # --- segmented ----------------------------------------------------------------------------------------------------
+
+    def _keyed(self, plan: KeyedTypePlan) -> ListedType:
+        values = [self.functions.value(key) for key in plan.keys]
+
+        def values_of(event: Event) -> list[Any]:
+            return [value(event) for value in values]
+
+        return ListedType(self.functions.key(plan.keys), self._passes(plan.filter), values_of, plan.place)
+
+    def _hashed(self, plan: HashedPlan) -> dict[str, ListedType]:
+        return {
+            item.stream: ListedType(self._hash(name, item.arguments, plan.granularity), self._passes(item.filter))
+            for name, item in zip(plan.hashes, plan.types, strict=True)
+        }
+
+    def _hash(self, name: str, arguments: tuple[Bound, ...], granularity: int) -> Callable[[Event], int]:
+        values = [self.functions.value(argument) for argument in arguments]
+        code = _HASHES.get(name, _whole)
+        if len(values) == 1:
+            only = values[0]
+            return lambda event: abs(code(only(event))) % granularity
+        return lambda event: abs(code([value(event) for value in values])) % granularity
+
+    # --- points -------------------------------------------------------------------------------------------------------
+
+    def _start(self, plan: StartPlan) -> EventPoint | TimePoint | NowPoint:
+        return NowPoint() if isinstance(plan, NowPlan) else self._point(plan)
+
+    def _end(self, plan: EventPointPlan | CrontabPlan | AfterPlan | None) -> End:
+        return None if plan is None else self._point(plan)
+
+    def _point(self, plan: EventPointPlan | CrontabPlan | AfterPlan) -> EventPoint | TimePoint:
+        if isinstance(plan, EventPointPlan):
+            return self._event_point(plan)
+        return TimePoint(self._crontab(plan) if isinstance(plan, CrontabPlan) else self._after(plan.period))
+
+    def _event_point(self, plan: EventPointPlan) -> EventPoint:
+        point = EventPoint(plan.stream, self._passes(plan.filter), plan.place)
+        if plan.correlation is not None:
+            theirs, mine = (self.functions.value(side) for side in (plan.correlation.event, plan.correlation.partition))
+            point.event_key = lambda event: key_of(theirs(event))
+            point.partition_key = lambda row: key_of(mine(None, row))
+        return point
+
+    def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:
+        crontabs = [Crontab.parse([field.text for field in fields], self.zone) for fields in plan.crontabs]
+        return lambda now_ms: min(crontab.next_after(now_ms) for crontab in crontabs)
+
+    def _after(self, plan: PeriodArgument) -> Callable[[int], int]:
+        def due(now_ms: int) -> int:
+            amounts = {unit: constant_value(bound, self.functions) for bound, unit in plan.parts}
+            try:
+                return Period.of(amounts, zero_allowed=True).add(now_ms, self.zone)
+            except ValueError as error:
+                raise DataError(str(error), plan.span) from error
+
+        return due
+
+
+def _whole(value: Any) -> int:
+    if value is None:
+        return 0
+    if value.__class__ is not int:
+        raise DataError(f"the hash of an event is a whole number, not {value!r}")
+    return int(value)

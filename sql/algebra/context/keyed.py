@@ -1,0 +1,118 @@
+"""Levels with a partition per key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sql.algebra.context.definitions import EventPoint, KeyedDefinition, ListedType, TimePoint
+from sql.algebra.context.ends import EventEnds
+from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.partition import Partition
+
+
+class KeyedLevel(Level):
+    """A partition per key; the first event of a key that may allocates it."""
+
+    definition: KeyedDefinition
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.by_key: dict[Any, Partition] = {}
+        self.touched: dict[Partition, int] = {}
+        """Where idle partitions end: when those that have a deadline behind them were last heard of."""
+        end = self.definition.end
+        self.ends: EventEnds | None = None
+        if isinstance(end, EventPoint) and end.stream not in self.definition.types:
+            self.ends = EventEnds(end)
+
+    def watch(self, now_ms: int) -> None:
+        return None
+
+    def act(self, arrival: Arrival) -> None:
+        listed = self.definition.types.get(arrival.stream)
+        if listed is None:
+            self._act_on_all(arrival)
+            return
+        event = arrival.event
+        if listed.passes is not None and not listed.passes(event):
+            return
+        key = listed.key(event)
+        partition = self.by_key.get(key)
+        if partition is None:
+            point = self.definition.initiated.get(arrival.stream)
+            if point is None and self.definition.initiated:
+                return
+            if point is None or point.passes is None or point.passes(event, ()):
+                self._allocate(key, listed, point, arrival)
+            return
+        end = self.definition.end
+        if isinstance(end, EventPoint) and end.stream == arrival.stream and end.fits(event, partition.row):
+            end.keep(event, partition.values)
+            self.life.end(partition, arrival.now_ms)
+            return
+        self._touch(partition, arrival.now_ms)
+        self.visit(partition, arrival)
+
+    def _act_on_all(self, arrival: Arrival) -> None:
+        """An event of a stream that is not listed belongs to every partition, and may end some."""
+        if self.ends is not None and self.ends.point.stream == arrival.stream:
+            for partition in self.ends.of(arrival.event):
+                self.ends.point.keep(arrival.event, partition.values)
+                self.life.end(partition, arrival.now_ms)
+        self.visit_all(arrival)
+
+    def _allocate(self, key: Any, listed: ListedType, point: EventPoint | None, arrival: Arrival) -> None:
+        values = self.values()
+        assert listed.values is not None
+        keys = listed.values(arrival.event)
+        values[: len(keys)] = keys
+        place = listed.place if point is None else point.place
+        if place is not None:
+            EventPoint(arrival.stream, place=place).keep(arrival.event, values)
+        self.life.open(self, key, values, arrival.now_ms, arrival, due_ms=self._end_ms(arrival.now_ms))
+
+    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
+        listed = self.definition.types.get(arrival.stream)
+        if listed is None:
+            return self.partitions()
+        if listed.passes is not None and not listed.passes(arrival.event):
+            return ()
+        found = self.by_key.get(listed.key(arrival.event))
+        return () if found is None else (found,)
+
+    # --- ends ---------------------------------------------------------------------------------------------------------
+
+    def _end_ms(self, now_ms: int) -> int | None:
+        definition = self.definition
+        if definition.idle_ms is not None:
+            return now_ms + definition.idle_ms
+        return definition.end.next_ms(now_ms) if isinstance(definition.end, TimePoint) else None
+
+    def _touch(self, partition: Partition, now_ms: int) -> None:
+        """The key is not idle; its deadline moves when it is met."""
+        if self.definition.idle_ms is not None:
+            self.touched[partition] = now_ms
+
+    def end_due(self, partition: Partition, now_ms: int) -> None:
+        idle_ms = self.definition.idle_ms
+        if idle_ms is not None and self.touched.get(partition, -idle_ms) + idle_ms > now_ms:
+            self.life.schedule_end(partition, self.touched.pop(partition) + idle_ms)
+            return
+        super().end_due(partition, now_ms)
+
+    # --- partitions ---------------------------------------------------------------------------------------------------
+
+    def partitions(self) -> list[Partition]:
+        return list(self.by_key.values())
+
+    def add(self, partition: Partition) -> None:
+        self.by_key[partition.key] = partition
+        if self.ends is not None:
+            self.ends.add(partition)
+
+    def discard(self, partition: Partition) -> None:
+        del self.by_key[partition.key]
+        self.touched.pop(partition, None)
+        if self.ends is not None:
+            self.ends.discard(partition)

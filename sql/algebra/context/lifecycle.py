@@ -1,0 +1,260 @@
+"""The tree of live partitions: ids, deadlines, and the order of what happens to them.
+
+At one instant the statements' own timers come first (their owner sees to it), then ends, then starts. Among ends and
+starts the earlier due time comes first, then the outer level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Any, Final, Protocol
+
+from sql.aggregates.state import decode, encode
+from sql.algebra.context.categories import CategoriesLevel
+from sql.algebra.context.definitions import (
+    CategoriesDefinition,
+    Definition,
+    HashedDefinition,
+    KeyedDefinition,
+    OverlappingDefinition,
+    SpanDefinition,
+)
+from sql.algebra.context.hashed import HashedLevel
+from sql.algebra.context.keyed import KeyedLevel
+from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.overlapping import OverlappingLevel
+from sql.algebra.context.partition import Partition
+from sql.algebra.context.span import SpanLevel
+from sql.errors import DataError
+from sql.runtime.state import pack_key, unpack_key
+
+END: Final = 0
+START: Final = 1
+
+_LEVELS: dict[type[Definition], type[Level]] = {
+    KeyedDefinition: KeyedLevel,
+    HashedDefinition: HashedLevel,
+    CategoriesDefinition: CategoriesLevel,
+    SpanDefinition: SpanLevel,
+    OverlappingDefinition: OverlappingLevel,
+}
+
+
+class Bodies(Protocol):
+    """What runs in the innermost partitions."""
+
+    def start(self, partition: Partition, now_ms: int) -> None:
+        """A partition has been allocated."""
+
+    def give_first(self, partition: Partition, stream: str, event: Any, now_ms: int) -> None:
+        """The event that started a partition, for all statements in it."""
+
+    def stop(self, partition: Partition, now_ms: int) -> None:
+        """A partition ends; its properties are filled in."""
+
+
+class TooMany(DataError):
+    """There are as many partitions as the context may have."""
+
+
+class Lifecycle:
+    """The partitions of one context, from its activation on.
+
+    definitions     its levels, from the outermost
+    max_partitions  how many may live; a further one is refused, or with `oldest_first` the oldest one ends for it
+    """
+
+    def __init__(self, definitions: Sequence[Definition], bodies: Bodies, max_partitions: int = 100_000,
+                 *, oldest_first: bool = False) -> None:  # fmt: skip
+        self.definitions = definitions
+        self.depth = len(definitions) - 1
+        self.bodies = bodies
+        self.max_partitions = max_partitions
+        self.oldest_first = oldest_first
+        self.live: dict[int, Partition] = {}
+        """The innermost partitions by id, in order of allocation."""
+        self.next_id = 0
+        self.counts = {"partitions_started": 0, "partitions_ended": 0, "partitions_refused": 0}
+        self.timers: list[tuple[int, int, int, int, Partition | Level]] = []
+        """A heap of (due, END or START, depth, number, owner); what no longer holds is dropped when it surfaces."""
+        self.scheduled = 0
+        self.root: Level | None = None
+
+    @property
+    def is_active(self) -> bool:
+        return self.root is not None
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    def activate(self, now_ms: int) -> None:
+        """The first statement uses the context."""
+        self.next_id = 0
+        self.root = self.level(0, None)
+        self.root.watch(now_ms)
+
+    def deactivate(self) -> None:
+        """The last statement is gone: all partitions vanish, without output."""
+        self.root = None
+        self.live.clear()
+        self.timers.clear()
+
+    def arrive(self, stream: str, event: Any, now_ms: int) -> Arrival:
+        """Do what an event does to the context; the arrival says which partitions it belongs to otherwise."""
+        arrival = Arrival(stream, event, now_ms)
+        if self.root is not None:
+            self.root.act(arrival)
+        return arrival
+
+    def route(self, stream: str, event: Any, now_ms: int) -> Arrival:
+        """The partitions an event belongs to, before it has any effect on the context."""
+        arrival = Arrival(stream, event, now_ms)
+        if self.root is not None:
+            self.root.route(arrival)
+        return arrival
+
+    def next_due(self) -> int | None:
+        """When time next ends or starts a partition."""
+        while self.timers:
+            due, phase, _, _, owner = self.timers[0]
+            if owner.due_ms == due and (phase == START or (isinstance(owner, Partition) and owner.is_alive)):
+                return due
+            heappop(self.timers)
+        return None
+
+    def fire(self, now_ms: int) -> None:
+        """Do the one thing that is due next, at `now_ms`."""
+        _, _, _, _, owner = heappop(self.timers)
+        if isinstance(owner, Partition):
+            assert owner.level is not None
+            owner.level.end_due(owner, now_ms)
+        else:
+            owner.due_ms = None
+            owner.start_due(now_ms)
+
+    # --- what levels call ---------------------------------------------------------------------------------------------
+
+    def level(self, depth: int, parent: Partition | None) -> Level:
+        """A level inside a partition."""
+        definition = self.definitions[depth]
+        return _LEVELS[type(definition)](definition, self, parent)
+
+    def schedule_start(self, level: Level) -> None:
+        """A level's `due_ms` is set."""
+        assert level.due_ms is not None
+        self.scheduled += 1
+        heappush(self.timers, (level.due_ms, START, level.definition.depth, self.scheduled, level))
+
+    def schedule_end(self, partition: Partition, due_ms: int) -> None:
+        """Time will end a partition at `due_ms`, unless something does before."""
+        assert partition.level is not None
+        partition.due_ms = due_ms
+        self.scheduled += 1
+        heappush(self.timers, (due_ms, END, partition.level.definition.depth, self.scheduled, partition))
+
+    def open(self, level: Level, key: Any, values: list[Any], now_ms: int, arrival: Arrival | None = None,
+             *, due_ms: int | None = None) -> None:  # fmt: skip
+        """Allocate a partition, which time will end at `due_ms`; the event that started it counts in it.
+
+        Raises TooMany.
+        """
+        innermost = level.is_innermost
+        if innermost and len(self.live) >= self.max_partitions:
+            self._make_room(now_ms)
+        partition = Partition(level, key, values)
+        level.add(partition)
+        if innermost:
+            self._start(partition, now_ms)
+            if arrival is not None:
+                self.give_first(partition, arrival)
+        else:
+            below = partition.below = self.level(level.definition.depth + 1, partition)
+            try:
+                below.watch(now_ms)
+                if arrival is not None:
+                    below.offer(arrival)
+            except TooMany:
+                self.end(partition, now_ms, alone=False)
+                raise
+        if due_ms is not None and partition.is_alive:
+            self.schedule_end(partition, due_ms)
+
+    def _start(self, partition: Partition, now_ms: int) -> None:
+        partition.id = self.next_id
+        self.next_id += 1
+        partition.row = (*partition.row, partition.id)
+        self.live[partition.id] = partition
+        self.counts["partitions_started"] += 1
+        self.bodies.start(partition, now_ms)
+
+    def _make_room(self, now_ms: int) -> None:
+        if not self.oldest_first:
+            self.counts["partitions_refused"] += 1
+            raise TooMany(f"the context has {self.max_partitions} partitions; raise maxPartitions, or let them end")
+        self.end(next(iter(self.live.values())), now_ms)
+
+    def join(self, partition: Partition, arrival: Arrival) -> None:
+        """An event that caused a partition, without being what starts it, counts in it."""
+        if partition.below is None:
+            self.give_first(partition, arrival)
+        else:
+            partition.below.offer(arrival)
+
+    def give_first(self, partition: Partition, arrival: Arrival) -> None:
+        """The event that started a partition reaches it."""
+        arrival.first.add(partition.id)
+        self.bodies.give_first(partition, arrival.stream, arrival.event, arrival.now_ms)
+
+    def end(self, partition: Partition, now_ms: int, *, alone: bool = True) -> None:
+        """End a partition, with everything in it. `alone`: the level around it goes on."""
+        level = partition.level
+        if level is None:
+            return
+        if partition.below is not None:
+            partition.below.close(now_ms)
+        else:
+            del self.live[partition.id]
+            self.counts["partitions_ended"] += 1
+            self.bodies.stop(partition, now_ms)
+        level.discard(partition)
+        partition.level = None
+        if alone:
+            level.ended(partition, now_ms)
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """The life cycle as plain JSON-able data; the statements' own state is theirs to save."""
+        root = None if self.root is None else self.root.snapshot()
+        return {"next_id": self.next_id, "counts": dict(self.counts), "root": root}
+
+    def restore(self, state: dict[str, Any], now_ms: int) -> None:
+        """Put a snapshot back; partitions are started anew, so that the statements can be restored into them."""
+        self.deactivate()
+        self.counts = dict(state["counts"])
+        if state["root"] is not None:
+            self.root = self.level(0, None)
+            self.root.restore(state["root"], now_ms)
+        self.live = dict(sorted(self.live.items()))
+        self.next_id = state["next_id"]
+
+    def pack(self, partition: Partition) -> Any:
+        """A partition as data."""
+        below = None if partition.below is None else partition.below.snapshot()
+        return [pack_key(partition.key), encode(partition.values), partition.id, partition.due_ms, below]
+
+    def unpack(self, level: Level, packed: Any, now_ms: int) -> None:
+        """A partition from data, its timers running again."""
+        key, values, number, due_ms, below = packed
+        partition = Partition(level, unpack_key(key), decode(values))
+        level.add(partition)
+        if below is None:
+            self.next_id = number
+            started = self.counts["partitions_started"]
+            self._start(partition, now_ms)
+            self.counts["partitions_started"] = started
+        else:
+            partition.below = self.level(level.definition.depth + 1, partition)
+            partition.below.restore(below, now_ms)
+        if due_ms is not None:
+            self.schedule_end(partition, due_ms)

@@ -1,0 +1,88 @@
+"""Levels with a partition per trigger: `initiated by … terminated by …`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sql.algebra.context.definitions import EventPoint, OverlappingDefinition, TimePoint
+from sql.algebra.context.ends import EventEnds
+from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.partition import Partition
+from sql.algebra.context.span import END_TIME, START_TIME
+
+
+class OverlappingLevel(Level):
+    """Each trigger allocates; every event belongs to every live partition."""
+
+    definition: OverlappingDefinition
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.found: dict[Partition, None] = {}
+        self.values_seen: dict[Any, Partition] = {}
+        """`distinct`: the partition that lives for each value."""
+        end = self.definition.end
+        self.ends = EventEnds(end) if isinstance(end, EventPoint) else None
+
+    def watch(self, now_ms: int) -> None:
+        if isinstance(self.definition.start, TimePoint):
+            self._await(now_ms)
+        if self.definition.now:
+            self._open(now_ms)
+
+    def _await(self, now_ms: int) -> None:
+        start = self.definition.start
+        assert isinstance(start, TimePoint)
+        self.due_ms = max(start.next_ms(now_ms), now_ms + 1)
+        self.life.schedule_start(self)
+
+    def start_due(self, now_ms: int) -> None:
+        self._await(now_ms)
+        self._open(now_ms)
+
+    def _open(self, now_ms: int, arrival: Arrival | None = None, key: Any = None) -> None:
+        start, end = self.definition.start, self.definition.end
+        values = self.values()
+        values[START_TIME] = now_ms
+        values[END_TIME] = end.next_ms(now_ms) if isinstance(end, TimePoint) else None
+        if arrival is not None and isinstance(start, EventPoint):
+            start.keep(arrival.event, values)
+        self.life.open(self, key, values, now_ms, arrival, due_ms=values[END_TIME])
+
+    def act(self, arrival: Arrival) -> None:
+        start = self.definition.start
+        if self.ends is not None and self.ends.point.stream == arrival.stream:
+            for partition in self.ends.of(arrival.event):
+                self.ends.point.keep(arrival.event, partition.values)
+                self.life.end(partition, arrival.now_ms)
+        before = None if self.is_innermost else self.partitions()
+        if isinstance(start, EventPoint) and start.stream == arrival.stream and start.fits(arrival.event, ()):
+            self._initiate(arrival)
+        self.visit_all(arrival, before)
+
+    def _initiate(self, arrival: Arrival) -> None:
+        distinct = self.definition.distinct
+        key = None if distinct is None else distinct(arrival.event)
+        if distinct is None or key not in self.values_seen:
+            self._open(arrival.now_ms, arrival, key)
+
+    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
+        return self.partitions()
+
+    def partitions(self) -> list[Partition]:
+        return list(self.found)
+
+    def add(self, partition: Partition) -> None:
+        self.found[partition] = None
+        if self.definition.distinct is not None:
+            self.values_seen[partition.key] = partition
+        if self.ends is not None:
+            self.ends.add(partition)
+
+    def discard(self, partition: Partition) -> None:
+        del self.found[partition]
+        if self.definition.distinct is not None:
+            del self.values_seen[partition.key]
+        if self.ends is not None:
+            self.ends.discard(partition)

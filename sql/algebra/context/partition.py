@@ -1,0 +1,49 @@
+"""One live partition of one level of a context."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sql.algebra.context.level import Level
+
+
+class Partition:
+    """A partition of a level; on the innermost level it holds one instance of each statement of the context.
+
+    level     the level it lives in
+    key       its key, hash, label or distinct value: what the level finds it by
+    values    its properties, by place
+    row       what statements read: the values of every level from the outermost on, and the id
+    id        counted over the whole context; -1 of an outer partition, which has none
+    below     the level inside it; None on the innermost
+    due_ms    when time ends it; None: never
+    bodies    the instances of the statements, in the order in which those were created
+    """
+
+    __slots__ = ("below", "bodies", "due_ms", "id", "key", "level", "row", "values")
+
+    def __init__(self, level: Level, key: Any, values: list[Any]) -> None:
+        self.level: Level | None = level
+        self.key = key
+        self.values = values
+        outer = level.parent
+        self.row: tuple[Any, ...] = (values,) if outer is None else (*outer.row, values)
+        self.id = -1
+        self.below: Level | None = None
+        self.due_ms: int | None = None
+        self.bodies: list[Any] = []
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.level is not None
+
+    def path(self) -> list[Partition]:
+        """The partitions it lies in, from the outermost to itself."""
+        found: list[Partition] = []
+        at: Partition | None = self
+        while at is not None:
+            found.append(at)
+            at = None if at.level is None else at.level.parent
+        return found[::-1]

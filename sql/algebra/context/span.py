@@ -1,0 +1,94 @@
+"""Levels with one partition or none: `start … end …`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from sql.algebra.context.definitions import EventPoint, NowPoint, SpanDefinition, TimePoint
+from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.partition import Partition
+
+START_TIME: Final = 0
+END_TIME: Final = 1
+
+
+class SpanLevel(Level):
+    """While the partition lives the start is not watched; while there is none the end is not."""
+
+    definition: SpanDefinition
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.current: Partition | None = None
+
+    def watch(self, now_ms: int) -> None:
+        start = self.definition.start
+        if isinstance(start, NowPoint) or self._is_inside(now_ms):
+            self._open(now_ms)
+        elif isinstance(start, TimePoint):
+            due_ms = start.next_ms(now_ms)
+            if due_ms == now_ms:
+                self._open(now_ms)
+            else:
+                self._await(due_ms)
+
+    def _is_inside(self, now_ms: int) -> bool:
+        start, end = self.definition.start, self.definition.end
+        if not self.definition.assumes_inside:
+            return False
+        assert isinstance(start, TimePoint)
+        assert isinstance(end, TimePoint)
+        return end.next_ms(now_ms) <= start.next_ms(now_ms)
+
+    def _await(self, due_ms: int) -> None:
+        self.due_ms = due_ms
+        self.life.schedule_start(self)
+
+    def _open(self, now_ms: int, arrival: Arrival | None = None) -> None:
+        end, start = self.definition.end, self.definition.start
+        values = self.values()
+        values[START_TIME] = now_ms
+        values[END_TIME] = end.next_ms(now_ms) if isinstance(end, TimePoint) else None
+        if arrival is not None and isinstance(start, EventPoint):
+            start.keep(arrival.event, values)
+        self.life.open(self, None, values, now_ms, arrival, due_ms=values[END_TIME])
+
+    def start_due(self, now_ms: int) -> None:
+        self._open(now_ms)
+
+    def ended(self, partition: Partition, now_ms: int) -> None:
+        start = self.definition.start
+        if isinstance(start, NowPoint):
+            self._open(now_ms)
+        elif isinstance(start, TimePoint):
+            # What would come at this very instant comes when time next moves.
+            self._await(max(start.next_ms(now_ms), now_ms + 1))
+
+    def act(self, arrival: Arrival) -> None:
+        start, end, current = self.definition.start, self.definition.end, self.current
+        if current is not None:
+            ends = isinstance(end, EventPoint) and end.stream == arrival.stream and end.fits(arrival.event, current.row)
+            if not ends:
+                self.visit(current, arrival)
+                return
+            assert isinstance(end, EventPoint)
+            end.keep(arrival.event, current.values)
+            self.life.end(current, arrival.now_ms)
+            if self.current is not None:
+                self.life.join(self.current, arrival)
+                return
+        if isinstance(start, EventPoint) and start.stream == arrival.stream and start.fits(arrival.event, ()):
+            self._open(arrival.now_ms, arrival)
+
+    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
+        return self.partitions()
+
+    def partitions(self) -> list[Partition]:
+        return [] if self.current is None else [self.current]
+
+    def add(self, partition: Partition) -> None:
+        self.current = partition
+
+    def discard(self, partition: Partition) -> None:
+        self.current = None

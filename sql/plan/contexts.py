@@ -1,0 +1,194 @@
+"""The plan of a context: its levels (one, or several nested), each bound, with the properties its partitions have.
+
+A property of a partition stands at a place: `values[index]` of the level at `depth`. Inside a definition the names of
+the starting events are such places as well. Plain data, as `sql.plan.logical`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sql.errors import NOWHERE, Span
+from sql.plan.bound import Bound
+from sql.plan.logical import PeriodArgument
+from sql.plan.options import RuleOptions
+from sql.syntax import CronField
+from sql.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property of the partitions of one level. `columns` of an event: those of its stream, None where free."""
+
+    name: str
+    type: Type
+    columns: dict[str, Type] | None = field(default=None, compare=False)
+    shown: bool = True
+    """Whether a list of the live partitions shows it."""
+
+
+# --- points -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """`column = name.property`: the event's side and the partition's side of an equality, for an index by hash."""
+
+    event: Bound
+    partition: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class EventPointPlan:
+    """An event of `stream` that passes `filter`; it becomes the property at `place`.
+
+    `filter` reads the event as source 0 and the partition's names as context slots. Where it is a conjunction that
+    holds an equality between the two, `correlation` is that equality and `filter` the rest.
+    """
+
+    stream: str
+    filter: Bound | None = None
+    place: int | None = None
+    correlation: Correlation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CrontabPlan:
+    """The earliest of several crontabs."""
+
+    crontabs: tuple[tuple[CronField, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AfterPlan:
+    """A period after the condition began to be watched."""
+
+    period: PeriodArgument
+
+
+@dataclass(frozen=True, slots=True)
+class NowPlan:
+    """`@now`."""
+
+
+StartPlan = EventPointPlan | CrontabPlan | AfterPlan | NowPlan
+EndPlan = EventPointPlan | CrontabPlan | AfterPlan
+
+
+# --- kinds ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedTypePlan:
+    """A listed type: which of its events count, and their keys. `place`: of the partition's first event."""
+
+    stream: str
+    keys: tuple[Bound, ...]
+    filter: Bound | None = None
+    place: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedPlan:
+    """A partition per key. `initiated` empty: the first event of a key allocates."""
+
+    types: tuple[KeyedTypePlan, ...]
+    initiated: tuple[EventPointPlan, ...] = ()
+    end: EndPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HashedTypePlan:
+    """A listed type: which of its events count, and the arguments of the hash, or the value of a function."""
+
+    stream: str
+    arguments: tuple[Bound, ...]
+    filter: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HashedPlan:
+    """A partition per hash modulo `granularity`. `hash`: consistent_hash_crc32, hash_code, or value."""
+
+    hashes: tuple[str, ...]
+    types: tuple[HashedTypePlan, ...]
+    granularity: int
+    preallocate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CategoriesPlan:
+    """A partition per category."""
+
+    stream: str
+    labels: tuple[str, ...]
+    conditions: tuple[Bound, ...]
+    filter: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpanPlan:
+    """One partition or none (`start … end …`)."""
+
+    start: StartPlan
+    end: EndPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OverlappingPlan:
+    """A partition per trigger. `now`: one at activation as well."""
+
+    start: StartPlan
+    end: EndPlan | None = None
+    distinct: tuple[Bound, ...] = ()
+    now: bool = False
+
+
+KindPlan = KeyedPlan | HashedPlan | CategoriesPlan | SpanPlan | OverlappingPlan
+
+
+@dataclass(frozen=True, slots=True)
+class LevelPlan:
+    """One level: its name, what it does, and the properties of its partitions, by place."""
+
+    name: str
+    kind: KindPlan
+    properties: tuple[Property, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def listed(self) -> frozenset[str]:
+        """The streams a segmented level divides among its partitions; empty for others."""
+        if isinstance(self.kind, KeyedPlan | HashedPlan):
+            return frozenset(item.stream for item in self.kind.types)
+        return frozenset((self.kind.stream,)) if isinstance(self.kind, CategoriesPlan) else frozenset()
+
+
+@dataclass(frozen=True)
+class ContextPlan:
+    """A context. `reads`: what its conditions read of each stream; None for whole events."""
+
+    name: str
+    levels: tuple[LevelPlan, ...]
+    options: RuleOptions
+    nested: bool = False
+    priority: int = 0
+    max_partitions: int = 100_000
+    oldest_first: bool = False
+    """Beyond the bound the oldest partition ends for a new one; else the event is refused."""
+    idle_ms: int | None = None
+    """Partitions of keyed levels end when their key was silent for so long."""
+    reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    text: str = field(default="", compare=False)
+
+    @property
+    def endless(self) -> tuple[LevelPlan, ...]:
+        """The keyed levels whose partitions never end, and so grow with the keys."""
+        bounded = False
+        found = []
+        for level in self.levels:
+            if isinstance(level.kind, KeyedPlan) and level.kind.end is None and not bounded:
+                found.append(level)
+            ends = isinstance(level.kind, KeyedPlan | SpanPlan | OverlappingPlan) and level.kind.end is not None
+            bounded = bounded or ends
+        return tuple(found)
