@@ -53,7 +53,8 @@ def bind_context(statement: ast.CreateContext, catalog: Catalog, options: RuleOp
             known = reads.get(stream, frozenset())
             reads[stream] = None if columns is None or known is None else known | columns
     problems.raise_if_any(text)
-    return ContextPlan(statement.name, tuple(levels), options, statement.nested, priority_of(statement), reads, text)
+    return ContextPlan(statement.name, tuple(levels), options, statement.nested, priority_of(statement), reads=reads,
+                       text=text)  # fmt: skip
 
 
 def priority_of(statement: ast.Statement) -> int:
@@ -105,20 +106,19 @@ class LevelBinder:
 
     # --- names and expressions ----------------------------------------------------------------------------------------
 
-    def _place(self, name: str | None, kind: Type, span: Span, columns: dict[str, Type] | None = None,
-               *, shown: bool = True) -> int | None:  # fmt: skip
+    def _place(self, name: str | None, kind: Type, span: Span, columns: dict[str, Type] | None = None) -> int | None:
         """The place of a property; a problem where the name is taken."""
         if name is None:
             return None
         if any(item.name == name for item in self.properties) or name in ("id", "name"):
             self.problems.error("B811", f"two properties of the context are called '{name}'", span, "rename one")
-        self.properties.append(Property(name, kind, columns, shown))
+        self.properties.append(Property(name, kind, columns))
         return len(self.properties) - 1
 
     def _event_place(self, name: str | None, stream: Stream, span: Span) -> int | None:
         if name is not None:
             self.reads[stream.name] = None
-        return self._place(name, Type.OBJECT, span, stream.columns, shown=False)
+        return self._place(name, Type.OBJECT, span, stream.columns)
 
     def _times(self) -> None:
         self._place("startTime", Type.INTEGER, self.part.span)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from sql import syntax as ast
 from sql.binder.scope import Scope
 from sql.errors import Span, did_you_mean
-from sql.plan.bound import Bound, Const, Op, Slot
-from sql.plan.contexts import ContextPlan, LevelPlan, Property
+from sql.plan.bound import Apply, Bound, Const, Op, Read, Slot
+from sql.plan.contexts import ContextPlan, KeyedPlan, LevelPlan, Property
 from sql.types import Type
 
 WORD = "context"
@@ -85,3 +88,28 @@ def _level_hint(context: ContextPlan, name: str) -> str | None:
 def _unknown(scope: Scope, where: str, name: str, known: list[str], span: Span, hint: str | None) -> None:
     has = f"; it has {', '.join(known[:12])}" if known else ""
     scope.problems.error("B812", f"{where} has no property '{name}'{has}", span, hint)
+
+
+# --- keys as properties -----------------------------------------------------------------------------------------------
+
+
+def key_places(context: ContextPlan, stream: str) -> dict[str, tuple[int, int]]:
+    """The columns of a stream that are keys of the context, with the places of the properties that hold them."""
+    found: dict[str, tuple[int, int]] = {}
+    for depth, level in enumerate(context.levels):
+        types = level.kind.types if isinstance(level.kind, KeyedPlan) else ()
+        for item in types:
+            if item.stream == stream:
+                found |= {key.column: (depth, index) for index, key in enumerate(item.keys)
+                          if isinstance(key, Read) and key.column is not None}  # fmt: skip
+    return found
+
+
+def keys_fixed(bound: Bound, context: ContextPlan, streams: Sequence[str]) -> Bound:
+    """The expression with columns that are keys read from the partition: they are the same in all of its events."""
+    if isinstance(bound, Read):
+        place = None if bound.column is None else key_places(context, streams[bound.source]).get(bound.column)
+        return bound if place is None else Slot("context", place, type=bound.type, span=bound.span)
+    if isinstance(bound, Op | Apply):
+        return replace(bound, args=tuple(keys_fixed(part, context, streams) for part in bound.args))
+    return bound

@@ -13,6 +13,7 @@ from sql.binder.effects import check_effects
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.items import SELECT, ItemBinder, row_kind
 from sql.binder.output_limits import OutputLimitBinder
+from sql.binder.partitions import keys_fixed
 from sql.binder.scope import Scope, SourceScope
 from sql.binder.spreads import SpreadBinder
 from sql.binder.windows import bind_group_window, bind_lot, bind_windows
@@ -23,6 +24,7 @@ from sql.plan.contexts import ContextPlan
 from sql.plan.logical import (
     Criterion,
     GroupWindowPlan,
+    ItemPlan,
     JoinPlan,
     Mode,
     Plan,
@@ -138,7 +140,7 @@ class SelectBinder:
         group_by = tuple(binder.bind(item, GROUP_BY) for item in select.group_by)
         spreads = SpreadBinder(binder, SELECT)
         items_of = ItemBinder(select, binder, self.mode, send_meta=self.options.send_meta)
-        items = items_of.bind(spreads)
+        items = self._with_fixed_keys(items_of.bind(spreads))
         having = binder.condition(select.having, HAVING)
         order_by = tuple(
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
@@ -191,6 +193,13 @@ class SelectBinder:
         check_plan(self.problems, select, plan, is_epl=binder.epl)
         check_effects(self.problems, select, self._all_sources(), plan, is_epl=binder.epl)
         return plan
+
+    def _with_fixed_keys(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
+        """Beside aggregates a key of the context is a property of the partition, no column of some event."""
+        if self.context is None or self.mode != "delta" or not self.binder.aggregates:
+            return items
+        context, streams = self.context, [stream.name for stream in self.sources]
+        return tuple(replace(item, value=keys_fixed(item.value, context, streams)) for item in items)
 
     def _in_context(self, plan: Plan, context: ContextPlan) -> Plan:
         """The plan with the streams of its context among those it reads."""

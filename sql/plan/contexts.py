@@ -23,8 +23,6 @@ class Property:
     name: str
     type: Type
     columns: dict[str, Type] | None = field(default=None, compare=False)
-    shown: bool = True
-    """Whether a list of the live partitions shows it."""
 
 
 # --- points -----------------------------------------------------------------------------------------------------------

@@ -9,12 +9,16 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.runtime.conditions import When
 from sql.runtime.emission import Emission, Out, Update
 from sql.runtime.limits import LimitBuilder
+from sql.runtime.output import Everything
 from sql.runtime.query import in_order
 from sql.runtime.state import EventStore
 from sql.runtime.windowed import WindowedQuery
 from sql.windows.event import Delta, Event
 from sql.windows.operator import earliest
 from sql.windows.predicate import WhileTrue
+
+
+_SILENT = ("last", "all")
 
 
 class DeltaQuery(WindowedQuery):
@@ -110,7 +114,9 @@ class DeltaQuery(WindowedQuery):
     def _tick(self, now_ms: int) -> list[Emission]:
         assert self.limit is not None
         outputs = self.limit.advance(now_ms)
-        return [e for new, old in outputs for e in self._emission(new, old, now_ms, ticked=True)]
+        # In a partition `last` and `all` have nothing to say where nothing has come.
+        silent = self.context.partition is not None and self.plan.output is not None and self.plan.output.mode in _SILENT
+        return [e for new, old in outputs for e in self._emission(new, old, now_ms, ticked=not silent)]
 
     def next_deadline(self) -> int | None:
         if self.late_posts or (self.limit is not None and self.limit.condition.pending):
@@ -139,6 +145,14 @@ class DeltaQuery(WindowedQuery):
 
         zone = self.context.zone
         return LimitBuilder(self.plan, self.functions, self.catalog, self.now_ms, zone, present, self.changes.current)
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        kind, given = self.plan.row_kind, None if self.limit is None else self.limit.given
+        if kind == "aggregate" and isinstance(given, Everything):
+            return [row.row for row in given.shown]  # what is held back is not in it yet
+        if kind == "group" and not any(source.windows for source in self.plan.sources):
+            return []
+        return super().read(now_ms)
 
     # --- output -------------------------------------------------------------------------------------------------------
 

@@ -158,6 +158,7 @@ class Engine:
         host = self.contexts[context.name] = ContextHost(name, context, self.catalog)
         self.catalog.contexts[context.name] = context
         self.host(name, host, context.reads)
+        host.wake = lambda: self._schedule(name)
 
     def _deploy_in_context(self, name: str, plan: Plan, context: str, now_ms: int) -> None:
         """Start a statement in the partitions of its context. What it gives out meanwhile is heard by nobody."""

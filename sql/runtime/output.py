@@ -70,16 +70,26 @@ class Everything(Buffered):
         super().__init__()
         self.repeat = repeat
         self.ends_empty = ends_empty
+        self.shown = [] if repeat is None else repeat()
+        """The row of a statement of only aggregates as of the last output."""
 
     def take(self, update: Update, now: int) -> None:
         self.new += update.new
         self.old += update.old
 
     def give(self) -> tuple[list[Out], list[Out]]:
+        self.shown = self.new[-1:] or self.shown
         if not self.new and not self.old and self.repeat is not None:
             row = self.repeat()
             return row, list(row)
         return super().give()
+
+    def snapshot(self) -> Any:
+        return [*super().snapshot(), pack_outs(self.shown)]
+
+    def restore(self, state: Any) -> None:
+        super().restore(state)
+        self.shown = unpack_outs(state[2])
 
 
 class LastRow(Buffered):

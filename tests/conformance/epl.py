@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from sql.algebra.context.selectors import selector_of
 from sql import Catalog, Emission, Engine, parse, run_script
 from tests.conformance.compare import Row, decoded
 from tests.conformance.scenario import Drive
@@ -28,22 +29,45 @@ class Session:
         self.drive = drive
         self.now = 0
         self.texts: dict[str, str] = {}
+        self.later: list[tuple[str, int]] = []
+        """What steps have deployed, and when."""
         self.structs: dict[str, frozenset[str]] | None = None
         self.engine = self._start()
         if drive.structs:
             self.structs = structs_of(self.engine)
             self.engine = self._start()
         for text in statements:
-            for statement in parse(text):
-                for note in statement.annotations:
-                    if note.name == "name":
-                        self.texts[str(note.value)] = statement.text
+            self._note(text)
 
     def _start(self) -> Engine:
         engine = new_engine(Catalog(), fast=self.drive.fast, structs=self.structs)
         for text in [EVENT_TYPES, *self.statements]:
             run_script(engine, text, self.now)
+        for text, now in self.later:
+            run_script(engine, text, now)
         return engine
+
+    def _note(self, text: str) -> None:
+        """Remember the text of each named statement."""
+        for statement in parse(text):
+            for note in statement.annotations:
+                if note.name == "name":
+                    self.texts[str(note.value)] = statement.text
+
+    def deploy(self, text: str) -> None:
+        """Statements that are deployed now; SqlError where they are refused."""
+        run_script(self.engine, text, self.now)
+        self.later.append((text, self.now))
+        self._note(text)
+
+    def undeploy(self, name: str) -> None:
+        """What was deployed together with a statement goes, in reverse order; SqlError where it cannot."""
+        text, _ = next(item for item in self.later if _names(item[0], name))
+        for statement in reversed(parse(text)):
+            known = next((str(note.value) for note in statement.annotations if note.name == "name"), None)
+            assert known is not None, "a statement that is undeployed has a name"
+            self.engine.remove(known)
+        self.later = [item for item in self.later if item[0] != text]
 
     def restart(self) -> None:
         """Save every statement and variable as JSON, discard the engine, restore into a new one."""
@@ -73,6 +97,23 @@ class Session:
             out = self.engine.push(step["send"], [decoded(event) for event in step["events"]], self.now)
         return [emission for emission in out if LISTENED.fullmatch(emission.rule)]
 
-    def read(self, name: str) -> list[Row]:
-        """The present content of a statement."""
-        return self.engine.read(name)
+    def read(self, name: str, selector: Any = None) -> list[Row]:
+        """The present content of a statement, in the partitions a selector chooses."""
+        return self.engine.read(name, None if selector is None else selector_of(selector))
+
+    def partitions(self, context: str) -> list[Row]:
+        """The live partitions of a context with their built-in properties, NULLs left out."""
+        return [without_nulls(row) for row in self.engine.partitions(context)]
+
+
+def without_nulls(row: Row) -> Row:
+    """A row, and the rows in it, without NULLs."""
+    return {
+        name: without_nulls(value) if isinstance(value, dict) else value
+        for name, value in row.items()
+        if value is not None
+    }
+
+
+def _names(text: str, name: str) -> bool:
+    return any(note.name == "name" and note.value == name for item in parse(text) for note in item.annotations)

@@ -118,23 +118,49 @@ def run_epl(scenario: Scenario, drive: Drive) -> Engine | None:
     if data.get("error"):
         raise Difference("    accepted a statement that must be refused")
     judged = "differs" not in data or "decided" in data
-    grouped = {name: "group by" in text.lower() or "groupwin" in text.lower() for name, text in machine.texts.items()}
+    grouped = {name: _is_grouped(text) for name, text in machine.texts.items()}
+    joined = data.get("compare") == "instant"
     for number, step in enumerate(batches(scenario.steps, together=drive.batched)):
         machine.restart()
-        if "read" in step:
-            content = machine.read(step["read"])
+        if "read" in step or "partitions" in step:
+            content = machine.read(step["read"], step.get("in")) if "read" in step else machine.partitions(
+                step["partitions"])  # fmt: skip
             if judged and not same_rows(content, decoded(step["content"]), ordered=False):
                 raise Difference(_shown(number, step, [{"content": content}], [{"content": step["content"]}]))
             continue
+        if "deploy" in step or "undeploy" in step:
+            _change_deployment(machine, number, step)
+            grouped = {name: _is_grouped(text) for name, text in machine.texts.items()}
+            continue
         emissions = machine.perform(step)
         if judged:
-            _compare_step(number, step, emissions, grouped)
+            _compare_step(number, step, emissions, grouped, joined=joined)
     if not judged:
         raise Skip(f"no decision recorded: {data['differs']}")
     return machine.engine
 
 
-def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], grouped: dict[str, bool]) -> None:
+def _is_grouped(text: str) -> bool:
+    return "group by" in text.lower() or "groupwin" in text.lower()
+
+
+def _change_deployment(machine: epl.Session, number: int, step: dict[str, Any]) -> None:
+    refused = None
+    try:
+        if "deploy" in step:
+            machine.deploy(step["deploy"])
+        else:
+            machine.undeploy(step["undeploy"])
+    except SqlError as error:
+        if any(problem.code in NOT_SUPPORTED for problem in error.problems):
+            raise
+        refused = error
+    if (refused is not None) != bool(step.get("error")):
+        raise Difference(_shown(number, step, [{"refused": str(refused)}], []))
+
+
+def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], grouped: dict[str, bool], *,
+                  joined: bool = False) -> None:  # fmt: skip
     wanted: dict[str, list[tuple[int, list[Row], list[Row]]]] = {}
     for item in step.get("expect", ()):
         entry = (item["at"], decoded(item["insert"]), decoded(item["remove"]))
@@ -146,10 +172,12 @@ def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], 
         got.setdefault(out.rule, []).append((out.at_ms, out.inserted, list(out.removed)))
     if "merged" in step:
         wanted, got = _merged(wanted), _merged(got)
+    if joined:
+        wanted, got = _joined(wanted), _joined(got)
     for name in wanted.keys() | got.keys():
         mine, theirs = got.get(name, []), wanted.get(name, [])
         same = len(mine) == len(theirs) and all(
-            a[0] == b[0] and same_rows(a[1], b[1], ordered=not grouped[name]) and same_rows(a[2], b[2], ordered=False)
+            a[0] == b[0] and same_rows(a[1], b[1], ordered=not (joined or grouped[name])) and same_rows(a[2], b[2], ordered=False)
             for a, b in zip(mine, theirs, strict=True)
         )
         if not same:
@@ -164,6 +192,21 @@ def _merged(
         name: [(items[0][0], [row for item in items for row in item[1]], [row for item in items for row in item[2]])]
         for name, items in posts.items()
     }
+
+
+def _joined(
+    posts: dict[str, list[tuple[int, list[Row], list[Row]]]],
+) -> dict[str, list[tuple[int, list[Row], list[Row]]]]:
+    """The posts of one statement with the same instant as one: the order of several partitions is not compared."""
+    out: dict[str, list[tuple[int, list[Row], list[Row]]]] = {}
+    for name, items in posts.items():
+        by_instant: dict[int, tuple[int, list[Row], list[Row]]] = {}
+        for at, new, old in items:
+            entry = by_instant.setdefault(at, (at, [], []))
+            entry[1].extend(new)
+            entry[2].extend(old)
+        out[name] = list(by_instant.values())
+    return out
 
 
 def _shown(number: int, step: dict[str, Any], got: list[Any], wanted: list[Any]) -> str:

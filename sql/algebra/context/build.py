@@ -60,8 +60,7 @@ class _Builder:
 
     def level(self, depth: int, plan: LevelPlan) -> Definition:
         properties = tuple(item.name for item in plan.properties)
-        shown = tuple(item.shown for item in plan.properties)
-        common = (plan.name, depth, len(plan.properties), properties, shown)
+        common = (plan.name, depth, len(properties), properties)
         kind = plan.kind
         if isinstance(kind, KeyedPlan):
             types = {item.stream: self._keyed(item) for item in kind.types}
@@ -129,7 +128,14 @@ class _Builder:
 
     def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:
         crontabs = [Crontab.parse([field.text for field in fields], self.zone) for fields in plan.crontabs]
-        return lambda now_ms: min(crontab.next_after(now_ms) for crontab in crontabs)
+        # With a field of seconds and none of milliseconds those of the moment remain: once a second, from now on.
+        keeps_millis = min(len(fields) for fields in plan.crontabs) in (6, 7)
+
+        def due(now_ms: int) -> int:
+            millis = now_ms % 1000 if keeps_millis else 0
+            return min(crontab.next_after(now_ms - millis) for crontab in crontabs) + millis
+
+        return due
 
     def _after(self, plan: PeriodArgument) -> Callable[[int], int]:
         def due(now_ms: int) -> int:

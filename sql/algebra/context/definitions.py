@@ -67,7 +67,6 @@ class Definition:
     depth: int
     size: int
     properties: tuple[str, ...]
-    shown: tuple[bool, ...]
 
 
 @dataclass(slots=True)

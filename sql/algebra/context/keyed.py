@@ -35,24 +35,22 @@ class KeyedLevel(Level):
             self._act_on_all(arrival)
             return
         event = arrival.event
-        if listed.passes is not None and not listed.passes(event):
-            return
+        passes = listed.passes is None or listed.passes(event)
         key = listed.key(event)
         partition = self.by_key.get(key)
         if partition is None:
             point = self.definition.initiated.get(arrival.stream)
-            if point is None and self.definition.initiated:
-                return
-            if point is None or point.passes is None or point.passes(event, ()):
-                self._allocate(key, listed, point, arrival)
+            initiates = passes if not self.definition.initiated else point is not None and point.fits(event, ())
+            if initiates:
+                self._allocate(key, listed, point, arrival, counts=passes)
             return
         end = self.definition.end
         if isinstance(end, EventPoint) and end.stream == arrival.stream and end.fits(event, partition.row):
             end.keep(event, partition.values)
             self.life.end(partition, arrival.now_ms)
-            return
-        self._touch(partition, arrival.now_ms)
-        self.visit(partition, arrival)
+        elif passes:
+            self._touch(partition, arrival.now_ms)
+            self.visit(partition, arrival)
 
     def _act_on_all(self, arrival: Arrival) -> None:
         """An event of a stream that is not listed belongs to every partition, and may end some."""
@@ -62,7 +60,9 @@ class KeyedLevel(Level):
                 self.life.end(partition, arrival.now_ms)
         self.visit_all(arrival)
 
-    def _allocate(self, key: Any, listed: ListedType, point: EventPoint | None, arrival: Arrival) -> None:
+    def _allocate(self, key: Any, listed: ListedType, point: EventPoint | None, arrival: Arrival, *, counts: bool
+                  ) -> None:  # fmt: skip
+        """`counts`: whether the event that allocates is one of those the context divides."""
         values = self.values()
         assert listed.values is not None
         keys = listed.values(arrival.event)
@@ -70,7 +70,7 @@ class KeyedLevel(Level):
         place = listed.place if point is None else point.place
         if place is not None:
             EventPoint(arrival.stream, place=place).keep(arrival.event, values)
-        self.life.open(self, key, values, arrival.now_ms, arrival, due_ms=self._end_ms(arrival.now_ms))
+        self.life.open(self, key, values, arrival.now_ms, arrival if counts else None, due_ms=self._end_ms(arrival.now_ms))
 
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:
         listed = self.definition.types.get(arrival.stream)

@@ -123,18 +123,14 @@ def _key(values: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-def properties_of(partition: Partition, *, shown_only: bool = False) -> dict[str, Any]:
+def properties_of(partition: Partition) -> dict[str, Any]:
     """The properties of an innermost partition: `id`, and those of its level; of a nested one by the level's name."""
     path = partition.path()
     found: dict[str, Any] = {"id": partition.id} if partition.id >= 0 else {}
     for item in path:
         assert item.level is not None
         definition = item.level.definition
-        values = {
-            name: value
-            for name, value, shown in zip(definition.properties, item.values, definition.shown, strict=True)
-            if shown or not shown_only
-        }
+        values = dict(zip(definition.properties, item.values, strict=True))
         if len(path) == 1:
             found |= {"name": definition.name, **values}
         else:

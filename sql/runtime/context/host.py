@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -56,6 +56,8 @@ class ContextHost(Hosted):
         self.restoring = False
         self.errors = 0
         self.now_ms = 0
+        self.wake: Callable[[], None] = lambda: None
+        """Called when the next deadline has become earlier while a statement got an event."""
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
@@ -203,6 +205,8 @@ class ContextHost(Hosted):
         if due_ms is not None:
             self.scheduled += 1
             heappush(self.timers, (due_ms, body.member.order, body.partition.id, self.scheduled, body))
+            if self.timers[0][4] is body:
+                self.wake()
 
     def _emit(self, member: Member, emissions: list[Emission]) -> None:
         if emissions:
@@ -226,7 +230,7 @@ class ContextHost(Hosted):
     def partitions(self, selector: Selector = EVERY) -> list[dict[str, Any]]:
         """The live partitions with their built-in properties."""
         found = (item for item in self.life.live.values() if selector.takes(item))
-        return [{**properties_of(item, shown_only=True), "name": self.context.name} for item in found]
+        return [{**properties_of(item), "name": self.context.name} for item in found]
 
     def counters(self) -> dict[str, int]:
         return {**self.life.counts, "partitions": len(self.life.live), "errors": self.errors}
