@@ -1,7 +1,8 @@
 """Every code the engine's problems carry: what it means, and what to do. The manual's page of errors is made of this.
 
 P: the text cannot be read. B0: what a rule is. B1: declarations. B2: names. B3: expressions and calls. B4: time. B5:
-windows. B6: clauses without effect. B7: warnings. A code keeps its meaning for ever; a new problem gets a new one.
+windows. B6: clauses without effect. B7: warnings. B8: contexts. A code keeps its meaning for ever; a new problem gets a
+new one.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ CODES: dict[str, Code] = {
     ),
     "P013": Code("an option stands twice", "keep one of them"),
     "P014": Code("a command, not a statement of a rule file", "the hint says what does the same here"),
+    "P020": Code("a definition of a context that cannot be", "the message says what may stand here"),
     "P090": Code("understood, but not supported yet", "the hint names another way where there is one"),
     "B001": Code("a rule is one SELECT statement", "declare streams under streams:, one rule per query"),
     "B002": Code("a rule reads at least one stream", "add FROM"),
-    "B090": Code("contexts are not supported yet", "use OVER(PARTITION BY …) or groupwin for windows per key"),
     "B101": Code("unknown type", "use one of the names in the hint"),
     "B102": Code("a column is declared twice", "keep one declaration"),
     "B103": Code("unknown stream option", "options of a stream are DATASOURCE, FORMAT, TIMESTAMP and their like"),
@@ -157,4 +158,16 @@ CODES: dict[str, Code] = {
         "warning: a rule that inserts into the stream it reads",
         "insert into another stream, or filter so that the circle ends",
     ),
+    "B810": Code("unknown context", "declare it with create context, or under contexts:"),
+    "B811": Code("a name in a context that is taken", "rename one of the two"),
+    "B812": Code("a property that the context's partitions do not have", "the message lists those they have"),
+    "B813": Code(
+        "a stream that a context cannot divide, or lists twice", "list each stream once; tables cannot be divided"
+    ),
+    "B814": Code("keys that do not fit together", "as many keys for each stream, of the same types"),
+    "B815": Code("a hash of nothing, or no whole number", "consistent_hash_crc32(id) or hash_code(id)"),
+    "B816": Code("conditions that cannot stand together", "the message says why"),
+    "B817": Code("a statement that reads no stream its context divides", "read one of the streams it lists"),
+    "B818": Code("what only a partition has, or what a statement without FROM cannot have", "the message says which"),
+    "B819": Code("a context that is still used", "remove the rules that use it before"),
 }

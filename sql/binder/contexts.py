@@ -127,8 +127,8 @@ class LevelBinder:
     def _stream(self, name: str, span: Span) -> Stream:
         stream = self.catalog.streams.get(name)
         if stream is None:
-            self.problems.error("B202", f"unknown stream '{name}'", span,
-                                did_you_mean(name, self.catalog.streams) or "declare it before the context")  # fmt: skip
+            hint = did_you_mean(name, self.catalog.streams) or "declare it before the context"
+            self.problems.error("B202", f"unknown stream '{name}'", span, hint)
             return Stream(name)
         if stream.kind != "stream":
             self.problems.error("B813", f"'{name}' is a table, and a context divides streams", span)

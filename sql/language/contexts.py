@@ -40,8 +40,38 @@ _GOES_ON = frozenset({"initiated", "terminated", "end", "granularity", "prealloc
 """Words that go on with the definition where a name without AS might stand."""
 
 _RESERVED = frozenset(UNITS) | {
-    *("all", "and", "any", "as", "between", "by", "case", "context", "create", "else", "end", "exists", "from", "group"),
-    *("having", "in", "insert", "into", "is", "like", "not", "null", "on", "or", "order", "output", "pattern", "select"),
+    *(
+        "all",
+        "and",
+        "any",
+        "as",
+        "between",
+        "by",
+        "case",
+        "context",
+        "create",
+        "else",
+        "end",
+        "exists",
+        "from",
+        "group",
+    ),
+    *(
+        "having",
+        "in",
+        "insert",
+        "into",
+        "is",
+        "like",
+        "not",
+        "null",
+        "on",
+        "or",
+        "order",
+        "output",
+        "pattern",
+        "select",
+    ),
     *("set", "some", "then", "update", "when", "where"),
 }
 """Words of the language that cannot name a context or a label."""
@@ -59,7 +89,7 @@ class ContextParser(DefinitionParser):
             return CreateContext(name.text, (part,), span=self._since(start))
         parts = self._listed(self._nested_context)
         if len(parts) < 2:
-            self._refuse("P014", "a nested context is made of two contexts at least", parts[0].span,
+            self._refuse("P020", "a nested context is made of two contexts at least", parts[0].span,
                          "write the one context without a name of its own")  # fmt: skip
         return CreateContext(name.text, parts, True, span=self._since(start))
 
@@ -125,7 +155,7 @@ class ContextParser(DefinitionParser):
         start = self._curr
         key: Expr = self._parse_type()
         if not isinstance(key, Column | Field):
-            self._refuse("P014", "a key is a property of the event", key.span if key else span_of(start))
+            self._refuse("P020", "a key is a property of the event", key.span if key else span_of(start))
         return key
 
     def _from_type(self) -> tuple[str, Expr | None]:
@@ -142,10 +172,10 @@ class ContextParser(DefinitionParser):
         self._expect_word("granularity")
         at = self._curr
         granularity = self._literal("the number of partitions")
-        if granularity.__class__ is not int or granularity < 1:  # type: ignore[operator]
-            self._refuse("P014", "the granularity is a whole number of at least 1", span_of(at))
+        if not isinstance(granularity, int) or granularity < 1:
+            self._refuse("P020", "the granularity is a whole number of at least 1", span_of(at))
         preallocate = self._match_word("preallocate")
-        return Hashed(types, granularity, preallocate, span=self._since(start))  # type: ignore[arg-type]
+        return Hashed(types, granularity, preallocate, span=self._since(start))
 
     def _hashed_type(self) -> HashedType:
         start = self._curr
@@ -153,7 +183,7 @@ class ContextParser(DefinitionParser):
             self._unexpected("consistent_hash_crc32(…), hash_code(…) or a function that gives a whole number")
         call = self._call()
         if not isinstance(call, Call):
-            self._refuse("P014", "a function of the event's properties stands here", call.span)
+            self._refuse("P020", "a function of the event's properties stands here", call.span)
         stream, condition = self._from_type()
         return HashedType(call, stream, condition, span=self._since(start))
 
@@ -182,7 +212,7 @@ class ContextParser(DefinitionParser):
         end = None
         if self._match(TokenType.END):
             if self._at_now():
-                self._refuse("P014", "@now cannot end a partition", span_of(self._curr))
+                self._refuse("P020", "@now cannot end a partition", span_of(self._curr))
             end = self._point()
         return NonOverlapping(begin, end, span=self._since(start))
 
@@ -195,7 +225,7 @@ class ContextParser(DefinitionParser):
         at = self._curr
         now = self._now_point() is not None
         if now and not self._match(TokenType.AND):
-            self._refuse("P014", "@now alone initiates one partition only", span_of(at),
+            self._refuse("P020", "@now alone initiates one partition only", span_of(at),
                          "write START @now, or @now and a condition")  # fmt: skip
         return Overlapping(self._point(), self._terminated_by(), distinct, now, span=self._since(start))
 
@@ -204,7 +234,7 @@ class ContextParser(DefinitionParser):
             return None
         self._take_by()
         if self._at_now():
-            self._refuse("P014", "@now cannot end a partition", span_of(self._curr))
+            self._refuse("P020", "@now cannot end a partition", span_of(self._curr))
         return self._point()
 
     # --- points -------------------------------------------------------------------------------------------------------
@@ -232,7 +262,7 @@ class ContextParser(DefinitionParser):
         start = self._curr
         stream, condition = self._type_with_filter()
         if self._curr.token_type is TokenType.PARAMETER:
-            self._refuse("P014", "only a pattern is @inclusive: a starting event counts anyway", span_of(self._curr))
+            self._refuse("P020", "only a pattern is @inclusive: a starting event counts anyway", span_of(self._curr))
         return EventPoint(stream, condition, self._point_name(), span=self._since(start))
 
     def _point_name(self) -> str | None:
@@ -256,5 +286,5 @@ class ContextParser(DefinitionParser):
         start = self._take()
         period = self._expression_or_period()
         if not isinstance(period, Period):
-            self._refuse("P014", "AFTER takes a length of time with its unit", period.span, "for example after 5 sec")
+            self._refuse("P020", "AFTER takes a length of time with its unit", period.span, "for example after 5 sec")
         return PeriodPoint(period, span=self._since(start))

@@ -19,9 +19,7 @@ from sql.syntax import (
     UpdateStream,
 )
 
-NOT_YET = frozenset(
-    {"window", "expression", "index", "dataflow", "map", "objectarray", "json", "avro", "xml"}
-)
+NOT_YET = frozenset({"window", "expression", "index", "dataflow", "map", "objectarray", "json", "avro", "xml"})
 """What EPL can create and this parser only recognises."""
 
 

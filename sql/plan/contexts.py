@@ -22,7 +22,7 @@ class Property:
 
     name: str
     type: Type
-    columns: dict[str, Type] | None = field(default=None, compare=False)
+    columns: dict[str, Type] | None = field(default=None, compare=False, repr=False)
 
 
 # --- points -----------------------------------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ class ContextPlan:
     """Beyond the bound the oldest partition ends for a new one; else the event is refused."""
     idle_ms: int | None = None
     """Partitions of keyed levels end when their key was silent for so long."""
-    reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
-    text: str = field(default="", compare=False)
+    reads: dict[str, frozenset[str] | None] = field(default_factory=dict, repr=False)
+    text: str = field(default="", compare=False, repr=False)
 
     @property
     def endless(self) -> tuple[LevelPlan, ...]:

@@ -17,7 +17,6 @@ from sql.windows.event import Delta, Event
 from sql.windows.operator import earliest
 from sql.windows.predicate import WhileTrue
 
-
 _SILENT = ("last", "all")
 
 
@@ -115,7 +114,9 @@ class DeltaQuery(WindowedQuery):
         assert self.limit is not None
         outputs = self.limit.advance(now_ms)
         # In a partition `last` and `all` have nothing to say where nothing has come.
-        silent = self.context.partition is not None and self.plan.output is not None and self.plan.output.mode in _SILENT
+        silent = (
+            self.context.partition is not None and self.plan.output is not None and self.plan.output.mode in _SILENT
+        )
         return [e for new, old in outputs for e in self._emission(new, old, now_ms, ticked=not silent)]
 
     def next_deadline(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -46,6 +46,24 @@ class Emission:
 
 if not TYPE_CHECKING:
     Emission = record(Emission)
+
+
+def joined(emissions: list[Emission], names: Collection[str]) -> list[Emission]:
+    """The emissions with the rows of each rule of `names` at one instant in one, at the place of its first."""
+    out: list[Emission] = []
+    first: dict[tuple[str, int], int] = {}
+    for item in emissions:
+        if item.kind != "rows" or item.rule not in names:
+            out.append(item)
+            continue
+        place = first.setdefault((item.rule, item.at_ms), len(out))
+        if place == len(out):
+            out.append(item)
+        else:
+            known = out[place]
+            out[place] = Emission(item.rule, item.at_ms, "rows", [*known.inserted, *item.inserted],
+                                  [*known.removed, *item.removed])  # fmt: skip
+    return out
 
 
 class Out(NamedTuple):

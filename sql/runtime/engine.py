@@ -13,12 +13,11 @@ from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
 from sql.rows import Shape, as_dict
-from sql.runtime.emission import Emission
+from sql.runtime.emission import Emission, joined
 from sql.runtime.filter_index import FilterIndex
 from sql.runtime.sharing import parties
 from sql.runtime.stages import stage_parties
 from sql.runtime.validation import Validator
-
 
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
@@ -236,9 +235,17 @@ class Engine:
             self._give_all(stream, rows, now_ms, out)
             return out + self._follow(now_ms)
         for row in rows:
+            before = len(out)
             self._give_all(stream, [row], now_ms, out)
+            self._join_posts(out, before)
             out += self._follow(now_ms)
         return out
+
+    def _join_posts(self, out: list[Emission], since: int) -> None:
+        """What a statement gives out in several partitions in one step is one post."""
+        if self.contexts and len(out) > since + 1:
+            members = {name for host in self.contexts.values() for name in host.members}
+            out[since:] = joined(out[since:], members)
 
     def _give_all(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
         """Events for the rules of their stream that can match them."""
@@ -362,9 +369,11 @@ class Engine:
                 if self.queries[name].takes_lots:
                     out += self._give(name, stream, rows, now_ms, as_lot=True)
             for row in rows:
+                before = len(out)
                 for name in tuple(names):
                     if not self.queries[name].takes_lots:
                         out += self._give(name, stream, [row], now_ms)
+                self._join_posts(out, before)
         return out
 
     def advance(self, now_ms: int, catch_up: CatchUp | None = None) -> list[Emission]:
@@ -396,6 +405,7 @@ class Engine:
                 emissions = self._defect(name, (), now_ms, error)
             out += self._collect(query.unseen(emissions) if how == "skip" else emissions)
             self._schedule(name)
+        self._join_posts(out, 0)
         return out + self._follow(instant)
 
     @staticmethod

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from sql.algebra.context.selectors import selector_of
 from sql import Catalog, Emission, Engine, parse, run_script
+from sql.algebra.context.selectors import selector_of
 from tests.conformance.compare import Row, decoded
 from tests.conformance.scenario import Drive
 from tests.conformance.structs import new_engine, structs_of

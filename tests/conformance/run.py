@@ -177,7 +177,9 @@ def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], 
     for name in wanted.keys() | got.keys():
         mine, theirs = got.get(name, []), wanted.get(name, [])
         same = len(mine) == len(theirs) and all(
-            a[0] == b[0] and same_rows(a[1], b[1], ordered=not (joined or grouped[name])) and same_rows(a[2], b[2], ordered=False)
+            a[0] == b[0]
+            and same_rows(a[1], b[1], ordered=not (joined or grouped[name]))
+            and same_rows(a[2], b[2], ordered=False)
             for a, b in zip(mine, theirs, strict=True)
         )
         if not same:

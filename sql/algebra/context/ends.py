@@ -42,8 +42,5 @@ class EventEnds:
     def of(self, event: Event) -> list[Partition]:
         """The partitions the event ends, in order of allocation."""
         point = self.point
-        if point.event_key is None:
-            found = self.others
-        else:
-            found = self.by_key.get(point.event_key(event), {})
+        found = self.others if point.event_key is None else self.by_key.get(point.event_key(event), {})
         return [partition for partition in found if point.passes is None or point.passes(event, partition.row)]

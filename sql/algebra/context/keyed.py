@@ -70,7 +70,8 @@ class KeyedLevel(Level):
         place = listed.place if point is None else point.place
         if place is not None:
             EventPoint(arrival.stream, place=place).keep(arrival.event, values)
-        self.life.open(self, key, values, arrival.now_ms, arrival if counts else None, due_ms=self._end_ms(arrival.now_ms))
+        first, due_ms = arrival if counts else None, self._end_ms(arrival.now_ms)
+        self.life.open(self, key, values, arrival.now_ms, first, due_ms=due_ms)
 
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:
         listed = self.definition.types.get(arrival.stream)

@@ -85,11 +85,11 @@ class Level(ABC):
 
     def start_due(self, now_ms: int) -> None:
         """The instant `due_ms` has come."""
-        return None
+        return
 
     def ended(self, partition: Partition, now_ms: int) -> None:
         """A partition has ended, and not with everything around it."""
-        return None
+        return
 
     def end_due(self, partition: Partition, now_ms: int) -> None:
         """The instant a partition's `due_ms` has come."""

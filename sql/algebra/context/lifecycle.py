@@ -75,9 +75,10 @@ class Lifecycle:
         self.live: dict[int, Partition] = {}
         """The innermost partitions by id, in order of allocation."""
         self.next_id = 0
+        self.serial = 0
         self.counts = {"partitions_started": 0, "partitions_ended": 0, "partitions_refused": 0}
-        self.timers: list[tuple[int, int, int, int, Partition | Level]] = []
-        """A heap of (due, END or START, depth, number, owner); what no longer holds is dropped when it surfaces."""
+        self.timers: list[tuple[int, int, int, int, int, Partition | Level]] = []
+        """A heap of (due, END or START, depth, serial, number, owner); what no longer holds is dropped on top."""
         self.scheduled = 0
         self.root: Level | None = None
 
@@ -89,7 +90,7 @@ class Lifecycle:
 
     def activate(self, now_ms: int) -> None:
         """The first statement uses the context."""
-        self.next_id = 0
+        self.next_id = self.serial = 0
         self.root = self.level(0, None)
         self.root.watch(now_ms)
 
@@ -116,7 +117,7 @@ class Lifecycle:
     def next_due(self) -> int | None:
         """When time next ends or starts a partition."""
         while self.timers:
-            due, phase, _, _, owner = self.timers[0]
+            due, phase, _, _, _, owner = self.timers[0]
             if owner.due_ms == due and (phase == START or (isinstance(owner, Partition) and owner.is_alive)):
                 return due
             heappop(self.timers)
@@ -124,7 +125,7 @@ class Lifecycle:
 
     def fire(self, now_ms: int) -> None:
         """Do the one thing that is due next, at `now_ms`."""
-        _, _, _, _, owner = heappop(self.timers)
+        *_, owner = heappop(self.timers)
         if isinstance(owner, Partition):
             assert owner.level is not None
             owner.level.end_due(owner, now_ms)
@@ -143,14 +144,16 @@ class Lifecycle:
         """A level's `due_ms` is set."""
         assert level.due_ms is not None
         self.scheduled += 1
-        heappush(self.timers, (level.due_ms, START, level.definition.depth, self.scheduled, level))
+        serial = 0 if level.parent is None else level.parent.serial
+        heappush(self.timers, (level.due_ms, START, level.definition.depth, serial, self.scheduled, level))
 
     def schedule_end(self, partition: Partition, due_ms: int) -> None:
         """Time will end a partition at `due_ms`, unless something does before."""
         assert partition.level is not None
         partition.due_ms = due_ms
         self.scheduled += 1
-        heappush(self.timers, (due_ms, END, partition.level.definition.depth, self.scheduled, partition))
+        depth = partition.level.definition.depth
+        heappush(self.timers, (due_ms, END, depth, partition.serial, self.scheduled, partition))
 
     def open(self, level: Level, key: Any, values: list[Any], now_ms: int, arrival: Arrival | None = None,
              *, due_ms: int | None = None) -> None:  # fmt: skip
@@ -161,7 +164,8 @@ class Lifecycle:
         innermost = level.is_innermost
         if innermost and len(self.live) >= self.max_partitions:
             self._make_room(now_ms)
-        partition = Partition(level, key, values)
+        self.serial += 1
+        partition = Partition(level, key, values, self.serial)
         level.add(partition)
         if innermost:
             self._start(partition, now_ms)
@@ -226,7 +230,7 @@ class Lifecycle:
     def snapshot(self) -> dict[str, Any]:
         """The life cycle as plain JSON-able data; the statements' own state is theirs to save."""
         root = None if self.root is None else self.root.snapshot()
-        return {"next_id": self.next_id, "counts": dict(self.counts), "root": root}
+        return {"next_id": self.next_id, "serial": self.serial, "counts": dict(self.counts), "root": root}
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
         """Put a snapshot back; partitions are started anew, so that the statements can be restored into them."""
@@ -236,17 +240,18 @@ class Lifecycle:
             self.root = self.level(0, None)
             self.root.restore(state["root"], now_ms)
         self.live = dict(sorted(self.live.items()))
-        self.next_id = state["next_id"]
+        self.next_id, self.serial = state["next_id"], state["serial"]
 
     def pack(self, partition: Partition) -> Any:
         """A partition as data."""
         below = None if partition.below is None else partition.below.snapshot()
-        return [pack_key(partition.key), encode(partition.values), partition.id, partition.due_ms, below]
+        key, values = pack_key(partition.key), encode(partition.values)
+        return [key, values, partition.serial, partition.id, partition.due_ms, below]
 
     def unpack(self, level: Level, packed: Any, now_ms: int) -> None:
         """A partition from data, its timers running again."""
-        key, values, number, due_ms, below = packed
-        partition = Partition(level, unpack_key(key), decode(values))
+        key, values, serial, number, due_ms, below = packed
+        partition = Partition(level, unpack_key(key), decode(values), serial)
         level.add(partition)
         if below is None:
             self.next_id = number

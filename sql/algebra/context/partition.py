@@ -15,21 +15,23 @@ class Partition:
     key       its key, hash, label or distinct value: what the level finds it by
     values    its properties, by place
     row       what statements read: the values of every level from the outermost on, and the id
+    serial    its place in the order of allocation of all partitions, outer ones too
     id        counted over the whole context; -1 of an outer partition, which has none
     below     the level inside it; None on the innermost
     due_ms    when time ends it; None: never
     bodies    the instances of the statements, in the order in which those were created
     """
 
-    __slots__ = ("below", "bodies", "due_ms", "id", "key", "level", "row", "values")
+    __slots__ = ("below", "bodies", "due_ms", "id", "key", "level", "row", "serial", "values")
 
-    def __init__(self, level: Level, key: Any, values: list[Any]) -> None:
+    def __init__(self, level: Level, key: Any, values: list[Any], serial: int) -> None:
         self.level: Level | None = level
         self.key = key
         self.values = values
         outer = level.parent
         self.row: tuple[Any, ...] = (values,) if outer is None else (*outer.row, values)
         self.id = -1
+        self.serial = serial
         self.below: Level | None = None
         self.due_ms: int | None = None
         self.bodies: list[Any] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -100,7 +100,7 @@ class Nested(Selector):
 
 def selector_of(data: Any) -> Selector:
     """The selector a mapping describes: all, ids, keys, hashes, labels, has or nested. Raises DataError."""
-    kinds = {
+    kinds: dict[str, Callable[[Any], Selector]] = {
         "all": lambda value: EVERY,
         "ids": lambda value: Ids(frozenset(value)),
         "keys": lambda value: Keys(frozenset(_key(item) for item in value)),

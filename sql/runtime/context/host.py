@@ -57,7 +57,8 @@ class ContextHost(Hosted):
         self.errors = 0
         self.now_ms = 0
         self.wake: Callable[[], None] = lambda: None
-        """Called when the next deadline has become earlier while a statement got an event."""
+        """Called when the next deadline has changed while a statement got an event."""
+        self.announced: int | None = None
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
@@ -205,8 +206,10 @@ class ContextHost(Hosted):
         if due_ms is not None:
             self.scheduled += 1
             heappush(self.timers, (due_ms, body.member.order, body.partition.id, self.scheduled, body))
-            if self.timers[0][4] is body:
-                self.wake()
+        next_ms = self.next_deadline()
+        if next_ms != self.announced:
+            self.announced = next_ms
+            self.wake()
 
     def _emit(self, member: Member, emissions: list[Emission]) -> None:
         if emissions:

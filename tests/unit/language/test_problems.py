@@ -99,8 +99,6 @@ def test_problem_and_place(text: str, code: str, line: int, column: int) -> None
 
 
 NOT_YET = [
-    ("create context C start @now end after 4 sec", "create context", 8),
-    ("context C select count(*) from E", "context", 1),
     ("select * from pattern [every a=E -> b=E]", "pattern", 15),
     ("select * from pattern @SuppressOverlappingMatches [a=E]", "pattern", 15),
     ("create window W#length(3) as E", "create window", 8),

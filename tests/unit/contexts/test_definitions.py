@@ -1,0 +1,80 @@
+"""Definitions and statements that must be refused, with code, place and remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from sql import Catalog, Engine, SqlError, run_script
+from tests.unit.contexts.support import TYPES, World, problem
+
+BY_KEY = "create context C partition by k from E; "
+SPAN = "create context C start S as s end T as t; "
+NESTED = "create context C context A start S end T, context ByK partition by k from E; "
+
+REFUSED = [
+    ("context Nope select * from E", "B810"),
+    (NESTED + "context ByK select * from E", "B810"),
+    (BY_KEY + "create context C partition by n from E", "B811"),
+    ("create context C context A start S end T, context A partition by k from E", "B811"),
+    ("create context C start S as s end T as s", "B811"),
+    ("create context C partition by k from E as e initiated by E as i", "B811"),
+    (BY_KEY + "context C select context.label as x from E", "B812"),
+    (BY_KEY + "context C select context.key2 as x from E", "B812"),
+    (BY_KEY + "context C select context.startTime as x from E", "B812"),
+    (NESTED + "context C select context.key1 as x from E", "B812"),
+    (SPAN + "context C select context.s.nosuch as x from E", "B812"),
+    ("create context C partition by k from E, k from E", "B813"),
+    ("create context C partition by k from E initiated by S", "B813"),
+    ("create context C partition by k from E, n from S", "B814"),
+    ("create context C partition by k and n from E, id from S", "B814"),
+    ("create context C coalesce by hash_code() from E granularity 4", "B815"),
+    ("create context C initiated by distinct(id) S terminated after 1 sec", "B816"),
+    ("create context C initiated @now and S as s terminated after 1 sec", "B816"),
+    (BY_KEY + "context C select * from S", "B817"),
+    ("select * from E output when terminated", "B818"),
+    (SPAN + "context C select count(*) as c", "B818"),
+    (SPAN + "context C select context.id as i output every 2 sec", "B818"),
+    ("create context C start S end T(id = x.id)", "B201"),
+    ("create context C partition by nosuch from E", "B201"),
+    ("create context C coalesce by nosuch(k) from E granularity 4", "B204"),
+    ("create context C group n + 1 as one from E", "B301"),
+    ("create context C start (99, *, *, *, *) end after 1 sec", "B528"),
+    ("create context C coalesce by hash_code(n) from E granularity 0", "P020"),
+    ("create context C coalesce by hash_code(n) from E preallocate", "P001"),
+    ("create context C context A start S end T", "P020"),
+    ("create context C start S end @now", "P020"),
+    ("create context C initiated @now terminated after 1 sec", "P020"),
+    ("create context C start S @inclusive end T", "P020"),
+    ("create context C start @now end after 5", "P020"),
+    ("create context C group n < 1 as hours from E", "P001"),
+    ("create context in start S end T", "P001"),
+]
+
+
+@pytest.mark.parametrize(("script", "code"), REFUSED, ids=[script[-60:] for script, _ in REFUSED])
+def test_refused_with_a_place(script: str, code: str) -> None:
+    found = problem(script)
+    assert found.code == code, found
+    assert script[found.span.start : found.span.end].strip()
+
+
+def test_a_problem_of_a_nested_property_says_where_it_is() -> None:
+    assert problem(NESTED + "context C select context.key1 as x from E").hint == "write context.ByK.key1"
+
+
+def test_a_context_outlives_its_statements_only() -> None:
+    engine = Engine(Catalog())
+    run_script(engine, TYPES + "@name('ctx') create context C start S; @name('s') context C select * from E", 0)
+    with pytest.raises(SqlError, match="cannot go before the statements that use it: 's'"):
+        engine.remove("ctx")
+    engine.remove("s")
+    engine.remove("ctx")
+    with pytest.raises(SqlError, match="unknown context 'C'"):
+        run_script(engine, "context C select * from E", 0)
+
+
+def test_an_event_a_condition_cannot_read_is_an_error_event_of_the_first_statement() -> None:
+    world = World("create context C start E(n > 1); @name('a') context C select id from E")
+    (emission,) = world.engine.push("E", [{"id": "x", "n": "many"}], 0)
+    assert (emission.rule, emission.kind, emission.inserted) == ("a", "error", [{"id": "x", "n": "many"}])
+    assert world.engine.counters("a")["errors"] == 1
