@@ -151,12 +151,12 @@ CODES: dict[str, Code] = {
     "B704": Code("warning: ORDER BY, LIMIT or DISTINCT where each event gives its own row", "add a window in FROM"),
     "B705": Code("warning: rstream without a window selects nothing", "add a window in FROM"),
     "B706": Code("warning: an annotation or a hint without effect", "remove it"),
-    "B708": Code(
-        "warning: a column of a join that any of several streams may have", "qualify it with its stream: m.temp"
-    ),
     "B707": Code(
         "warning: a rule that inserts into the stream it reads",
         "insert into another stream, or filter so that the circle ends",
+    ),
+    "B708": Code(
+        "warning: a column of a join that any of several streams may have", "qualify it with its stream: m.temp"
     ),
     "B810": Code("unknown context", "declare it with create context, or under contexts:"),
     "B811": Code("a name in a context that is taken", "rename one of the two"),
