@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from cloud_sync.fleet_windows import PATTERN, FleetWindow, is_utc_name, parse_fleet_window
+from cloud_sync.fleet_windows import PATTERN, FleetWindow, parse_fleet_window
 from rules.base import Model
 from rules.model import ActionProblem
 from sinks.settings import SinkSettings
@@ -112,11 +112,6 @@ class CloudSettings(SinkSettings):
             if not coarser.is_coarser_than(finer, self.zone):
                 raise ValueError(f"'window': {coarser.label} is not made of whole windows of {finer.label}")
         return self
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether there is one window, which lies at its multiples since the epoch: version 1 can say it."""
-        return len(self.window) == 1 and not self.window[0].months and is_utc_name(self.zone)
 
     def type_of(self, column: str) -> Kind:
         """The declared type of a value column; counts are always whole."""

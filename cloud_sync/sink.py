@@ -81,7 +81,7 @@ def partial(row: Row, settings: CloudSettings, rule: str, at_ms: int) -> Record:
             "make 'window' of the cloud action a multiple of the rule's window"
         )
     body = {
-        **({"window": windows[0][2] - windows[0][1]} if settings.is_plain else {"windows": windows}),
+        "windows": windows,
         "window_start": start_ms,
         "window_end": end_ms,
         "keys": {name: _key(row, name) for name in settings.keys or ()},

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cloud_sync.errors import SpoolError, TargetError
-from cloud_sync.layout import form_file, manifest, manifest_name
+from cloud_sync.layout import form_file, manifest
+from cloud_sync.names import manifest_name
 from cloud_sync.spool import PlannedFile, Spool
 from cloud_sync.targets.base import Target
 from sinks.backoff import Backoff

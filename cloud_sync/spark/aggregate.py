@@ -1,199 +1,281 @@
-"""From uploaded records to fleet windows: pure transforms of DataFrames, without files and without a clock.
+"""One batch of new files: from their names to the next version of the tables.
 
-Every transform gives the same result for the same set of rows, in whatever order and however often they come: that is
-what makes the job repeatable. Float sums are added in sorted order for the same reason.
+    listed files -> read and checked -> records, each identity once -> states of touched windows, merged into the fleet
+                          |                       |
+                          +-> quarantine          +-> which files were taken in
+
+What is written follows what is new: records become parts of their own, and of the fleet only the partitions (rule,
+level, day) of touched windows are written again, from their states. Only files of one spool and rule whose ranges of
+sequence numbers overlap can share an identity (`settle`); where none do, nothing that was taken in before is read.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-MANIFEST_SCHEMA = (
-    "version INT, name STRING, sha256 STRING, bytes BIGINT, rows BIGINT, gateway STRING, spool STRING, rule STRING, "
-    "date STRING, first_seq BIGINT, last_seq BIGINT, _corrupt_record STRING"
+from cloud_sync.spark import fleet, intake
+from cloud_sync.spark.contract import utc_date
+from cloud_sync.spark.storage import Storage
+from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, partition_paths
+
+FILES = (
+    "manifest STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, first_seq BIGINT, "
+    "last_seq BIGINT, rows BIGINT, counted BIGINT, first_ms BIGINT, last_ms BIGINT, run STRING"
 )
-RECORD_SCHEMA = (
-    "gateway STRING, spool STRING, rule STRING, seq BIGINT, window BIGINT, window_start BIGINT, window_end BIGINT, "
-    "keys STRING, values ARRAY<STRUCT<`as`: STRING, merge: STRING, type: STRING, `int`: BIGINT, `float`: DOUBLE, "
-    "count: BIGINT>>, _corrupt_record STRING"
-)
-REQUIRED = ("gateway", "spool", "rule", "seq", "window", "window_start", "window_end", "keys", "values")
-IDENTITY = ("gateway", "spool", "rule", "seq")
-"""What makes a row unique in the world, whatever file it came in."""
-
-PAYLOAD = ("window", "window_start", "window_end", "keys", "values")
-FIXED_COLUMNS = ("window_start", "window_end", "keys", "gateways", "rows", "date")
-"""Columns of every fleet table; a rule's column of the same name gets a suffix."""
-
-MERGES = ("count", "sum", "min", "max", "avg")
-TYPES = ("int", "float")
-LAST_START_MS = 253_402_214_400_000
-"""31 December 9999, UTC."""
-
-EXACT_INT = "DECIMAL(38, 0)"
-"""Type of integer sums: those of many gateways may not fit 64 bits."""
+"""The files that were taken in. `rows` are its records, `counted` those that are in the tables: a duplicate is not, and
+none of a day before the one from which the tables are kept."""
+QUARANTINE = "manifest STRING, file STRING, reason STRING, run STRING"
+RECORDS_PARTS_MAX = 50
+"""A partition of records that has so many parts is written as one."""
+FLEET_PARTITION = ("of_rule", "of_level", "of_day")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Part:
-    """One thing that a rule's records carry: a key (`merge` is "key") or a value with its merge and type."""
+@dataclass(slots=True)
+class Counts:
+    """What a batch did. `conflicting` records share an identity but differ: a disk was copied or set back, or two
+    machines run under one gateway id. `expired` lie before the day from which the tables are kept."""
 
-    name: str
-    merge: str
-    type: str
-
-
-def is_damaged() -> SparkColumn:
-    """Whether a parsed line is no record."""
-    missing = F.col("_corrupt_record").isNotNull()
-    for name in REQUIRED:
-        missing = missing | F.col(name).isNull()
-    missing = missing | _canonical("keys").isNull()
-    outside = (F.col("window") <= 0) | ~F.col("window_start").between(0, LAST_START_MS)
-    unknown = F.exists("values", lambda value: ~F.coalesce(_is_known(value), F.lit(False)))
-    return missing | F.coalesce(outside | unknown, F.lit(True))
+    files: int = 0
+    rows: int = 0
+    quarantined: int = 0
+    duplicates: int = 0
+    conflicting: int = 0
+    expired: int = 0
 
 
-def _is_known(value: SparkColumn) -> SparkColumn:
-    return value["as"].isNotNull() & value["merge"].isin(*MERGES) & value["type"].isin(*TYPES)
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Records of a batch with each identity once. `losers` (identity and digest) leave the tables, and the groups in
+    `dirty` are made anew."""
+
+    new: DataFrame
+    losers: DataFrame | None = None
+    dirty: DataFrame | None = None
 
 
-def placed(records: DataFrame) -> DataFrame:
-    """Records with the fleet window that holds their start (`fleet_start`, milliseconds), its UTC `date`, and their
-    keys in one spelling.
+class Batch:
+    """One batch on its way into `version`, which it changes. `run` is unique and names the folders of what is written.
+    Nothing counts before the version is committed."""
 
-    |--- fleet window (1m) ---|--- fleet window (1m) ---|
-    |-10s-|-10s-|-10s-| ...   |-10s-| ...
-    """
-    start = F.col("window_start") - F.pmod("window_start", "window")
-    date = F.date_format(F.timestamp_millis(start), "yyyy-MM-dd")
-    return records.withColumns({"fleet_start": start, "date": date, "keys": _canonical("keys")})
+    def __init__(self, spark: SparkSession, bucket: Storage, tables: Tables, version: Version, run: str) -> None:
+        self.counts = Counts()
+        self._spark = spark
+        self._bucket = bucket
+        self._tables = tables
+        self._version = version
+        self._run = run
+
+    def take(self, listed: Sequence[Any]) -> Counts:
+        """Take in the listed files (rows of `intake.LISTING`)."""
+        read = intake.read(self._spark, self._bucket, listed).persist()
+        try:
+            found = _summaries(read).collect() if listed else []
+            self._quarantine([row for row in found if row["reason"] is not None])
+            good = [row for row in found if row["reason"] is None]
+            if good:
+                self._count(read.where("reason IS NULL"), good)
+            return self.counts
+        finally:
+            read.unpersist()
+
+    def _quarantine(self, bad: Sequence[Any]) -> None:
+        self.counts.quarantined = len(bad)
+        if bad:
+            rows = [(row["manifest"], intake.data_name(row["manifest"]), row["reason"], self._run) for row in bad]
+            path = f"quarantine/run={self._run}"
+            self._tables.write(local(self._spark, rows, QUARANTINE), path)
+            self._version.quarantine.append(Part(path, len(rows)))
+
+    def _count(self, read: DataFrame, files: Sequence[Any]) -> None:
+        counts, version = self.counts, self._version
+        counts.files, counts.rows = len(files), sum(row["rows"] for row in files)
+        kept = [row for row in files if row["day"] >= version.retained_from]
+        counts.expired = counts.rows - sum(row["rows"] for row in kept)
+        counted = {row["manifest"]: row["rows"] for row in kept}
+        if kept:
+            records = read.where(F.col("day") >= version.retained_from).withColumns(
+                {"file": F.col("manifest"), "run": F.lit(self._run)}
+            )
+            old_keys = self._overlapping(kept)
+            if old_keys or _overlap(kept):
+                settled = self._settle(records.select(*names_of(fleet.RECORDS)), old_keys)
+                counted = {row["file"]: row["count"] for row in settled.new.groupBy("file").count().collect()}
+            else:
+                settled = Settled(records.select(*names_of(fleet.RECORDS)))
+            self._write(settled, kept)
+        rows = [(*(row[name] for name in FILE_SUMMARY), counted.get(row["manifest"], 0),
+                 row["first_ms"], row["last_ms"], self._run) for row in files]  # fmt: skip
+        path = f"files/run={self._run}"
+        self._tables.write(local(self._spark, rows, FILES), path)
+        version.files.append(Part(path, len(rows)))
+
+    # --- each identity once -------------------------------------------------------------------------------------------
+
+    def _overlapping(self, files: Sequence[Any]) -> list[str]:
+        """The partitions of records that may hold an identity of these files: those of older files of the same spool
+        and rule with sequence numbers in the same range."""
+        if not self._version.files:
+            return []
+        ranges = [(row["gateway"], row["spool"], row["rule"], row["first_seq"], row["last_seq"]) for row in files]
+        new = local(self._spark, ranges, "gateway STRING, spool STRING, rule STRING, low BIGINT, high BIGINT")
+        old = self._tables.read([part.path for part in self._version.files], FILES)
+        both = old.join(F.broadcast(new), ["gateway", "spool", "rule"]).where("first_seq <= high AND low <= last_seq")
+        found = both.select("rule_id", "day").distinct().collect()
+        return [key for row in found if (key := _records_key(*row)) in self._version.records]
+
+    def _settle(self, records: DataFrame, old_keys: Sequence[str]) -> Settled:
+        """Of records that share an identity the one with the smallest digest counts, whatever came first."""
+        counts, identity = self.counts, list(fleet.IDENTITY)
+        unique = fleet.deduplicated(records).persist()
+        found = unique.agg(F.count("*"), F.sum("conflicting")).collect()[0]
+        counts.duplicates, counts.conflicting = counts.rows - counts.expired - found[0] - found[1], found[1]
+        unique = unique.drop("conflicting")
+        old = self._records(old_keys)
+        if old is None:
+            return Settled(unique)
+        known = (
+            old.select(*identity, F.col("digest").alias("old_digest"), F.struct("*").alias("old"))
+            .join(unique.select(*identity, "digest"), identity)
+            .persist()
+        )
+        same, other = known.agg(
+            *(F.count_if(F.expr(f"digest {sign} old_digest")) for sign in ("=", "<>"))
+        ).collect()[0]  # fmt: skip
+        counts.duplicates += same
+        counts.conflicting += other
+        new = unique.join(known.where("digest >= old_digest").select(*identity), identity, "left_anti")
+        better = known.where("digest < old_digest")
+        if not other or better.isEmpty():
+            return Settled(new)
+        losers = better.select(*identity, F.col("old_digest").alias("digest"))
+        dirty = fleet.groups_of(better.select("old.*")).select(*fleet.GROUP).distinct()
+        return Settled(new, losers.persist(), dirty.persist())
+
+    def _records(self, keys: Iterable[str]) -> DataFrame | None:
+        paths = [path for key in keys for path in self._version.records.get(key, ())]
+        return self._tables.read(paths, fleet.RECORDS) if paths else None
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def _write(self, settled: Settled, files: Sequence[Any]) -> None:
+        """Write new records, and the fleet windows that they touch. `files` tell which partitions those are in."""
+        keys = sorted({_records_key(row["rule_id"], row["day"]) for row in files})
+        columns = [F.col("rule_id").alias("of_rule"), F.col("day").alias("of_day")]
+        stored = settled.new.select(*names_of(fleet.RECORDS), *columns)
+        path = f"records/run={self._run}"
+        self._tables.write(stored.repartition("of_rule", "of_day"), path, "of_rule", "of_day")
+        written = self._tables.existing(partition_paths("records", self._run, keys))
+        for key, part in written.items():
+            self._version.records.setdefault(key, []).append(part)
+        if settled.losers is not None and settled.dirty is not None:
+            self.rewrite_records(self._keys_of(settled.dirty), settled.losers)
+        self.rewrite_records([key for key in written if len(self._version.records[key]) > RECORDS_PARTS_MAX], None)
+        touched = {"/".join((f"of_rule={row['rule_id']}", *spot)) for row in files for spot in _spots(row)}
+        self.merge(fleet.contributions(fleet.groups_of(settled.new)), touched, settled.dirty)
+
+    def rewrite_records(self, keys: Iterable[str], without: DataFrame | None) -> None:
+        """Write partitions of records anew as one part each; `without` names columns and values of what leaves."""
+        for key in sorted(keys):
+            records = self._tables.read(self._version.records[key], fleet.RECORDS)
+            if without is not None:
+                records = records.join(without, without.columns, "left_anti")
+            path = f"records/run={self._run}/whole/{key}"
+            self._tables.write(records.coalesce(1), path)
+            self._version.records[key] = [path]
+
+    def _keys_of(self, dirty: DataFrame) -> list[str]:
+        """The partitions that can hold records of these groups."""
+        bounds = dirty.groupBy("rule_id").agg(F.min("start_ms"), F.max("end_ms")).collect()
+        spans = {row[0]: (utc_date(row[1]), utc_date(row[2])) for row in bounds}
+        found = []
+        for key in self._version.records:
+            rule_id, day = (part.partition("=")[2] for part in key.split("/"))
+            if rule_id in spans and spans[rule_id][0] <= day <= spans[rule_id][1]:
+                found.append(key)
+        return found
+
+    def merge(self, cells: DataFrame, keys: set[str], dirty: DataFrame | None) -> None:
+        """Merge new cells into the fleet partitions `keys` and write these again. Groups in `dirty` are made anew from
+        the records."""
+        group = list(fleet.GROUP)
+        fresh = cells.persist()
+        touched = fresh.select(*group)
+        if dirty is not None:
+            touched = touched.unionByName(dirty.select(*group))
+            keys = keys | self._fleet_keys(dirty)
+        touched = touched.distinct()
+        old = self._tables.read([self._version.fleet[key] for key in keys if key in self._version.fleet], fleet.FLEET)
+        both = fresh.unionByName(fleet.cells_of(old.join(touched, group, "left_semi")))
+        if dirty is not None:
+            both = both.join(dirty, group, "left_anti").unionByName(self._anew(dirty))
+        rows = fleet.rows_of(fleet.merged(both), self._run)
+        day = F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")
+        of = dict(zip(FLEET_PARTITION, (F.col("rule_id"), F.col("level"), day), strict=True))
+        written = old.join(touched, group, "left_anti").unionByName(rows).withColumns(of)
+        self._tables.write(written.repartition(*FLEET_PARTITION), f"fleet/run={self._run}", *FLEET_PARTITION)
+        for key in keys:
+            self._version.fleet.pop(key, None)
+        self._version.fleet |= self._tables.existing(partition_paths("fleet", self._run, keys))
+        fresh.unpersist()
+
+    def _fleet_keys(self, groups: DataFrame) -> set[str]:
+        day = F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")
+        found = groups.select("rule_id", "level", day).distinct().collect()
+        return {"/".join(f"{name}={value}" for name, value in zip(FLEET_PARTITION, row, strict=True)) for row in found}
+
+    def _anew(self, dirty: DataFrame) -> DataFrame:
+        """The cells of these groups from all their records."""
+        records = self._records(self._keys_of(dirty))
+        records = nothing(self._spark, fleet.RECORDS) if records is None else records
+        return fleet.contributions(fleet.groups_of(records).join(dirty, list(fleet.GROUP), "left_semi"))
 
 
-def _canonical(keys: str) -> SparkColumn:
-    """Keys in one spelling, whatever their order and spacing; NULL if they are no JSON."""
-    return F.to_json(F.try_parse_json(keys))
+FILE_SUMMARY = ("manifest", "rule_id", "day", "gateway", "spool", "rule", "first_seq", "last_seq", "rows")
 
 
-def deduplicated(rows: DataFrame) -> DataFrame:
-    """One row per identity; `conflicting` tells where copies differ (then the smallest one counts, always the same)."""
-    payload = F.struct(*PAYLOAD, "fleet_start", "date")
-    merged = rows.groupBy(*IDENTITY).agg(F.min(payload).alias("kept"), F.max(payload).alias("other"))
-    return merged.select(*IDENTITY, "kept.*", (F.col("kept") != F.col("other")).alias("conflicting"))
-
-
-def parts(rows: DataFrame) -> DataFrame:
-    """The distinct parts (rule, name, merge, type) that rows carry: the columns their fleet tables need."""
-    values = rows.select("rule", F.explode("values").alias("value")).select(
-        "rule", F.col("value.as").alias("name"), "value.merge", "value.type"
+def _summaries(read: DataFrame) -> DataFrame:
+    """One row per file: what the ledger says of it, or the reason why it does not count; and where its windows lie."""
+    spots = F.transform(
+        "windows",
+        lambda span: F.struct(
+            span["level"].alias("level"), F.date_format(F.timestamp_millis(span["start"]), "yyyy-MM-dd").alias("day")
+        ),
     )
-    keys = rows.select("rule", F.explode(F.json_object_keys("keys")).alias("name"))
-    return values.union(keys.select("rule", "name", F.lit("key"), F.lit("text"))).distinct()
+    return read.groupBy("manifest", "reason", "rule_id", "day", "gateway", "spool", "rule").agg(
+        F.min("seq").alias("first_seq"), F.max("seq").alias("last_seq"), F.count("*").alias("rows"),
+        F.min("window_start").alias("first_ms"), F.max("window_end").alias("last_ms"),
+        F.collect_set(spots).alias("spots"),
+    )  # fmt: skip
 
 
-def column_names(found: Sequence[Part]) -> dict[Part, str]:
-    """A column name for each part: its own, or with merge and type appended where that would be ambiguous.
-
-    A rule whose author turned a count into a sum gets two columns: a column keeps one meaning and one type for ever.
-
-    >>> column_names([Part("n", "count", "int"), Part("n", "sum", "float"), Part("dev", "key", "text")])
-    {Part(name='dev', merge='key', type='text'): 'dev', Part(name='n', merge='count', type='int'): 'n_count_int', \
-Part(name='n', merge='sum', type='float'): 'n_sum_float'}
-    """
-    uses = Counter(part.name.lower() for part in found)
-    uses.update(FIXED_COLUMNS)
-    names = {}
-    for part in sorted(found):
-        alone = uses[part.name.lower()] == 1
-        names[part] = part.name if alone else f"{part.name}_{part.merge}_{part.type}"
-    return names
+def _spots(file: Any) -> set[tuple[str, str]]:
+    """The fleet partitions below its rule that a file touches."""
+    return {(f"of_level={spot['level']}", f"of_day={spot['day']}") for spots in file["spots"] for spot in spots}
 
 
-def is_ambiguous(found: Sequence[Part]) -> bool:
-    """Whether some name has several meanings, so that older partitions must be written again with the longer names."""
-    return len({part.name.lower() for part in found}) < len(found)
+def _overlap(files: Sequence[Any]) -> bool:
+    """Whether two files of one spool and rule have sequence numbers in the same range."""
+    last: dict[tuple[str, str, str], int] = {}
+    for row in sorted(files, key=lambda row: int(row["first_seq"])):
+        origin = (row["gateway"], row["spool"], row["rule"])
+        if row["first_seq"] <= last.get(origin, -1):
+            return True
+        last[origin] = row["last_seq"]
+    return False
 
 
-def fleet(rows: DataFrame, found: Sequence[Part]) -> DataFrame:
-    """The fleet table of one rule: one line per fleet window and keys, from de-duplicated rows.
-
-    Columns: window_start, window_end (timestamps), the keys (as text), the merged values, `gateways` and `rows` that
-    contributed, `keys` (JSON: the exact group identity, where 1 and "1" differ), date.
-    """
-    names = column_names(found)
-    values = [part for part in names if part.merge != "key"]
-    picked = rows.select(
-        "date",
-        "fleet_start",
-        "window",
-        "keys",
-        "gateway",
-        *[_pick(part).alias(f"v{i}") for i, part in enumerate(values)],
-    )
-    merged = picked.groupBy("date", "fleet_start", "window", "keys").agg(
-        *[_merged(f"v{i}", part).alias(names[part]) for i, part in enumerate(values)],
-        F.countDistinct("gateway").alias("gateways"),
-        F.count("*").alias("rows"),
-    )
-    keys = [_key(part.name).alias(name) for part, name in names.items() if part.merge == "key"]
-    return merged.select(
-        F.timestamp_millis("fleet_start").alias("window_start"),
-        F.timestamp_millis(F.col("fleet_start") + F.col("window")).alias("window_end"),
-        *keys,
-        *[F.col(_quoted(names[part])) for part in values],
-        "gateways",
-        "rows",
-        "keys",
-        "date",
-    )
+def _records_key(rule_id: str, day: str) -> str:
+    return f"of_rule={rule_id}/of_day={day}"
 
 
-def _pick(part: Part) -> SparkColumn:
-    """The value of `part` in a row's `values`, or NULL if the row has none."""
-
-    def is_it(value: SparkColumn) -> SparkColumn:
-        same = (value["as"] == part.name) & (value["merge"] == part.merge)
-        return same & (value["type"] == part.type)
-
-    return F.get(F.filter("values", is_it), F.lit(0))
-
-
-def _key(name: str) -> SparkColumn:
-    """A key as text: a JSON text as it is, other JSON values as JSON writes them, null as NULL."""
-    entries = F.from_json("keys", "MAP<STRING, STRING>")
-    return F.element_at(entries, F.lit(name))
-
-
-def _merged(column: str, part: Part) -> SparkColumn:
-    value = F.col(f"{column}.{part.type}")
-    match part.merge:
-        case "min":
-            return F.min(value)
-        case "max":
-            return F.max(value)
-        case "count":
-            return F.try_sum(value)
-        case "sum":
-            return _total(value, part.type)
-        case "avg":
-            count = F.try_sum(f"{column}.count")
-            return _total(value, part.type).cast("DOUBLE") / F.nullif(count, F.lit(0))
-    raise AssertionError(part)  # `is_damaged` keeps others out
-
-
-def _total(value: SparkColumn, kind: str) -> SparkColumn:
-    """The sum of a group, the same in every run; NULL if all values are."""
-    if kind == "int":
-        return F.sum(value.cast(EXACT_INT)).cast(EXACT_INT)
-    total = F.aggregate(F.array_sort(F.collect_list(value)), F.lit(0.0), lambda sum_, item: sum_ + item)
-    return F.when(F.count(value) > 0, total)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def names_of(schema: str) -> list[str]:
+    """The columns of a schema."""
+    found = StructType.fromDDL(schema)
+    assert isinstance(found, StructType)
+    return found.names

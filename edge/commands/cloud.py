@@ -1,4 +1,4 @@
-"""`penstock cloud aggregate | upload-once`: what happens to spooled rows."""
+"""`penstock cloud aggregate | compact | retain | forget | upload-once`: what happens to spooled rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,22 @@ from edge.commands.shared import spool_arguments
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     aggregate = verbs.add_parser("aggregate", help="merge uploaded files of all gateways into fleet tables, with Spark")
-    aggregate.add_argument("bucket", metavar="BUCKET", help="directory or object store URL with the uploaded files")
-    aggregate.add_argument("out", metavar="OUT", help="directory for the fleet tables (Parquet)")
-    aggregate.add_argument("--checkpoint", metavar="DIR", help="what was already read (default OUT/_checkpoint)")
+    aggregate.add_argument(
+        "bucket", metavar="BUCKET", help="path of the uploaded files, local or a URL that Spark can read"
+    )
+    aggregate.add_argument("out", metavar="OUT", help="path for the tables, local or a URL that Spark can write")
     aggregate.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
     aggregate.add_argument("--show", action="store_true", help="print the fleet tables")
     aggregate.add_argument("--dry-run", action="store_true", help="verify every file and write nothing")
     aggregate.add_argument("--metrics", metavar="FILE", help="write the run's metrics there as one line of JSON")
+    compact = verbs.add_parser("compact", help="write the tables in fewer files; delete what killed runs have left")
+    retain = verbs.add_parser("retain", help="drop windows that are older than so many days, with their records")
+    forget = verbs.add_parser("forget", help="take a gateway's records out of the tables and their windows")
+    for verb in (compact, retain, forget):
+        verb.add_argument("out", metavar="OUT", help="path of the tables")
+        verb.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
+    retain.add_argument("--days", type=_days, required=True, metavar="N", help="the days that stay, today included")
+    forget.add_argument("gateway", metavar="GATEWAY", help="id of the gateway")
     upload = verbs.add_parser("upload-once", help="upload everything in the spool of a stopped gateway")
     spool_arguments.add_data(upload)
     spool_arguments.add_gateway(upload)
@@ -27,21 +36,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return aggregate(arguments) if arguments.verb == "aggregate" else upload_once(arguments)
-
-
-def aggregate(arguments: argparse.Namespace) -> int:
-    """The Spark job; its own exit codes: 0 ok, 1 failed, 2 something is in quarantine."""
+    if arguments.verb == "upload-once":
+        return upload_once(arguments)
     from importlib.util import find_spec
 
     if find_spec("pyspark") is None:
         raise MissingError("PySpark is not installed; install it with: pip install 'penstock[cloud]'")
-    from cloud_sync.spark import job
+    return aggregate(arguments) if arguments.verb == "aggregate" else maintain(arguments)
 
-    return job.main(
-        arguments.bucket, arguments.out, checkpoint=arguments.checkpoint, master=arguments.master,
-        show=arguments.show, dry_run=arguments.dry_run, metrics_file=arguments.metrics,
+
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 100_000:
+        raise argparse.ArgumentTypeError(f"expected a number of days, not '{text}'")
+    return int(text)
+
+
+def aggregate(arguments: argparse.Namespace) -> int:
+    """The Spark job; its own exit codes: 0 ok, 1 failed, 2 something is in quarantine."""
+    from cloud_sync.spark import job
+    from edge.clock import SystemClock
+
+    options = job.Options(
+        SystemClock().now_ms, master=arguments.master, show=arguments.show, dry_run=arguments.dry_run,
+        metrics_file=arguments.metrics,
     )  # fmt: skip
+    return job.main(arguments.bucket, arguments.out, options)
+
+
+def maintain(arguments: argparse.Namespace) -> int:
+    """One of the commands that change the tables without new files."""
+    from cloud_sync.spark import job, maintenance
+    from edge.clock import SystemClock
+
+    now_ms, out = SystemClock().now_ms, arguments.out
+    try:
+        with job.opened(arguments.master) as spark:
+            if arguments.verb == "compact":
+                done, what = maintenance.compact(spark, out, now_ms), "partitions compacted"
+            elif arguments.verb == "retain":
+                done, what = maintenance.retain(spark, out, arguments.days, now_ms), "partitions dropped"
+            else:
+                done, what = maintenance.forget(spark, out, arguments.gateway, now_ms), "records forgotten"
+    except job.JobError as error:
+        print(f"penstock cloud {arguments.verb}: {error}", file=sys.stderr)
+        return job.FAILED
+    print(f"{done} {what}")
+    return job.OK
 
 
 def upload_once(arguments: argparse.Namespace) -> int:

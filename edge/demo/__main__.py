@@ -204,7 +204,7 @@ class Demo:
             "data/dead-letters": "messages that no stream could take, with the reason",
             "data/spool.db": "spool and state of the gateway (penstock spool ls)",
             "bucket": "what was uploaded: files and their manifests",
-            "fleet": "what Spark made of it: fleet/rule=…/date=… are the tables (Parquet)",
+            "fleet": "what Spark made of it: tables in Parquet (docs/cloud.md)",
             "gateway.log": "the gateway's log",
         }
         print("\nwhere everything lies:")

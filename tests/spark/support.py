@@ -11,6 +11,7 @@ from typing import Any
 
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.sink import partial
+from cloud_sync.spark import view
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
 from cloud_sync.uploader import Uploader, UploadSettings
@@ -65,7 +66,7 @@ def upload(
 
 
 def data_files(bucket: Path) -> list[str]:
-    return [path.relative_to(bucket).as_posix() for path in (bucket / "v1").rglob("*.jsonl.gz")]
+    return [path.relative_to(bucket).as_posix() for path in (bucket / "v2").rglob("*.jsonl.gz")]
 
 
 def brute_force(sent: list[tuple[str, Row]]) -> dict[tuple[int, str], tuple[Any, ...]]:
@@ -92,7 +93,7 @@ def fleet_table(spark: Any, out: Path, rule: str = "hot") -> dict[tuple[int, str
     """The job's table in the form of `brute_force`."""
     found = {}
     columns = ("n", "energy", "temp_sum", "temp_min", "temp_max", "avg_temp", "gateways", "rows")
-    table = spark.read.parquet(str(out / "fleet" / f"rule={rule}"))
+    table = view.fleet(spark, str(out), rule).withColumnRenamed("records", "rows")
     for row in table.selectExpr("*", "unix_millis(window_start) AS start_ms").collect():
         group = (row["start_ms"], repr(json.loads(row["keys"])["dev"]))
         assert group not in found, f"two lines for {group}"

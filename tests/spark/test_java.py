@@ -73,7 +73,8 @@ def test_the_job_runs_without_a_system_java(tmp_path: Path) -> None:
     upload(bucket, "gw1", rows(random.Random(1), 5))
     environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PATH")}
     script = (
-        "import sys; from cloud_sync.spark.job import main; sys.exit(main(sys.argv[1], sys.argv[2], master='local[1]'))"
+        "import sys; from cloud_sync.spark.job import Options, main;"
+        "sys.exit(main(sys.argv[1], sys.argv[2], Options(lambda: 0, master='local[1]')))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, bucket, out],

@@ -1,8 +1,9 @@
-"""The cloud job on files that real spools and uploaders wrote: exact, repeatable, and not to be fooled."""
+"""The cloud job on files that real spools and uploaders wrote: exact, repeatable, and not to be fooled or stopped."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import random
 import shutil
@@ -12,44 +13,48 @@ from typing import Any
 import pytest
 
 from cloud_sync.declaration import CloudSettings
-from cloud_sync.layout import form_file, manifest, manifest_name
+from cloud_sync.layout import form_file, manifest
+from cloud_sync.names import manifest_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.spark import job
-from cloud_sync.spark.bucket import mirror
+from cloud_sync.spark import job, maintenance, tables, view
+from cloud_sync.spark.storage import open_storage
+from cloud_sync.spark.tables import Tables
 from cloud_sync.targets import open_target
 from tests.spark.support import DAY_MS, Row, brute_force, data_files, fleet_table, rows, upload
-from tests.unit.cloud_sync.support import MemoryTarget
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
 
-@pytest.fixture
-def bucket(tmp_path: Path) -> Path:
-    path = tmp_path / "bucket"
-    path.mkdir()
-    return path
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
+def now_ms() -> int:
+    return DAY_MS
 
 
 def run(bucket: Path, out: Path, **options: Any) -> tuple[int, dict[str, Any]]:
     """The job's exit code and metrics."""
     report = out.parent / "metrics.json"
     report.unlink(missing_ok=True)
-    code = job.main(str(bucket), str(out), metrics_file=str(report), **options)
+    code = job.main(str(bucket), str(out), job.Options(now_ms, metrics_file=str(report), **options))
     return code, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
 
 
-def quarantine(out: Path) -> dict[str, str]:
-    """Name to reason, of all batches."""
-    lines = [line for path in (out / "quarantine").glob("*.jsonl") for line in path.read_text().splitlines()]
-    return {entry["name"]: entry["reason"] for entry in map(json.loads, lines)}
+def quarantine(spark: Any, out: Path) -> dict[str, str]:
+    """File to reason."""
+    return {row["file"]: row["reason"] for row in view.quarantine(spark, str(out)).collect()}
 
 
-def test_a_fleet_over_days_of_trouble(spark: Any, bucket: Path, out: Path) -> None:
+def put(bucket: Path, gateway: str, bodies: list[bytes], seq: int = 1, spool: str = "evil") -> str:
+    """Upload lines that no gateway of ours would write, well announced; the name of the file."""
+    spooled = [SpooledRow(number, "hot", "2025-11-21", 0, body, 0) for number, body in enumerate(bodies, seq)]
+    planned, content = form_file(spooled, gateway, spool)
+    target = open_target(str(bucket))
+    assert target.put_if_absent(planned.name, content)
+    target.put_if_absent(manifest_name(planned.name), manifest(planned, gateway, spool))
+    return planned.name
+
+
+def test_a_fleet_over_days_of_trouble(
+    spark: Any, bucket: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One bucket through everything that happens to buckets; after each event the table equals the brute force."""
     seed = random.randrange(2**32)
     rng = random.Random(seed)
@@ -60,55 +65,73 @@ def test_a_fleet_over_days_of_trouble(spark: Any, bucket: Path, out: Path) -> No
         sent.extend((gateway, row) for row in made)
         return upload(bucket, gateway, made, rows_max=40)
 
-    # Three gateways, several files each.
     for gateway in ("gw1", "gw2", "gw3"):
-        send(gateway, 100)
-    code, metrics = run(bucket, out)
-    assert (code, metrics["files"], metrics["rows"]) == (job.OK, 9, 300)
+        send(gateway, 60)
+
+    # The run ends between its last write and its commit: nothing has happened.
+    with monkeypatch.context() as patch:
+        patch.setattr(Tables, "commit", power_cut)
+        assert run(bucket, out)[0] == job.FAILED
+    assert "the power went off" in capsys.readouterr().err and (out / "records").exists()
+    assert Tables(spark, open_storage(spark, str(out))).current().number == 0
+
+    code, metrics = run(bucket, out, show=True)
+    assert (code, metrics["files"], metrics["rows"], metrics["version"]) == (job.OK, 6, 180, 1)
     table = fleet_table(spark, out)
     assert table == brute_force(sent), f"seed {seed}"
+    assert "fleet of rule hot" in capsys.readouterr().out
+    assert spark.conf.get("spark.sql.session.timeZone") == "Pacific/Kiritimati", "the host's session is not touched"
 
-    # Nothing new: nothing happens.
-    assert run(bucket, out) == (job.OK, {**metrics, "batches": 0, "files": 0, "rows": 0, "rules": {}})
-    assert fleet_table(spark, out) == table
-
-    # A file of old windows comes late; another is cut, a third is not announced yet, a manifest is rubbish.
+    # A late file; one cut, one not announced yet, a manifest of rubbish, and lines that no run may stumble over.
     send("gw2", 30)
-    damaged = upload(bucket, "gw3", rows(rng, 10))
-    (bucket / damaged[0]).write_bytes((bucket / damaged[0]).read_bytes()[:-9] + b"\0" * 9)
+    restored = rows(rng, 10)
+    damaged = upload(bucket, "gw3", restored)
+    whole = (bucket / damaged[0]).read_bytes()
+    (bucket / damaged[0]).write_bytes(whole[:-9] + b"\0" * 9)
     waiting_rows = rows(rng, 10)
     waiting = upload(bucket, "gw1", waiting_rows)
     announcement = bucket / manifest_name(waiting[0])
     hidden = announcement.rename(bucket.parent / "hidden.json")
-    rubbish = bucket / "v1-manifests" / "gw=gw1" / "rubbish.json"
+    rubbish = bucket / "v2-manifests" / "gw=gw1" / "rubbish.json"
     rubbish.write_text("no json", encoding="utf-8")
+    body = b'{"window_start":%s,"window_end":0,"window":%s,"keys":{},"values":[]}'
+    evil = [put(bucket, "gw9", [body % (b"0", b"9223372036854775807")]), put(bucket, "gw8", [body % (b"NaN", b"1")])]
+    value = b'{"window_start":1763683200000,"window_end":1763683200000,"window":60000,"keys":{},"values":[%s]}'
+    evil.append(put(bucket, "gw7", [value % b'{"as":"n","merge":"sum","type":"float","float":1e999}']))
     code, metrics = run(bucket, out)
-    assert (code, metrics["quarantined"], metrics["unlisted"], metrics["rows"]) == (job.QUARANTINED, 2, 1, 30)
-    reasons = quarantine(out)
-    assert "sha256" in reasons[damaged[0]] and "no manifest" in reasons[waiting[0]]
-    assert any("is no manifest" in reason for reason in reasons.values()) and len(reasons) == 3
+    assert (code, metrics["rows"], metrics["files"]) == (job.QUARANTINED, 30, 1)
+    reasons = quarantine(spark, out)
+    assert len(reasons) == metrics["quarantined"] == 6 and set(evil) < set(reasons)
+    assert "sha256" in reasons[damaged[0]] and "no manifest (yet)" in reasons[waiting[0]]
     assert fleet_table(spark, out) == brute_force(sent), f"seed {seed}"
 
-    # The announcement arrives after all. The same rows come once more in other files.
+    # The file is restored, the announcement arrives, and the same rows come once more in another file: all in one run.
+    (bucket / damaged[0]).write_bytes(whole)
     hidden.rename(announcement)
     rubbish.unlink()
-    sent.extend(("gw1", row) for row in waiting_rows)
-    upload_again(bucket)
-    code, metrics = run(bucket, out)
-    assert (code, metrics["unlisted"], metrics["conflicting"]) == (job.OK, 0, 0)
+    sent.extend([("gw3", row) for row in restored] + [("gw1", row) for row in waiting_rows])
+    again = upload_again(bucket)
+    code, metrics = run(bucket, out, files_per_batch=4)
+    assert (metrics["duplicates"], metrics["conflicting"], metrics["twins"]) == (again, 0, [])
+    assert set(quarantine(spark, out)) == set(evil)
     table = fleet_table(spark, out)
     assert table == brute_force(sent), f"seed {seed}"
+    known = {row["gateway"]: (row["rows"], row["missing"]) for row in view.gateways(spark, str(out)).collect()}
+    assert known == {"gw1": (70, 0), "gw2": (90, 0), "gw3": (70, 0)}
 
-    # The checkpoint is lost: everything is read again, and counts once.
-    shutil.rmtree(out / "_checkpoint")
-    code, metrics = run(bucket, out, files_per_batch=7)
-    assert code == job.QUARANTINED and metrics["batches"] >= 2, "the damaged file is met again"
-    assert fleet_table(spark, out) == table
+    # Nothing new: nothing is written.
+    before = metrics["version"]
+    code, metrics = run(bucket, out)
+    assert (code, metrics["version"], metrics["files"]) == (job.QUARANTINED, before, 0)
 
 
-def upload_again(bucket: Path) -> None:
-    """Upload what two good files hold a second time, as one file under another name with a manifest of its own."""
-    files = sorted((bucket / "v1" / "gw=gw2").rglob("*.jsonl.gz"))
+def power_cut(*_: object) -> None:
+    raise OSError("the power went off")
+
+
+def upload_again(bucket: Path) -> int:
+    """Upload what two good files hold a second time, as one file under another name; the number of rows."""
+    files = sorted((bucket / "v2" / "gw=gw2").rglob("*.jsonl.gz"))
     lines = [line for path in files[:2] for line in gzip.decompress(path.read_bytes()).splitlines()]
     found = sorted((json.loads(line) for line in lines), key=lambda fields: int(fields["seq"]))
     again = []
@@ -119,76 +142,106 @@ def upload_again(bucket: Path) -> None:
     target = open_target(str(bucket))
     assert target.put_if_absent(planned.name, content)
     target.put_if_absent(manifest_name(planned.name), manifest(planned, "gw2", identity["spool"]))
+    return len(again)
 
 
-def test_a_crash_in_the_middle_of_a_batch_is_repaired(
-    spark: Any, bucket: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_one_identity_with_two_contents_counts_once_whatever_came_first(
+    spark: Any, bucket: Path, tmp_path: Path
 ) -> None:
-    sent = rows(random.Random(1), 50)
-    upload(bucket, "gw1", sent)
+    """A disk is set back: its sequence numbers come again, with other rows, on another day too."""
+    first = rows(random.Random(1), 6)
+    second = rows(random.Random(2), 6, first_minute=1_440)
+    other = tmp_path / "other"
+    other.mkdir()
+    for target, parts in ((bucket, (first, second)), (other, (second, first))):
+        disk = target.parent / "gw1"
+        upload(target, "gw1", [])
+        if target is bucket:
+            shutil.copytree(disk, tmp_path / "copy")
+        else:
+            shutil.rmtree(disk)
+            shutil.copytree(tmp_path / "copy", disk)
+        for number, part in enumerate(parts):
+            upload(target, "gw1", part)
+            shutil.rmtree(disk)
+            shutil.copytree(tmp_path / "copy", disk)
+            code, metrics = run(target, target.parent / f"out-{target.name}")
+            assert (code, metrics["rows"], metrics["conflicting"]) == (job.OK, 6, 6 * number)
+    one, two = (fleet_table(spark, tmp_path / f"out-{target.name}") for target in (bucket, other))
+    assert one == two and sum(line[-1] for line in one.values()) == 6
+    assert {start // 86_400_000 for start, _ in one} == {DAY_MS // 86_400_000, DAY_MS // 86_400_000 + 1}, "both occur"
+    kept = view.records(spark, str(tmp_path / f"out-{bucket.name}"))
+    assert kept.count() == 6
 
-    def crash(*_: object) -> None:
-        raise RuntimeError("the power went off")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(job.Job, "_refresh", crash)
-        code, _ = run(bucket, out)
-    assert code == job.FAILED and "Spark failed" in capsys.readouterr().err
-    assert (out / "rows").exists() and not (out / "fleet").exists()
-    assert run(bucket, out)[0] == job.OK
-    assert fleet_table(spark, out) == brute_force([("gw1", row) for row in sent])
-
-
-def test_two_rules_two_days_and_a_column_that_changed_its_meaning(spark: Any, bucket: Path, out: Path) -> None:
+def test_rules_levels_and_a_column_that_changed_its_meaning(spark: Any, bucket: Path, out: Path) -> None:
+    hour = 3_600_000
     one = {"window_start": DAY_MS, "window_end": DAY_MS, "line": "x", "n": 2}
-    next_day = {**one, "window_start": DAY_MS + 86_400_000, "window_end": DAY_MS + 86_400_000}
-    count = CloudSettings.model_validate({"keys": ["line"], "merge": {"n": "count"}, "window": "1h"})
-    total = CloudSettings.model_validate({"keys": ["line"], "merge": {"n": "sum"}, "window": "1h"})
+    next_day = {**one, "window_start": DAY_MS + 24 * hour, "window_end": DAY_MS + 24 * hour}
+    declared = {"keys": ["line"], "window": ["1h", "1d", "1mo"]}
+    count = CloudSettings.model_validate(declared | {"merge": {"n": "count"}})
+    total = CloudSettings.model_validate(declared | {"merge": {"n": "sum"}})
+    alerts = CloudSettings.model_validate({"keys": ["line"], "window": "1d", "zone": "Europe/Berlin"})
     upload(bucket, "gw1", [one, next_day], rule="shift", settings=count)
-    upload(bucket, "gw1", [{"window_start": DAY_MS, "line": "y"}] * 3, rule="alert 1", settings=alerts())
-    code, metrics = run(bucket, out)
-    assert (code, metrics["rules"]) == (job.OK, {"alert 1": 1, "shift": 2})
-    shift = spark.read.parquet(str(out / "fleet" / "rule=shift"))
-    assert sorted((str(row["date"]), row["line"], row["n"], row["rows"]) for row in shift.collect()) == [
-        ("2025-11-21", "x", 2, 1),
-        ("2025-11-22", "x", 2, 1),
-    ]
-    alert = spark.read.parquet(str(out / "fleet" / "rule=alert~201")).collect()
-    assert [(row["line"], row["rows"], row["gateways"]) for row in alert] == [("y", 3, 1)]
+    upload(bucket, "gw1", [{"window_start": DAY_MS, "line": "y"}] * 3, rule="alert 1", settings=alerts)
+    assert run(bucket, out)[0] == job.OK
+    shift = view.fleet(spark, str(out), "shift").collect()
+    assert sorted((row["level"], row["n"], row["records"]) for row in shift) == [
+        ("1d", 2, 1), ("1d", 2, 1), ("1h", 2, 1), ("1h", 2, 1), ("1mo", 4, 2)
+    ]  # fmt: skip
+    (alert,) = view.fleet(spark, str(out), "alert 1").selectExpr("*", "unix_millis(window_start) AS at").collect()
+    assert (alert["line"], alert["records"], alert["gateways"], alert["at"]) == ("y", 3, 1, DAY_MS - hour)
 
+    before = Tables(spark, open_storage(spark, str(out))).current()
     upload(bucket, "gw1", [{**one, "n": 2.5}], rule="shift", settings=total)
     assert run(bucket, out)[0] == job.OK
-    shift = spark.read.parquet(str(out / "fleet" / "rule=shift"))
-    assert sorted(
-        (str(row["date"]), row["n_count_int"], row["n_sum_float"], row["rows"]) for row in shift.collect()
-    ) == [
-        ("2025-11-21", 2, 2.5, 2),
-        ("2025-11-22", 2, None, 1),
-    ]
+    after = Tables(spark, open_storage(spark, str(out))).current()
+    written = {key for key, path in after.fleet.items() if before.fleet.get(key) != path}
+    assert written == {
+        "of_rule=shift/of_level=1h/of_day=2025-11-21", "of_rule=shift/of_level=1d/of_day=2025-11-21",
+        "of_rule=shift/of_level=1mo/of_day=2025-11-01",
+    }  # fmt: skip
+    shift = view.fleet(spark, str(out), "shift", level="1d").orderBy("window_start").collect()
+    assert [(row["n_count_int"], row["n_sum_float"], row["records"]) for row in shift] == [(2, 2.5, 2), (2, None, 1)]
 
 
-def alerts() -> CloudSettings:
-    """Alerts carry no values: the fleet table counts them."""
-    return CloudSettings.model_validate({"keys": ["line"], "window": "1d"})
+def test_a_gateway_is_forgotten_and_old_days_are_dropped(spark: Any, bucket: Path, out: Path) -> None:
+    old, mine, theirs = (
+        rows(random.Random(seed), 20, first_minute=day * 1_440) for seed, day in ((1, 0), (2, 1), (3, 1))
+    )
+    upload(bucket, "gw1", old + mine, rows_max=10)
+    upload(bucket, "gw2", theirs)
+    assert run(bucket, out, files_per_batch=2)[1]["batches"] == 3
+    killed = out / "records" / "run=killed"
+    killed.mkdir()
+    assert maintenance.compact(spark, str(out), now_ms) == 1 and not killed.exists()
+    assert fleet_table(spark, out) == brute_force(
+        [("gw1", row) for row in old + mine] + [("gw2", row) for row in theirs]
+    )
+
+    assert maintenance.forget(spark, str(out), "gw1", now_ms) == 40
+    assert fleet_table(spark, out) == brute_force([("gw2", row) for row in theirs])
+    assert maintenance.forget(spark, str(out), "gw1", now_ms) == 0
+
+    tomorrow = now_ms() + 86_400_000
+    assert maintenance.retain(spark, str(out), 1, lambda: tomorrow) == 0, "nothing of the first day is left"
+    assert maintenance.retain(spark, str(out), 1, lambda: tomorrow + 86_400_000) == 2
+    late = rows(random.Random(4), 5)
+    upload(bucket, "gw2", late)
+    metrics = run(bucket, out)[1]
+    assert (metrics["rows"], metrics["expired"]) == (5, 5)
+    assert view.records(spark, str(out)).count() == 0
 
 
-def test_a_set_back_disk_is_noticed(spark: Any, bucket: Path, out: Path) -> None:
-    first, second = (rows(random.Random(seed), 5) for seed in (1, 2))
-    disk = bucket.parent / "gw1"
-    upload(bucket, "gw1", [])
-    shutil.copytree(disk, bucket.parent / "copy")
-    upload(bucket, "gw1", first)
-    shutil.rmtree(disk)
-    shutil.copytree(bucket.parent / "copy", disk)
-    upload(bucket, "gw1", second)
+def test_two_machines_under_one_gateway_id_are_named(spark: Any, bucket: Path, out: Path) -> None:
+    upload(bucket, "gw1", rows(random.Random(1), 5))
+    shutil.rmtree(bucket.parent / "gw1")
+    upload(bucket, "gw1", rows(random.Random(2), 5))
     code, metrics = run(bucket, out)
-    assert (code, metrics["rows"], metrics["conflicting"]) == (job.OK, 10, 5)
-    assert sum(line[-1] for line in fleet_table(spark, out).values()) == 5
+    assert (code, metrics["twins"], metrics["rows"]) == (job.OK, ["gw1"], 10)
 
 
-def test_a_dry_run_checks_everything_and_writes_nothing(
-    bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_checks_everything_and_writes_nothing(bucket: Path, out: Path) -> None:
     upload(bucket, "gw1", rows(random.Random(1), 20), rows_max=10)
     (bucket / data_files(bucket)[0]).unlink()
     code, metrics = run(bucket, out, dry_run=True)
@@ -196,27 +249,27 @@ def test_a_dry_run_checks_everything_and_writes_nothing(
     assert not out.exists()
 
 
-def test_an_empty_bucket_is_fine_and_a_missing_one_is_not(
-    bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(bucket, out)[0] == job.OK
-    assert job.main(str(bucket / "none"), str(out)) == job.FAILED
+def test_a_missing_bucket_is_one_sentence(bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(bucket / "none", out)[0] == job.FAILED
     assert "there is no bucket directory" in capsys.readouterr().err
 
 
-def test_the_fleet_table_is_shown(bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    upload(bucket, "gw1", rows(random.Random(1), 5))
-    assert run(bucket, out, show=True)[0] == job.OK
-    shown = capsys.readouterr().out
-    assert "rule=hot" in shown and "avg_temp" in shown and "2025-11-21 00:0" in shown
+def test_a_second_run_is_refused_while_one_works(
+    spark: Any, bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cloud_sync.spark.lease import held
+
+    with held(open_storage(spark, str(out)), "first", now_ms):
+        assert run(bucket, out)[0] == job.FAILED
+    assert "run first (process" in capsys.readouterr().err
+    assert run(bucket, out)[0] == job.OK
 
 
-def test_an_object_store_is_mirrored_once(bucket: Path, tmp_path: Path) -> None:
-    upload(bucket, "gw1", rows(random.Random(1), 20), rows_max=10)
-    source = MemoryTarget()
-    for path in bucket.rglob("*.*"):
-        if path.is_file():
-            source.put_if_absent(path.relative_to(bucket).as_posix(), path.read_bytes())
-    assert mirror(source, tmp_path / "mirror") == 4
-    assert sorted(data_files(tmp_path / "mirror")) == sorted(data_files(bucket))
-    assert mirror(source, tmp_path / "mirror") == 0
+def test_of_two_runs_one_commits(spark: Any, out: Path) -> None:
+    both = [Tables(spark, open_storage(spark, str(out))) for _ in range(2)]
+    both[0].commit(tables.Version(1, "a"))
+    with pytest.raises(tables.Conflict, match="another run has written version 1"):
+        both[1].commit(tables.Version(1, "b"))
+    assert both[1].current().run == "a"
+    content = (out / "_versions" / "000000000001.json").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == hashlib.sha256(tables.encode(tables.Version(1, "a"))).hexdigest()

@@ -45,7 +45,7 @@ def test_a_row_becomes_a_typed_partial_aggregate() -> None:
     record = partial(ROW, settings(), "hot", 0)
     assert (record.rule, record.date) == ("hot", "2025-11-21")
     assert json.loads(record.body) == {
-        "window": 60_000,
+        "windows": [["1m", NOW_MS, NOW_MS + 60_000]],
         "window_start": NOW_MS,
         "window_end": NOW_MS + 10_000,
         "keys": {"dev": "a"},

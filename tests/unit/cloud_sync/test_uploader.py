@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from cloud_sync.layout import form_file, manifest_name
+from cloud_sync.layout import form_file
+from cloud_sync.names import manifest_name
 from cloud_sync.spool import Spool, SpoolSettings
 from cloud_sync.uploader import Uploader, UploadSettings, UploadWorker
 from edge.clock import SystemClock
@@ -37,7 +38,7 @@ def fill(spool: Spool, count: int, **fields: Any) -> None:
 def arrived(target: MemoryTarget) -> list[int]:
     """The numbers of all records in files that have a manifest, checked against it."""
     found: list[int] = []
-    for name in target.names("v1"):
+    for name in target.names("v2"):
         if (manifest := target.files.get(manifest_name(name))) is None:
             continue
         listed, content = json.loads(manifest), target.files[name]
@@ -55,12 +56,12 @@ def test_files_hold_one_rule_and_date_within_the_bounds(spool: Spool) -> None:
     fill(spool, 1, start=8, date="2025-11-22")
     target = MemoryTarget()
     Uploader(spool, target, UploadSettings(rows_max=3)).drain(NOW_MS)
-    folders = sorted(name.rpartition("-")[0] for name in target.names("v1"))
+    folders = sorted(name.rpartition("-")[0] for name in target.names("v2"))
     assert folders == [
-        "v1/gw=gw1/rule=cold~2fpump~207/date=2025-11-21/6-7",
-        "v1/gw=gw1/rule=hot/date=2025-11-21/1-3",
-        "v1/gw=gw1/rule=hot/date=2025-11-21/4-5",
-        "v1/gw=gw1/rule=hot/date=2025-11-22/8-8",
+        "v2/gw=gw1/rule=cold~2fpump~207/date=2025-11-21/6-7",
+        "v2/gw=gw1/rule=hot/date=2025-11-21/1-3",
+        "v2/gw=gw1/rule=hot/date=2025-11-21/4-5",
+        "v2/gw=gw1/rule=hot/date=2025-11-22/8-8",
     ]
     assert arrived(target) == [1, 2, 3, 4, 5, 6, 7, 8]
     stats = spool.stats()
@@ -144,7 +145,7 @@ def test_a_row_damaged_after_its_upload_is_not_missed(spool: Spool) -> None:
     target.files[planned.name] = content
     flip_body(spool.path, 2)
     Uploader(spool, target).drain(NOW_MS)
-    assert arrived(target) == [1, 2, 3] and len(list(target.names("v1"))) == 1
+    assert arrived(target) == [1, 2, 3] and len(list(target.names("v2"))) == 1
 
 
 def test_a_plan_without_intact_rows_is_dropped(spool: Spool) -> None:

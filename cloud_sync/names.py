@@ -1,0 +1,60 @@
+"""The names of uploaded files: what gateways write and the cloud job reads.
+
+    v2/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.jsonl.gz
+    v2-manifests/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.json
+
+The version comes first because a level added deeper would break readers of partition folders. Names derive from
+sequence numbers and content, never from the time or from chance, and are never used twice. This module needs nothing
+but the standard library: Spark's workers import it.
+"""
+
+from __future__ import annotations
+
+import re
+
+VERSION = 2
+"""The version that gateways write."""
+
+VERSIONS = (1, 2)
+"""The versions that the job reads."""
+
+DATA_SUFFIX = ".jsonl.gz"
+MANIFEST_SUFFIX = ".json"
+
+_UNSAFE = re.compile(rb"[^A-Za-z0-9._-]")
+
+
+def safe(text: str) -> str:
+    """`text` as one path element that no file system, URL or partition reader changes: other bytes become `~xx`.
+
+    >>> safe("hot/pump 7"), safe("..")
+    ('hot~2fpump~207', '~2e~2e')
+    """
+    if text.strip(".") == "":
+        return "".join(f"~{byte:02x}" for byte in text.encode())
+    return _UNSAFE.sub(lambda match: b"~%02x" % match[0][0], text.encode()).decode()
+
+
+def data_folder(version: int = VERSION) -> str:
+    """The folder of all data files of a version of the contract."""
+    return f"v{version}"
+
+
+def manifest_folder(version: int = VERSION) -> str:
+    """The folder of all manifests of a version of the contract."""
+    return f"v{version}-manifests"
+
+
+def file_folder(gateway: str, rule: str, date: str, version: int = VERSION) -> str:
+    """Where the files of one gateway, rule and UTC date lie."""
+    return f"{data_folder(version)}/gw={safe(gateway)}/rule={safe(rule)}/date={safe(date)}"
+
+
+def manifest_name(data_name: str) -> str:
+    """The name of the manifest of a data file.
+
+    >>> manifest_name("v1/gw=a/rule=r/date=2026-11-21/1-9-ab.jsonl.gz")
+    'v1-manifests/gw=a/rule=r/date=2026-11-21/1-9-ab.json'
+    """
+    version, _, rest = data_name.partition("/")
+    return f"{version}-manifests/{rest.removesuffix(DATA_SUFFIX)}{MANIFEST_SUFFIX}"

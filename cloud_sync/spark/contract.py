@@ -1,0 +1,310 @@
+"""What an uploaded file must be to count: a pure function from bytes to records, or to the reason why there are none.
+
+No upload can stop a run: a file that is not as its manifest says, or holds one line that is no record of the contract,
+goes to quarantine as a whole, and the files beside it count. Every range of the contract is checked here, so that
+nothing behind has to. It needs only the standard library: it runs in Spark's workers.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from cloud_sync.names import VERSIONS, file_folder, manifest_name
+from cloud_sync.spark.exact import units
+
+FILE_BYTES_MAX = 256 << 20
+"""A data file is at most so large, compressed and not."""
+MANIFEST_BYTES_MAX = 64 << 10
+LAST_MS = 253_402_300_799_999
+"""The end of 31 December 9999, UTC."""
+WINDOW_MS_MAX = 100 * 366 * 86_400_000
+LEVELS_MAX, VALUES_MAX, KEYS_MAX, NAME_CHARS_MAX, KEY_CHARS_MAX = 16, 1_000, 100, 512, 65_536
+MERGES = frozenset({"count", "sum", "min", "max", "avg"})
+TYPES = frozenset({"int", "float"})
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_LEVEL = re.compile(r"[A-Za-z0-9]{1,32}")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class Bad(Exception):
+    """The file does not count; the text is the reason."""
+
+
+class Span(NamedTuple):
+    """The fleet window of one level that a record belongs to: [start, end) in milliseconds since the epoch."""
+
+    level: str
+    start: int
+    end: int
+
+
+class Value(NamedTuple):
+    """One value column of a record. A float is there as whole units too (`exact.units`)."""
+
+    name: str
+    merge: str
+    type: str
+    whole: int | None
+    real: float | None
+    counted: int | None
+    bin: int | None
+    units: int | None
+
+
+class Record(NamedTuple):
+    """One record. `digest` is equal for records that say the same, whatever their spelling."""
+
+    seq: int
+    window_start: int
+    window_end: int
+    windows: tuple[Span, ...]
+    keys: str
+    values: tuple[Value, ...]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The announcement of a data file."""
+
+    version: int
+    name: str
+    sha256: str
+    bytes: int
+    rows: int
+    gateway: str
+    spool: str
+    rule: str
+    date: str
+    first_seq: int
+    last_seq: int
+
+
+def read_file(path: str, announcement: bytes | None, content: bytes | None) -> tuple[Manifest, list[Record]]:
+    """The manifest at `path` below the bucket and the records of its file. Raises Bad with the reason."""
+    manifest = read_manifest(path, announcement)
+    if content is None:
+        raise Bad("the file is not there")
+    if len(content) != manifest.bytes:
+        raise Bad(f"the file has {len(content)} bytes, the manifest says {manifest.bytes}")
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != manifest.sha256:
+        raise Bad(f"sha256 is {digest}, the manifest says {manifest.sha256}")
+    lines = _unpacked(content).split(b"\n")
+    if lines.pop():
+        raise Bad("the last line does not end")
+    if len(lines) != manifest.rows:
+        raise Bad(f"{len(lines)} records, the manifest says {manifest.rows}")
+    records: list[Record] = []
+    before = manifest.first_seq - 1
+    for number, line in enumerate(lines, 1):
+        try:
+            record = _record(_object(line), manifest)
+            if not before < record.seq <= manifest.last_seq:
+                raise Bad(f"'seq' {record.seq} is out of order or out of the range of the manifest")
+        except Bad as reason:
+            raise Bad(f"line {number} is no record: {reason}") from None
+        before = record.seq
+        records.append(record)
+    return manifest, records
+
+
+def read_manifest(path: str, announcement: bytes | None) -> Manifest:
+    """The manifest at `path` below the bucket. Raises Bad with the reason."""
+    if announcement is None:
+        raise Bad("there is no manifest (yet); the gateway's next upload brings it")
+    try:
+        fields = _object(announcement)
+        manifest = Manifest(
+            version=_whole(fields, "version", 1), name=_text(fields, "name"), sha256=_text(fields, "sha256"),
+            bytes=_whole(fields, "bytes", 0), rows=_whole(fields, "rows", 0), gateway=_text(fields, "gateway"),
+            spool=_text(fields, "spool"), rule=_text(fields, "rule"), date=_text(fields, "date"),
+            first_seq=_whole(fields, "first_seq", 0), last_seq=_whole(fields, "last_seq", 0),
+        )  # fmt: skip
+    except Bad as reason:
+        raise Bad(f"the manifest is no manifest: {reason}") from None
+    if manifest.version not in VERSIONS:
+        raise Bad(f"the manifest has version {manifest.version}, this job knows {VERSIONS}; update penstock")
+    if not _SHA256.fullmatch(manifest.sha256) or not _DATE.fullmatch(manifest.date):
+        raise Bad("the manifest is no manifest: 'sha256' or 'date' is not in its form")
+    if not manifest.first_seq <= manifest.last_seq or not manifest.rows:
+        raise Bad("the manifest is no manifest: it announces no rows")
+    folder = file_folder(manifest.gateway, manifest.rule, manifest.date, manifest.version)
+    if manifest_name(manifest.name) != path or manifest.name.rpartition("/")[0] != folder:
+        raise Bad(f"the manifest lies at {path}, which is not its file's place")
+    return manifest
+
+
+def _unpacked(content: bytes) -> bytes:
+    """What a gzip file of one member holds, up to the bound."""
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        text = unpacker.decompress(content, FILE_BYTES_MAX)
+    except zlib.error as error:
+        raise Bad(f"it is no gzip file: {error}") from None
+    if unpacker.unconsumed_tail:
+        raise Bad(f"it holds more than {FILE_BYTES_MAX} bytes")
+    if not unpacker.eof or unpacker.unused_data:
+        raise Bad("its gzip stream is torn")
+    return text
+
+
+def _object(text: bytes) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text.decode(), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise Bad("it is no JSON") from None
+    if not isinstance(found, dict):
+        raise Bad("it is no JSON object")
+    return found
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _record(fields: Mapping[str, Any], manifest: Manifest) -> Record:
+    origin = tuple(_text(fields, name) for name in ("gateway", "spool", "rule"))
+    if origin != (manifest.gateway, manifest.spool, manifest.rule):
+        raise Bad("it is of another gateway, spool or rule than the manifest says")
+    start, end = _whole(fields, "window_start", 0, LAST_MS), _whole(fields, "window_end", 0, LAST_MS)
+    if end < start:
+        raise Bad("'window_end' lies before 'window_start'")
+    windows = _windows(fields, start)
+    if utc_date(windows[0].start) != manifest.date:
+        raise Bad(f"its fleet window is not of {manifest.date}, as the manifest says")
+    keys, values = _keys(fields.get("keys")), _values(fields.get("values"))
+    said = json.dumps([start, end, windows, keys, values], separators=(",", ":"))
+    digest = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+    return Record(_whole(fields, "seq", 0), start, end, windows, keys, values, digest)
+
+
+def utc_date(instant_ms: int) -> str:
+    """The UTC date of an instant of the years 1970 to 9999."""
+    day = datetime.date(1970, 1, 1) + datetime.timedelta(days=instant_ms // 86_400_000)
+    return day.isoformat()
+
+
+def _windows(fields: Mapping[str, Any], start: int) -> tuple[Span, ...]:
+    """The fleet windows of all levels; version 1 has one, `window` ms long, at its multiples since the epoch."""
+    if "windows" not in fields:
+        length = _whole(fields, "window", 1, WINDOW_MS_MAX)
+        first = start - start % length
+        return (_span([_label(length), first, first + length], start),)
+    listed = fields["windows"]
+    if not isinstance(listed, list) or not 1 <= len(listed) <= LEVELS_MAX:
+        raise Bad("'windows' is no list of levels")
+    spans = tuple(_span(item, start) for item in listed)
+    if len({span.level for span in spans}) < len(spans):
+        raise Bad("'windows' names a level twice")
+    return spans
+
+
+def _span(item: object, start: int) -> Span:
+    if not isinstance(item, list) or len(item) != 3:
+        raise Bad("'windows' is no list of [level, start, end]")
+    fields = {"level": item[0], "start": item[1], "end": item[2]}
+    span = Span(_text(fields, "level"), _whole(fields, "start", 0, LAST_MS), _whole(fields, "end", 1, LAST_MS))
+    if not _LEVEL.fullmatch(span.level):
+        raise Bad("the name of a level is a length such as 1m, 1d or 1mo")
+    if not span.start <= start < span.end or span.end - span.start > WINDOW_MS_MAX:
+        raise Bad("a fleet window does not hold the record's start")
+    return span
+
+
+def _label(length_ms: int) -> str:
+    """The name of a level of version 1: as `rules.durations.format_duration` writes a length."""
+    parts = []
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)):
+        count, length_ms = divmod(length_ms, size)
+        parts += [f"{count}{unit}"] if count else []
+    return "".join(parts)
+
+
+def _keys(found: object) -> str:
+    """The keys in one spelling."""
+    if not isinstance(found, dict) or len(found) > KEYS_MAX:
+        raise Bad("'keys' is no object of keys")
+    for name, value in found.items():
+        _check_text(name, "a key's name", NAME_CHARS_MAX, empty=False)
+        if isinstance(value, str):
+            _check_text(value, f"key '{name}'", KEY_CHARS_MAX)
+        elif value is not None and not isinstance(value, bool):
+            _check_number(value, f"key '{name}'")
+    return json.dumps(found, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def _values(found: object) -> tuple[Value, ...]:
+    if not isinstance(found, list) or len(found) > VALUES_MAX:
+        raise Bad("'values' is no list of values")
+    values = tuple(_value(item) for item in found)
+    if len({value[:3] for value in values}) < len(values):
+        raise Bad("'values' names a column twice")
+    return values
+
+
+def _value(item: object) -> Value:
+    if not isinstance(item, dict):
+        raise Bad("'values' holds what is no object")
+    name, merge, kind = _text(item, "as"), item.get("merge"), item.get("type")
+    if not isinstance(merge, str) or merge not in MERGES or not isinstance(kind, str) or kind not in TYPES:
+        raise Bad(f"column '{name}' merges as {str(merge)[:20]!r} of {str(kind)[:20]!r}, which is not in the contract")
+    if merge == "count" and kind != "int":
+        raise Bad(f"column '{name}' is a count that is no int")
+    number = item.get(kind)
+    count = item.get("count") if merge == "avg" else None
+    if number is not None:
+        _check_number(number, f"column '{name}'")
+    if count is not None:
+        _whole(item, "count", 0)
+    if merge == "count" and number is not None and number < 0:
+        raise Bad(f"column '{name}' is a count below 0")
+    if kind == "int":
+        if isinstance(number, float):
+            raise Bad(f"column '{name}' is an int with a fraction")
+        return Value(name, merge, kind, number, None, count, None, None)
+    if number is None:
+        return Value(name, merge, kind, None, None, count, None, None)
+    return Value(name, merge, kind, None, float(number) + 0.0, count, *units(float(number)))
+
+
+def _check_number(value: object, what: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Bad(f"{what} is no number")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Bad(f"{what} is beyond the range of a float")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise Bad(f"{what} is beyond 64 bits")
+
+
+def _whole(fields: Mapping[str, Any], name: str, least: int, most: int = 2**63 - 1) -> int:
+    value = fields.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise Bad(f"'{name}' is no whole number from {least} to {most}")
+    return value
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str):
+        raise Bad(f"'{name}' is no text")
+    _check_text(value, f"'{name}'", NAME_CHARS_MAX, empty=False)
+    return value
+
+
+def _check_text(value: str, what: str, most: int, *, empty: bool = True) -> None:
+    if len(value) > most or not (value or empty):
+        raise Bad(f"{what} has {len(value)} characters; from {int(not empty)} to {most} are allowed")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Bad(f"{what} holds half a character") from None

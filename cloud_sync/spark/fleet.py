@@ -1,0 +1,194 @@
+"""From records to fleet windows: pure transforms of DataFrames, without files and without a clock.
+
+A fleet row is the state of one group (rule, level, window, keys): cells that merge by adding whole numbers or by taking
+an extreme, the gateways and the number of records in it. Merging is exact, associative and commutative, so a window is
+the same whatever order its records came in, and however they were cut into runs. `values` are the state's results, made
+once when a window is written. All rules share one schema and one plan; a rule's own columns are a view (`view`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from cloud_sync.spark.exact import nearest, total
+
+EXACT_INT = "DECIMAL(38, 0)"
+"""Type of sums: those of many gateways may not fit 64 bits."""
+
+SPANS = "ARRAY<STRUCT<level: STRING, start: BIGINT, end: BIGINT>>"
+RECORD_VALUES = (
+    "ARRAY<STRUCT<name: STRING, merge: STRING, type: STRING, whole: BIGINT, real: DOUBLE, counted: BIGINT, bin: INT, "
+    f"units: {EXACT_INT}>>"
+)
+IDENTITY = ("gateway", "spool", "rule", "seq")
+"""What makes a record unique in the world, whatever file it came in."""
+
+RECORDS = (
+    "gateway STRING, spool STRING, rule STRING, seq BIGINT, rule_id STRING, day STRING, window_start BIGINT, "
+    f"window_end BIGINT, windows {SPANS}, keys STRING, `values` {RECORD_VALUES}, digest STRING, file STRING, "
+    "run STRING"
+)
+CELL = (
+    f"STRUCT<name: STRING, merge: STRING, type: STRING, part: STRING, bin: INT, total: {EXACT_INT}, whole: BIGINT, "
+    "real: DOUBLE>"
+)
+VALUE = f"STRUCT<name: STRING, merge: STRING, type: STRING, whole: {EXACT_INT}, real: DOUBLE>"
+FLEET = (
+    "rule STRING, rule_id STRING, level STRING, start_ms BIGINT, end_ms BIGINT, window_start TIMESTAMP, "
+    f"window_end TIMESTAMP, keys STRING, `values` ARRAY<{VALUE}>, gateways ARRAY<STRING>, records BIGINT, "
+    f"state ARRAY<{CELL}>, run STRING"
+)
+GROUP = ("rule", "rule_id", "level", "start_ms", "end_ms", "keys")
+"""What identifies a fleet row."""
+
+CELL_KEY = ("name", "merge", "type", "part", "bin")
+
+
+def groups_of(records: DataFrame) -> DataFrame:
+    """One row per record and level, with the group it belongs to."""
+    spans = records.withColumn("span", F.explode("windows")).drop("windows", "window_start", "window_end")
+    return spans.withColumns(
+        {"level": F.col("span.level"), "start_ms": F.col("span.start"), "end_ms": F.col("span.end")}
+    ).drop("span")
+
+
+def contributions(grouped: DataFrame) -> DataFrame:
+    """The states that records (as `groups_of` gives them) add to their groups: merged cells, one per row.
+
+    The cell without a name counts records and gateways.
+    """
+    cells = grouped.select(*GROUP, "gateway", F.explode(_cells()).alias("cell")).select(*GROUP, "gateway", "cell.*")
+    return cells.groupBy(*GROUP, *CELL_KEY).agg(
+        *_merges(), F.sort_array(F.collect_set(F.when(_counts_records(), F.col("gateway")))).alias("gateways")
+    )
+
+
+def cells_of(fleet: DataFrame) -> DataFrame:
+    """The cells of fleet rows, as `contributions` gives them."""
+    cells = fleet.select(*GROUP, "gateways", F.explode("state").alias("cell"))
+    alone = F.when(F.col("cell.part") == "records", F.col("gateways")).otherwise(F.array().cast("ARRAY<STRING>"))
+    return cells.select(*GROUP, "cell.*", alone.alias("gateways"))
+
+
+def merged(cells: DataFrame) -> DataFrame:
+    """One cell for each group and cell key."""
+    gateways = F.sort_array(F.array_distinct(F.flatten(F.collect_list("gateways"))))
+    return cells.groupBy(*GROUP, *CELL_KEY).agg(*_merges(), gateways.alias("gateways"))
+
+
+def rows_of(cells: DataFrame, run: str) -> DataFrame:
+    """Fleet rows from merged cells."""
+    cell = F.struct(*CELL_KEY, "total", "whole", "real")
+    counter = F.filter("state", lambda item: item["part"] == "records")
+    wide = cells.groupBy(*GROUP).agg(
+        F.sort_array(F.collect_list(cell)).alias("state"),
+        F.flatten(F.collect_list("gateways")).alias("gateways"),
+    )
+    values = F.udf(values_of, f"ARRAY<{VALUE}>", useArrow=False)
+    return wide.select(
+        "rule", "rule_id", "level", "start_ms", "end_ms",
+        F.timestamp_millis("start_ms").alias("window_start"),
+        F.timestamp_millis("end_ms").alias("window_end"),
+        "keys",
+        values("state").alias("values"),
+        "gateways",
+        F.get(counter, F.lit(0))["total"].cast("BIGINT").alias("records"),
+        "state",
+        F.lit(run).alias("run"),
+    )  # fmt: skip
+
+
+def deduplicated(records: DataFrame) -> DataFrame:
+    """One record per identity. Of those that differ the one with the smallest digest stays, whatever came first;
+    `conflicting` counts the others."""
+    columns = [name for name in records.columns if name not in IDENTITY]
+    return records.groupBy(*IDENTITY).agg(
+        F.min_by(F.struct(*columns), F.struct("digest", "file")).alias("kept"),
+        (F.count_distinct("digest") - 1).alias("conflicting"),
+    ).select(*IDENTITY, "kept.*", "conflicting")  # fmt: skip
+
+
+def _cells() -> Column:
+    """The cells of one record: one or two for each value, and one that counts the record."""
+    counter = F.array(
+        F.struct(
+            F.lit("").alias("name"), F.lit("").alias("merge"), F.lit("").alias("type"), F.lit("records").alias("part"),
+            F.lit(0).alias("bin"), F.lit(1).cast(EXACT_INT).alias("total"), F.lit(None).cast("BIGINT").alias("whole"),
+            F.lit(None).cast("DOUBLE").alias("real"),
+        )
+    )  # fmt: skip
+    averages = F.filter("values", lambda value: value["merge"] == "avg")
+    return F.concat(F.transform("values", _main_cell), F.transform(averages, _count_cell), counter)
+
+
+def _main_cell(value: Column) -> Column:
+    adds = ~value["merge"].isin("min", "max")
+    is_float = value["type"] == "float"
+    return _cell(
+        value, "value",
+        F.when(adds & is_float, F.coalesce(value["bin"], F.lit(0))).otherwise(F.lit(0)),
+        F.when(adds, F.when(is_float, value["units"]).otherwise(value["whole"].cast(EXACT_INT))),
+        F.when(~adds, value["whole"]),
+        F.when(~adds, value["real"]),
+    )  # fmt: skip
+
+
+def _count_cell(value: Column) -> Column:
+    nothing = F.lit(None)
+    return _cell(value, "count", F.lit(0), value["counted"].cast(EXACT_INT), nothing, nothing)
+
+
+def _cell(value: Column, part: str, number: Column, total_: Column, whole: Column, real: Column) -> Column:
+    return F.struct(
+        value["name"].alias("name"), value["merge"].alias("merge"), value["type"].alias("type"),
+        F.lit(part).alias("part"), number.cast("INT").alias("bin"), total_.cast(EXACT_INT).alias("total"),
+        whole.cast("BIGINT").alias("whole"), real.cast("DOUBLE").alias("real"),
+    )  # fmt: skip
+
+
+def _counts_records() -> Column:
+    return F.col("part") == "records"
+
+
+def _merges() -> Sequence[Column]:
+    """How cells of one key become one: totals add, extremes stay; NULL is nothing."""
+    least = F.col("merge") == "min"
+    return (
+        F.sum("total").cast(EXACT_INT).alias("total"),
+        F.when(least, F.min("whole")).otherwise(F.max("whole")).alias("whole"),
+        F.when(least, F.min("real")).otherwise(F.max("real")).alias("real"),
+    )
+
+
+def values_of(state: Sequence[Any]) -> list[tuple[str, str, str, Decimal | None, float | None]]:
+    """The results of a state, by column: (name, merge, type, whole, real). Each is exact and rounded once."""
+    columns: dict[tuple[str, str, str], list[Any]] = {}
+    for cell in state:
+        if cell["part"] != "records":
+            columns.setdefault((cell["name"], cell["merge"], cell["type"]), []).append(cell)
+    return [(*column, *_result(*column[1:], cells)) for column, cells in columns.items()]
+
+
+def _result(merge: str, kind: str, cells: Sequence[Any]) -> tuple[Decimal | None, float | None]:
+    if merge in ("min", "max"):
+        whole, real = cells[0]["whole"], cells[0]["real"]
+        return None if whole is None else Decimal(whole), real
+    parts = [
+        (cell["bin"], int(cell["total"])) for cell in cells if cell["part"] == "value" and cell["total"] is not None
+    ]
+    if not parts:
+        return None, None
+    if merge == "avg":
+        count = sum(int(cell["total"]) for cell in cells if cell["part"] == "count" and cell["total"] is not None)
+        if not count:
+            return None, None
+        numerator, denominator = (parts[0][1], 1) if kind == "int" else total(parts)
+        return None, nearest(numerator, denominator * count)
+    if kind == "int":
+        return Decimal(parts[0][1]), None
+    return None, nearest(*total(parts))

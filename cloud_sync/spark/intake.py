@@ -1,0 +1,132 @@
+"""Which uploaded files are new, and the records in them: read and checked by the workers, not by the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from cloud_sync.names import DATA_SUFFIX, MANIFEST_SUFFIX, VERSIONS, data_folder, manifest_folder, safe
+from cloud_sync.spark.contract import FILE_BYTES_MAX, MANIFEST_BYTES_MAX, Bad, Manifest, Record, read_file
+from cloud_sync.spark.fleet import RECORD_VALUES, SPANS
+from cloud_sync.spark.storage import Storage, literal
+from cloud_sync.spark.tables import local, nothing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LISTING = "name STRING, length BIGINT, data_length BIGINT"
+READ = (
+    "manifest STRING, reason STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
+    f"seq BIGINT, window_start BIGINT, window_end BIGINT, windows {SPANS}, keys STRING, `values` {RECORD_VALUES}, "
+    "digest STRING"
+)
+"""What is read of a file: one row per record, or one with the reason why the file does not count."""
+
+
+def listing(spark: SparkSession, bucket: Storage) -> DataFrame:
+    """Every manifest of the bucket and every file without one, by the manifest's name: its length and its file's;
+    NULL where one of the two is not there. Nothing is opened."""
+    found = nothing(spark, LISTING)
+    for version in VERSIONS:
+        folders = manifest_folder(version), data_folder(version)
+        manifests, data = (_files(spark, bucket, folder) for folder in folders)
+        if manifests is None and data is None:
+            continue
+        empty = nothing(spark, "name STRING, length BIGINT")
+        announced = (manifests if manifests is not None else empty).where(F.col("name").endswith(MANIFEST_SUFFIX))
+        there = (data if data is not None else empty).where(F.col("name").endswith(DATA_SUFFIX))
+        there = there.select(_manifest_of("name", version).alias("name"), F.col("length").alias("data_length"))
+        found = found.unionByName(announced.join(there, "name", "full_outer"))
+    return found
+
+
+def _files(spark: SparkSession, bucket: Storage, folder: str) -> DataFrame | None:
+    if not bucket.is_folder(folder):
+        return None
+    files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    names = files.load(literal(f"{bucket.root}/{folder}")).select("path", "length")
+    # The name below the bucket: the last place where the folder begins, in case the bucket's own path has one too.
+    return names.select(F.regexp_extract("path", f".*/({folder}/.*)$", 1).alias("name"), "length")
+
+
+def _manifest_of(column: str, version: int) -> Any:
+    """`names.manifest_name` as an expression."""
+    inner = F.regexp_extract(column, f"^{data_folder(version)}/(.*){DATA_SUFFIX.replace('.', '[.]')}$", 1)
+    return F.concat(F.lit(f"{manifest_folder(version)}/"), inner, F.lit(MANIFEST_SUFFIX))
+
+
+def data_name(manifest: str) -> str:
+    """The data file that a manifest of this name announces.
+
+    >>> data_name("v2-manifests/gw=a/x.json")
+    'v2/gw=a/x.jsonl.gz'
+    """
+    version, _, rest = manifest.partition("-manifests/")
+    return f"{version}/{rest.removesuffix(MANIFEST_SUFFIX)}{DATA_SUFFIX}"
+
+
+def read(spark: SparkSession, bucket: Storage, listed: Sequence[Any]) -> DataFrame:
+    """The records of the listed files (rows of LISTING), and the reasons of those that do not count."""
+    manifests = [row["name"] for row in listed if _is_within(row["length"], MANIFEST_BYTES_MAX)]
+    data = [data_name(row["name"]) for row in listed if _is_within(row["data_length"], FILE_BYTES_MAX)]
+    named = [(row["name"], data_name(row["name"]), row["length"], row["data_length"]) for row in listed]
+    names = local(spark, named, "manifest STRING, file STRING, length BIGINT, data_length BIGINT")
+    found = (
+        names.join(_contents(spark, bucket, manifests, "manifest", "announcement"), "manifest", "left")
+        .join(_contents(spark, bucket, data, "file", "content"), "file", "left")
+        .select("manifest", "length", "data_length", "announcement", "content")
+    )
+    schema = to_arrow_schema(nothing(spark, READ).schema)
+    return found.mapInArrow(partial(_read_batches, schema), READ)
+
+
+def _is_within(length: int | None, most: int) -> bool:
+    return length is not None and length <= most
+
+
+def _contents(spark: SparkSession, bucket: Storage, names: list[str], key: str, content: str) -> DataFrame:
+    if not names:
+        return nothing(spark, f"{key} STRING, {content} BINARY")
+    # A file that is deleted since it was listed is a file that is not there, and no reason to fail.
+    files = spark.read.format("binaryFile").option("ignoreMissingFiles", "true")
+    loaded = files.load([literal(f"{bucket.root}/{name}") for name in names])
+    name = F.regexp_extract("path", r".*/(v\d+(?:-manifests)?/gw=.*)$", 1)
+    return loaded.select(name.alias(key), F.col("content").alias(content))
+
+
+def _read_batches(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in Spark's workers."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for file in batch.to_pylist():
+            yield pa.RecordBatch.from_pylist(list(_rows(file)), schema=schema)
+
+
+def _rows(file: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    path = file["manifest"]
+    try:
+        for what, most in (("length", MANIFEST_BYTES_MAX), ("data_length", FILE_BYTES_MAX)):
+            if file[what] is not None and file[what] > most:
+                raise Bad(f"a file of {file[what]} bytes is beyond the bound of {most}")
+        manifest, records = read_file(path, file["announcement"], file["content"])
+    except Bad as bad:
+        yield {"manifest": path, "reason": str(bad)}
+        return
+    for record in records:
+        yield _row(path, manifest, record)
+
+
+def _row(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:
+    return {
+        "manifest": path, "rule_id": safe(manifest.rule), "day": manifest.date,
+        "gateway": manifest.gateway, "spool": manifest.spool, "rule": manifest.rule,
+        "seq": record.seq, "window_start": record.window_start, "window_end": record.window_end,
+        "windows": [span._asdict() for span in record.windows], "keys": record.keys,
+        "values": [value._asdict() for value in record.values], "digest": record.digest,
+    }  # fmt: skip

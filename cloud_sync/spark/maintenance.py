@@ -1,0 +1,94 @@
+"""`penstock cloud compact | retain | forget`: what is done to the tables besides taking in files, one version each."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from cloud_sync.spark import fleet
+from cloud_sync.spark.aggregate import FILES, Batch
+from cloud_sync.spark.contract import utc_date
+from cloud_sync.spark.lease import held
+from cloud_sync.spark.storage import open_storage
+from cloud_sync.spark.tables import Tables, Version
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Change = Callable[[Batch, Tables, Version], int]
+"""Changes a version through a batch without files; returns how much it did, 0 if there was nothing to do."""
+
+
+def compact(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> int:
+    """Write every partition of records as one part, and delete what killed runs have left; returns the partitions."""
+
+    def change(batch: Batch, tables: Tables, version: Version) -> int:
+        many = [key for key, paths in version.records.items() if len(paths) > 1]
+        batch.rewrite_records(many, None)
+        return len(many)
+
+    return _changed(spark, out, now_ms, change, sweeps=True)
+
+
+def retain(spark: SparkSession, out: str, days: int, now_ms: Callable[[], int]) -> int:
+    """Keep the windows that begin on the last `days` days (UTC) and drop older ones, with their records; returns the
+    partitions dropped. Records of dropped days that arrive later are counted as expired."""
+
+    def change(batch: Batch, tables: Tables, version: Version) -> int:
+        first = utc_date(max(0, now_ms() - days * 86_400_000))
+        version.retained_from = max(version.retained_from, first)
+        dropped = 0
+        for table in (version.records, version.fleet):
+            for key in [key for key in table if key.rpartition("of_day=")[2] < version.retained_from]:
+                del table[key]
+                dropped += 1
+        return dropped
+
+    return _changed(spark, out, now_ms, change)
+
+
+def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int]) -> int:
+    """Take all records of a gateway out of the tables and make the windows they were in anew; returns the records.
+
+    Its files stay in the bucket and are not taken in again; delete them there too.
+    """
+
+    def change(batch: Batch, tables: Tables, version: Version) -> int:
+        files = tables.read([part.path for part in version.files], FILES).where(F.col("gateway") == gateway)
+        found = files.groupBy("rule_id", "day").agg(F.sum("counted")).collect()
+        keys = [f"of_rule={rule_id}/of_day={day}" for rule_id, day, _ in found]
+        keys = [key for key in keys if key in version.records]
+        if not keys:
+            return 0
+        records = tables.read([path for key in keys for path in version.records[key]], fleet.RECORDS)
+        gone = records.where(F.col("gateway") == gateway)
+        dirty = fleet.groups_of(gone).select(*fleet.GROUP).distinct().persist()
+        count = gone.count()
+        batch.rewrite_records(keys, gone.select("gateway").distinct().persist())
+        nothing = fleet.contributions(fleet.groups_of(gone.where("false")))
+        batch.merge(nothing, set(), dirty)
+        return count
+
+    return _changed(spark, out, now_ms, change)
+
+
+def _changed(spark: SparkSession, out: str, now_ms: Callable[[], int], change: Change, *, sweeps: bool = False) -> int:
+    """Make one version by `change`, with the lease in hand. `sweeps` deletes parts that no version names: after the
+    commit, which a run that lost its lease and still writes cannot follow."""
+    storage = open_storage(spark, out)
+    tables = Tables(spark, storage)
+    run = uuid.uuid4().hex[:12]
+    with held(storage, run, now_ms):
+        version = tables.current().copy()
+        if not version.number:
+            return 0
+        done = change(Batch(spark, storage, tables, version, run), tables, version)
+        if done or sweeps:
+            version.number, version.run = version.number + 1, run
+            tables.commit(version)
+        for path in tables.orphans() if sweeps else ():
+            storage.delete(path)
+        return done

@@ -1,0 +1,106 @@
+"""Spark sessions for the job: a new one, or one beside the session that runs, with settings of its own.
+
+What the job computes must not depend on the host. In a notebook or under spark-submit the job works in a session beside
+the host's, which shares the cluster and nothing else, and sets every setting that could change a result.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cloud_sync.spark.java import find_java, use_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RESULT_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.sources.partitionOverwriteMode": "static",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.maxRecordsPerFile": "0",
+    "spark.sql.sources.ignoreDataLocality": "false",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+    "spark.sql.adaptive.enabled": "true",
+}
+"""Settings that could change a result or, for the last two, what a batch of files costs."""
+
+
+class SparkMissing(Exception):
+    """PySpark is not installed; the text says what to do."""
+
+
+@contextmanager
+def session(master: str | None) -> Iterator[SparkSession]:
+    """A session beside the running one, or a new one that ends with the block."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise SparkMissing("PySpark is not installed; install it with: pip install 'penstock[cloud]'") from None
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield beside(running)
+        return
+    prepare_process()
+    builder = SparkSession.builder.appName("penstock cloud")
+    for key, value in start_settings(master).items():
+        builder = builder.config(key, value)
+    started = builder.getOrCreate()
+    started.sparkContext.setLogLevel("ERROR")
+    try:
+        yield beside(started)
+    finally:
+        started.stop()
+
+
+def beside(host: SparkSession) -> SparkSession:
+    """A session in the same application that has the job's settings and leaves those of the host alone."""
+    own = host.newSession()
+    for key, value in RESULT_SETTINGS.items():
+        own.conf.set(key, value)
+    return own
+
+
+def prepare_process() -> None:
+    """What Spark's processes inherit: a Java, and workers with this Python and these packages."""
+    use_java(find_java())
+    # Workers would start whatever `python3` is on the PATH, which may be another Python than the driver's.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    root = str(Path(__file__).parents[2])
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if root not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, paths)])
+
+
+def start_settings(master: str | None) -> dict[str, str]:
+    """The settings of a new application; for a local master also those that keep it small and on this machine."""
+    settings: dict[str, str] = {}
+    if master is None and not os.environ.get("MASTER") and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        master = "local[*]"
+    if master:
+        settings["spark.master"] = master
+    if master and master.startswith("local"):
+        settings |= {
+            "spark.ui.enabled": "false",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.ui.showConsoleProgress": "false",
+        }
+    return settings

@@ -1,0 +1,162 @@
+"""Small control files and deletions on any file system that Spark reads: what DataFrames cannot do.
+
+A local path is handled by Python, where a hard link is the atomic "create if absent". Every other scheme goes through
+Hadoop's FileSystem, whose `create` without overwrite is atomic on HDFS, ABFS and GCS, and on S3 by a conditional PUT
+(hadoop-aws 3.4.2 and newer).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Storage(Protocol):
+    """Control files below one folder. Names are relative, with slashes. Failures are OSError."""
+
+    root: str
+    """The folder as Spark takes it; it may hold characters that Spark reads as a pattern (`literal` escapes them)."""
+
+    def is_folder(self, name: str) -> bool: ...
+
+    def names(self, folder: str) -> list[str]:
+        """The names directly in a folder; none if it does not exist."""
+
+    def read(self, name: str) -> bytes | None:
+        """The content; None if there is no such file."""
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file if there is none of this name, all of it or nothing; False if there is one."""
+
+    def delete(self, name: str) -> None:
+        """Delete a file or a folder with everything in it; nothing happens if it is gone."""
+
+
+class StorageMissing(Exception):
+    """This session cannot reach the file system; the text says why."""
+
+
+def open_storage(spark: SparkSession, path: str) -> Storage:
+    """The storage below `path`: a local path, a file: URL or any URL that the session can read."""
+    parts = urlsplit(path)
+    if "://" not in path and not path.startswith("file:"):
+        return LocalStorage(Path(path))
+    if parts.scheme == "file":
+        return LocalStorage(Path(unquote(parts.path)))
+    return HadoopStorage(spark, path)
+
+
+def literal(path: str) -> str:
+    """A path in which Spark sees no pattern: it globs every path that it is given."""
+    return "".join(f"\\{char}" if char in "\\{}[]*?" else char for char in path)
+
+
+class LocalStorage:
+    """A folder of this machine, or of a file system that is mounted here and on the workers."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.absolute()
+        self.root = str(self._folder)
+
+    def is_folder(self, name: str) -> bool:
+        return (self._folder / name).is_dir()
+
+    def names(self, folder: str) -> list[str]:
+        path = self._folder / folder
+        return [item.name for item in path.iterdir()] if path.is_dir() else []
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def create(self, name: str, content: bytes) -> bool:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{uuid.uuid4().hex}")
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            return False
+        finally:
+            temporary.unlink()
+        return True
+
+    def delete(self, name: str) -> None:
+        path = self._folder / name
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+class HadoopStorage:
+    """A folder of any Hadoop file system, through the driver's JVM."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self.root = root.rstrip("/")
+        jvm: Any = getattr(spark, "_jvm", None)
+        if jvm is None:
+            raise StorageMissing(f"{root} needs a classic Spark session: Spark Connect gives no access to file systems")
+        self._jvm = jvm
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            self._files = self._path("").getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        except Py4JJavaError as error:
+            raise StorageMissing(
+                f"Spark cannot open {root}: {error.java_exception.getMessage()}; add the connector of this file system "
+                "(for s3a:// spark-submit --packages org.apache.hadoop:hadoop-aws:3.5.0)"
+            ) from None
+
+    def is_folder(self, name: str) -> bool:
+        path = self._path(name)
+        return bool(self._files.exists(path) and self._files.getFileStatus(path).isDirectory())
+
+    def names(self, folder: str) -> list[str]:
+        if not self.is_folder(folder):
+            return []
+        return [str(status.getPath().getName()) for status in self._files.listStatus(self._path(folder))]
+
+    def read(self, name: str) -> bytes | None:
+        path = self._path(name)
+        if not self._files.exists(path):
+            return None
+        stream = self._files.open(path)
+        try:
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+        finally:
+            stream.close()
+
+    def create(self, name: str, content: bytes) -> bool:
+        from py4j.protocol import Py4JJavaError
+
+        builder = self._files.createFile(self._path(name)).overwrite(False).recursive()
+        try:
+            stream = builder.opt("fs.option.create.conditional.overwrite", True).build()
+            stream.write(bytearray(content))
+            stream.close()
+        except Py4JJavaError as error:
+            # S3 answers the conditional PUT when the stream is closed.
+            if self._files.exists(self._path(name)):
+                return False
+            raise OSError(f"{self.root}/{name}: {error.java_exception}") from None
+        return True
+
+    def delete(self, name: str) -> None:
+        self._files.delete(self._path(name), True)
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self.root}/{name}" if name else self.root)

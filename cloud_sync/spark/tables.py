@@ -1,0 +1,203 @@
+"""The tables in OUT: immutable Parquet parts, and versions that say which parts are the tables.
+
+    OUT/_versions/000000000012.json      what the tables consist of since run 12; created once, never changed
+    OUT/<table>/run=<run>/...            parts; written before the version that names them, deleted long after
+
+A run reads the newest version, writes its parts into folders of its own, and creates the next version. The creation is
+atomic and fails if another run was faster; then nothing of this run counts, and nothing is lost: which files were taken
+in is itself a table of the same version. So a reader sees a whole version, a killed run leaves only parts that no
+version names, and two runs at once cannot mix.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from cloud_sync.spark.storage import Storage, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+VERSIONS = "_versions"
+KEPT_VERSIONS = 16
+"""Versions whose parts are kept for readers that have begun with them."""
+TIER = 8
+"""Parts of a list are merged when so many have about the same size."""
+FORMAT = 1
+
+
+class Conflict(Exception):
+    """Another run has created the version that this one was about to create."""
+
+
+class UnknownVersion(Exception):
+    """The tables were written by a newer penstock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A folder of Parquet files, relative to OUT, and its rows if they were counted."""
+
+    path: str
+    rows: int = 0
+
+
+@dataclass(slots=True)
+class Version:
+    """Which parts the tables consist of.
+
+    `records` and `fleet` are partitioned: a key is a partition's path, `of_rule=…/of_day=…` and
+    `of_rule=…/of_level=…/of_day=…`, and each partition is a list of parts (one, in `fleet`). The others are lists of
+    parts.
+    `retained_from`: records of earlier days are not taken in any more.
+    """
+
+    number: int = 0
+    run: str = ""
+    records: dict[str, list[str]] = field(default_factory=dict)
+    fleet: dict[str, str] = field(default_factory=dict)
+    files: list[Part] = field(default_factory=list)
+    runs: list[Part] = field(default_factory=list)
+    quarantine: list[Part] = field(default_factory=list)
+    retained_from: str = ""
+
+    def paths(self) -> set[str]:
+        """Every part of every table."""
+        listed = {part.path for table in (self.files, self.runs, self.quarantine) for part in table}
+        return listed | set(self.fleet.values()) | {path for paths in self.records.values() for path in paths}
+
+    def copy(self) -> Version:
+        """A version that can be changed."""
+        return decode(encode(self))
+
+
+def encode(version: Version) -> bytes:
+    """A version as its file."""
+    lists = {name: [[part.path, part.rows] for part in getattr(version, name)] for name in LISTS}
+    found = {
+        "format": FORMAT, "number": version.number, "run": version.run, "retainedFrom": version.retained_from,
+        "records": version.records, "fleet": version.fleet, **lists,
+    }  # fmt: skip
+    return json.dumps(found, sort_keys=True, separators=(",", ":")).encode()
+
+
+LISTS = ("files", "runs", "quarantine")
+
+
+def decode(content: bytes) -> Version:
+    """The version in a file. Raises UnknownVersion."""
+    found = json.loads(content)
+    if found.get("format") != FORMAT:
+        raise UnknownVersion(f"the tables have format {found.get('format')}, this job knows {FORMAT}")
+    lists = {name: [Part(*part) for part in found[name]] for name in LISTS}
+    return Version(
+        found["number"], found["run"], found["records"], found["fleet"], retained_from=found["retainedFrom"], **lists
+    )
+
+
+def nothing(spark: SparkSession, schema: str) -> DataFrame:
+    """A frame without rows, which the optimizer knows to be empty."""
+    from pyspark.sql import functions as F
+
+    row = F.from_json(F.lit("{}"), schema)
+    return spark.range(1).where("false").select(row.alias("row")).select("row.*")
+
+
+def local(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
+    """A frame of a few rows of the driver, which needs no Python worker to be read."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    columns = to_arrow_schema(nothing(spark, schema).schema)
+    listed = [dict(zip(columns.names, row, strict=True)) for row in rows]
+    return spark.createDataFrame(pa.Table.from_pylist(listed, schema=columns))
+
+
+class Tables:
+    """The tables of one OUT."""
+
+    def __init__(self, spark: SparkSession, storage: Storage) -> None:
+        self._spark = spark
+        self.storage = storage
+
+    def current(self) -> Version:
+        """The newest version; an empty one where there is none."""
+        names = sorted(name for name in self.storage.names(VERSIONS) if name.endswith(".json"))
+        content = self.storage.read(f"{VERSIONS}/{names[-1]}") if names else None
+        return decode(content) if content else Version()
+
+    def commit(self, version: Version) -> None:
+        """Make `version` (whose number is one above the one it was made from) the current one. Raises Conflict."""
+        if not self.storage.create(_name(version.number), encode(version)):
+            raise Conflict(f"another run has written version {version.number} of {self.storage.root} meanwhile")
+        self._drop(version.number - KEPT_VERSIONS)
+
+    def _drop(self, number: int) -> None:
+        """Forget a version, with the parts that its successor had already replaced."""
+        old, successor = (self.storage.read(_name(at)) for at in (number, number + 1))
+        if old is None:
+            return
+        if successor is not None:
+            for path in decode(old).paths() - decode(successor).paths():
+                self.storage.delete(path)
+        self.storage.delete(_name(number))
+
+    def read(self, paths: Iterable[str], schema: str) -> DataFrame:
+        """The rows of some parts; none of no parts."""
+        listed = [literal(f"{self.storage.root}/{path}") for path in sorted(paths)]
+        if not listed:
+            return nothing(self._spark, schema)
+        return self._spark.read.schema(schema).parquet(*listed)
+
+    def write(self, frame: DataFrame, path: str, *partitions: str) -> None:
+        """Write a part, below one folder for each value of the partition columns."""
+        writer = frame.write.mode("overwrite")
+        if partitions:
+            writer = writer.partitionBy(*partitions)
+        writer.parquet(f"{self.storage.root}/{path}")
+
+    def existing(self, paths: Mapping[str, str]) -> dict[str, str]:
+        """Those of the partitions (key to path) for which something was written."""
+        return {key: path for key, path in paths.items() if self.storage.is_folder(path)}
+
+    def merged(self, parts: list[Part], run: str, table: str, schema: str) -> list[Part]:
+        """A list of parts in which few have about the same size: `TIER` of them become one. Each row is written again
+        at most once per tier, so the cost of a run follows what is new."""
+        tiers: dict[int, list[Part]] = {}
+        for part in parts:
+            tiers.setdefault(int(math.log(part.rows + 1, TIER)), []).append(part)
+        for number, tier in tiers.items():
+            if len(tier) < TIER:
+                continue
+            path = f"{table}/run={run}/tier={number}"
+            self.write(self.read([part.path for part in tier], schema).coalesce(1), path)
+            kept = [part for part in parts if part not in tier]
+            return [*kept, Part(path, sum(part.rows for part in tier))]
+        return parts
+
+    def orphans(self) -> list[str]:
+        """Folders of runs that no kept version names: what killed runs have left."""
+        kept = set()
+        for name in self.storage.names(VERSIONS):
+            content = self.storage.read(f"{VERSIONS}/{name}")
+            paths = decode(content).paths() if content and name.endswith(".json") else set()
+            kept |= {path.split("/")[1].removeprefix("run=") for path in paths}
+        return [
+            f"{table}/{folder}"
+            for table in ("records", "fleet", *LISTS)
+            for folder in self.storage.names(table)
+            if folder.startswith("run=") and folder.removeprefix("run=") not in kept
+        ]
+
+
+def partition_paths(table: str, run: str, keys: Iterable[str]) -> Mapping[str, str]:
+    """Key to path of the partitions that a run has written."""
+    return {key: f"{table}/run={run}/{key}" for key in keys}
+
+
+def _name(number: int) -> str:
+    return f"{VERSIONS}/{number:012}.json"

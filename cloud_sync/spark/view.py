@@ -1,0 +1,139 @@
+"""What people read: the fleet of one rule with a column for each key and value, and what is known of the gateways."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cloud_sync.names import safe
+from cloud_sync.spark import fleet as states
+from cloud_sync.spark.aggregate import FILES, QUARANTINE
+from cloud_sync.spark.storage import open_storage
+from cloud_sync.spark.tables import Tables, Version
+
+SHOWN_ROWS = 20
+FIXED_COLUMNS = ("level", "window_start", "window_end", "gateways", "records", "keys", "run")
+
+
+class Part(NamedTuple):
+    """A column that the records of a rule have: a key (`merge` is "key") or a value with its merge and type."""
+
+    name: str
+    merge: str
+    type: str
+
+
+def fleet(spark: SparkSession, out: str, rule: str, level: str | None = None) -> DataFrame:
+    """The fleet table of a rule: level, window_start, window_end, its keys (as text), its values, `gateways` and
+    `records` that contributed, `keys` (JSON, where 1 and "1" differ), `run` that wrote the window. `level` picks one
+    of several.
+
+    Columns are named as in the SELECT. Where a name has had several meanings there is a column for each, named
+    `n_count_int`, `n_sum_float`; nothing is written again for it.
+    """
+    tables = Tables(spark, open_storage(spark, out))
+    return _pivoted(tables.read(_paths(tables.current(), rule, level), states.FLEET))
+
+
+def gateways(spark: SparkSession, out: str) -> DataFrame:
+    """One row per gateway and spool: `rows` that arrived, `highest_seq`, the `first` and `last` instant of its windows,
+    `missing` sequence numbers (dropped at the gateway, waiting there, or lost)."""
+    tables = Tables(spark, open_storage(spark, out))
+    return _spools(tables).select(
+        "gateway", "spool", "rows", "highest_seq", (F.col("highest_seq") - F.col("rows")).alias("missing"),
+        F.timestamp_millis("first_ms").alias("first"), F.timestamp_millis("last_ms").alias("last"),
+    )  # fmt: skip
+
+
+def quarantine(spark: SparkSession, out: str) -> DataFrame:
+    """The files that do not count, each with the reason, as the newest run found them."""
+    tables = Tables(spark, open_storage(spark, out))
+    return tables.read([part.path for part in tables.current().quarantine], QUARANTINE)
+
+
+def records(spark: SparkSession, out: str) -> DataFrame:
+    """Every record that counts."""
+    tables = Tables(spark, open_storage(spark, out))
+    return tables.read([path for paths in tables.current().records.values() for path in paths], states.RECORDS)
+
+
+def twins(spark: SparkSession, tables: Tables) -> DataFrame:
+    """Gateways of whose spools two were in use at one time. A spool on a new disk begins after the old one ended."""
+    spools = _spools(tables)
+    other = spools.select(
+        "gateway", F.col("spool").alias("other"), F.col("first_ms").alias("low"), F.col("last_ms").alias("high")
+    )
+    both = spools.join(other, "gateway").where("spool < other AND first_ms < high AND low < last_ms")
+    return both.select("gateway").distinct().orderBy("gateway")
+
+
+def _spools(tables: Tables) -> DataFrame:
+    files = tables.read([part.path for part in tables.current().files], FILES)
+    return files.groupBy("gateway", "spool").agg(
+        F.sum("counted").alias("rows"), F.max("last_seq").alias("highest_seq"),
+        F.min("first_ms").alias("first_ms"), F.max("last_ms").alias("last_ms"),
+    )  # fmt: skip
+
+
+def rules(version: Version) -> list[str]:
+    """The ids of all rules, as they are in paths."""
+    return sorted({key.split("/")[0].partition("=")[2] for key in version.fleet})
+
+
+def _paths(version: Version, rule: str, level: str | None) -> list[str]:
+    wanted = [f"of_rule={safe(rule)}", *([f"of_level={level}"] if level else [])]
+    return [path for key, path in version.fleet.items() if key.split("/")[: len(wanted)] == wanted]
+
+
+def _pivoted(rows: DataFrame) -> DataFrame:
+    """Fleet rows with a column for each of their keys and values."""
+    found = [Part(*row) for row in rows.select(F.explode("values").alias("v")).select("v.name", "v.merge", "v.type")
+             .distinct().collect()]  # fmt: skip
+    keys = rows.select(F.explode(F.json_object_keys("keys")).alias("name")).distinct().collect()
+    found += [Part(row["name"], "key", "text") for row in keys]
+    columns = [_column(part).alias(name) for part, name in column_names(found).items()]
+    return rows.select(
+        "level", "window_start", "window_end", *columns, F.size("gateways").alias("gateways"), "records", "keys", "run"
+    )
+
+
+def column_names(found: Sequence[Part]) -> dict[Part, str]:
+    """A column name for each part, keys first: its own, or with merge and type appended where that is ambiguous.
+
+    >>> column_names([Part("n", "count", "int"), Part("n", "sum", "float"), Part("dev", "key", "text")])
+    {Part(name='dev', merge='key', type='text'): 'dev', Part(name='n', merge='count', type='int'): 'n_count_int', \
+Part(name='n', merge='sum', type='float'): 'n_sum_float'}
+    """
+    uses = Counter(part.name.lower() for part in found)
+    uses.update(FIXED_COLUMNS)
+    return {
+        part: part.name if uses[part.name.lower()] == 1 else f"{part.name}_{part.merge}_{part.type}"
+        for part in sorted(found, key=lambda part: (part.merge != "key", part))
+    }
+
+
+def _column(part: Part) -> Column:
+    if part.merge == "key":
+        return F.element_at(F.from_json("keys", "MAP<STRING, STRING>"), F.lit(part.name))
+    same = F.filter("values", lambda value: F.struct(value["name"], value["merge"], value["type"])
+                    == F.struct(F.lit(part.name), F.lit(part.merge), F.lit(part.type)))  # fmt: skip
+    is_whole = part.type == "int" and part.merge != "avg"
+    return F.get(same, F.lit(0))["whole" if is_whole else "real"]
+
+
+def show(spark: SparkSession, out: str) -> None:
+    """Print the newest windows of every rule."""
+    tables = Tables(spark, open_storage(spark, out))
+    version = tables.current()
+    for rule_id in rules(version):
+        keys = [key for key in version.fleet if key.startswith(f"of_rule={rule_id}/")]
+        table = _pivoted(tables.read([version.fleet[key] for key in keys], states.FLEET)).drop("keys", "run")
+        print(f"\nfleet of rule {rule_id}, version {version.number}")
+        newest = table.orderBy("window_start", ascending=False).limit(SHOWN_ROWS)
+        newest.orderBy(*[name for name in ("window_start", *table.columns) if name != "level"]).show(
+            SHOWN_ROWS, truncate=False
+        )
