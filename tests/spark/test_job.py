@@ -119,10 +119,9 @@ def test_a_fleet_over_days_of_trouble(
     known = {row["gateway"]: (row["rows"], row["missing"]) for row in view.gateways(spark, str(out)).collect()}
     assert known == {"gw1": (70, 0), "gw2": (90, 0), "gw3": (70, 0)}
 
-    # Nothing new: nothing is written.
     before = metrics["version"]
     code, metrics = run(bucket, out)
-    assert (code, metrics["version"], metrics["files"]) == (job.QUARANTINED, before, 0)
+    assert (code, metrics["version"], metrics["files"]) == (job.QUARANTINED, before, 0), "nothing new"
 
 
 def power_cut(*_: object) -> None:
