@@ -49,7 +49,7 @@ demo: $(VENV)/.for-demo
 # Tests of daemons and brokers wait more than they compute; WORKERS=0 runs all in one process.
 WORKERS ?= 2
 PYTEST := $(RUN) -m pytest -n $(WORKERS) --dist loadgroup
-CORE := tests/unit tests/reference tests/conformance --ignore=tests/unit/tidy --ignore=tests/unit/fast
+CORE := tests/unit tests/scenarios tests/reference tests/conformance --ignore=tests/unit/tidy --ignore=tests/unit/fast
 
 quick: $(VENV)/.for-development
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not broker and not slow and not mode" $(or $(ARGS),$(CORE))
