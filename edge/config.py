@@ -49,6 +49,9 @@ class GatewayConfig(Section):
     """Part of every uploaded file's name; must be unique among the gateways of one bucket."""
     zone: str = "UTC"
     """Time zone of calendar windows and crontabs, unless the rule names its own."""
+    removed_grace_ms: int = Field(default=600_000, ge=0)
+    """A rule whose file is gone keeps its state and its subscription for so long, and its results are held back; if the
+    file comes back, nothing was missed. 0: it is removed at once."""
 
     @field_validator("zone")
     @classmethod

@@ -88,9 +88,11 @@ class Daemon:
         signals.listen(self.request_stop)
         seen = fingerprint(self.rule_files.directory)
         self._restore()
-        for name, source in ((MQTT_SOURCE, self.mqtt),):
-            if source is not None:
-                self.gateway.add_source(name, source)
+        if self.mqtt is not None:
+            if self.gateway.session is not None:
+                self.mqtt.go_on(self.gateway.session)
+            self.mqtt.on_session = lambda session: self.intake.put(Arrival(MQTT_SOURCE, [], [], session), 0)
+            self.gateway.add_source(MQTT_SOURCE, self.mqtt)
         if self.uploads is not None:
             self.uploads[1].start()
         if self.config.http.bind != "off":
@@ -199,7 +201,7 @@ class Daemon:
         builder = ActionBuilder(environment, self.spool, self.clock, self.dead_letters, self.outbox)
         self.manager = Manager(
             self.gateway, builder, bus, self.mqtt, qos=self.config.mqtt.qos,
-            payload_bytes_max=self.config.limits.payload_bytes_max,
+            payload_bytes_max=self.config.limits.payload_bytes_max, grace_ms=self.config.gateway.removed_grace_ms,
         )  # fmt: skip
         self.recovery = Recovery(self.gateway, self.manager, self.rule_files, self.dead_letters)
         effects = Effects(self.spool, self.clock, self.dead_letters, self.recovery.state)

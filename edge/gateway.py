@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from edge.intake.redelivery import Redeliveries
 from edge.intake.sources.base import BadMessage, Message, Source
 from edge.intake.streams import StreamTable
 from edge.journal.commits import Commits
-from edge.journal.record import Tick
+from edge.journal.record import Session, Tick
 from sql import Emission, Engine
 from sql.rows import as_dict
 
@@ -59,6 +59,7 @@ class Arrival(NamedTuple):
     source: str
     messages: list[Message]
     bad: list[BadMessage]
+    session: Session | None = None
 
 
 class ChainedRows(NamedTuple):
@@ -95,6 +96,11 @@ class Gateway:
         self.sources: dict[str, Source] = {}
         self.streams = StreamTable(())
         self.redeliveries = Redeliveries()
+        self.alarm_ms: int | None = None
+        """When `on_alarm` is to be called, on the steady clock."""
+        self.on_alarm: Callable[[int], None] = lambda now_ms: None
+        self.session: Session | None = None
+        """What the broker keeps of this gateway."""
         self.commits: Commits | None = None
         self.chained: deque[ChainedRows] = deque()
         """Rows that memory actions have handed on in this step."""
@@ -148,6 +154,8 @@ class Gateway:
         if self._is_stopping or not self.outbox.is_full():
             self._backlog += self.intake.take_items()
         now_ms = self.clock.now_ms()
+        if self.alarm_ms is not None and self.alarm_ms <= now_ms:
+            self.on_alarm(now_ms)
         self._fire(now_ms)
         self._push_backlog(now_ms)
         if self.commits is not None and self.commits.due_in_ms() == 0:
@@ -187,6 +195,10 @@ class Gateway:
 
     def _process(self, arrival: Arrival, now_ms: int) -> None:
         """Take in an arrival: record it, let it take effect, and remember what to acknowledge."""
+        if arrival.session is not None:
+            if self.commits is not None:
+                self.commits.append(arrival.session)
+            self.begin_session(arrival.session)
         fresh = self.redeliveries.fresh(arrival.messages)
         if fresh and self.commits is not None:
             self.commits.append_batch(now_ms, fresh)
@@ -197,6 +209,13 @@ class Gateway:
         tokens = [item[2] for item in (*arrival.messages, *arrival.bad) if item[2] is not None]
         if self.commits is not None and source is not None and tokens:
             self.commits.received(source.acknowledge, tokens, len(tokens))
+
+    def begin_session(self, session: Session) -> None:
+        """The broker tells what it keeps of this gateway."""
+        if session.is_new:
+            self.redeliveries.new_session()
+        self.redeliveries.confirmed(session.cut_off)
+        self.session = session
 
     def take(self, messages: Sequence[Message], now_ms: int) -> None:
         """Let recorded messages take effect."""
@@ -209,8 +228,7 @@ class Gateway:
     def push(self, stream: str, rows: list[Any], now_ms: int) -> None:
         """Give rows of a stream to the rules that read it, and their chained results to those that read them."""
         self._push(stream, rows, now_ms)
-        if self.chained:
-            self._follow_chains(now_ms)
+        self.follow_chains(now_ms)
 
     def _push(self, stream: str, rows: list[Any], now_ms: int) -> None:
         try:
@@ -219,7 +237,7 @@ class Gateway:
             reason = self._defect(error, stream)
             self._dead_letters.keep(now_ms, reason, stream=stream, rows=[as_dict(row) for row in rows])
 
-    def _follow_chains(self, now_ms: int) -> None:
+    def follow_chains(self, now_ms: int) -> None:
         """Rows of memory topics enter their streams, until no rule hands on any more."""
         moved = 0
         while self.chained:
@@ -255,8 +273,7 @@ class Gateway:
         except Exception as error:  # noqa: BLE001 - the rule boundary, as in push
             self._defect(error, None)
             self._timers_failed = True
-        if self.chained:
-            self._follow_chains(now_ms)
+        self.follow_chains(now_ms)
 
     def _defect(self, error: Exception, stream: str | None) -> str:
         """Note an error that no rule could have caused by itself. The messages are acknowledged: sent again, they
@@ -322,6 +339,8 @@ class Gateway:
             waits.append(max(DEFECT_PAUSE_MS if self._timers_failed else 0, deadline_ms - self.clock.now_ms()))
         if self.commits is not None and (due_ms := self.commits.due_in_ms()) is not None:
             waits.append(due_ms)
+        if self.alarm_ms is not None:
+            waits.append(max(0, self.alarm_ms - self.clock.now_ms()))
         if self.outbox.rows_waiting():
             waits.append(SLOW_SINK_RETRY_MS)
         return min(waits, default=None)

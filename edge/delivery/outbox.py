@@ -97,6 +97,9 @@ class Outbox:
         self._errors_too: set[str] = set()
         self._receipts: deque[Token] = deque()
         self._told: dict[tuple[str, str, int, str], int] = {}
+        self._held: set[str] = set()
+        self.dropped_held = 0
+        """Rows of rules that were about to be removed which were more than `rows_max`, or whose rule was removed."""
 
     # --- from any thread -------------------------------------------------------------------------------------------
 
@@ -139,7 +142,10 @@ class Outbox:
                 roles.add("actions")
             wanted = [action for action in self._actions.get(emission.rule, ()) if action.role in roles]
             for action in wanted:
-                self._submit(action, first, last, emission)
+                if emission.rule in self._held:
+                    self._hold(action, first, last, emission)
+                else:
+                    self._submit(action, first, last, emission)
             if not wanted and emission.kind == "error":
                 self._dead_letter(emission)
 
@@ -148,8 +154,8 @@ class Outbox:
         while self._receipts:
             token = self._receipts.popleft()
             token.action.open.pop(token.last, None)
-        for _, action in self._all():
-            while action.waiting:
+        for rule, action in self._all():
+            while action.waiting and rule not in self._held:
                 first, emission = action.open[action.waiting[0]]
                 if not action.delivery.submit(emission, Token(action, first, action.waiting[0])):
                     break
@@ -161,7 +167,49 @@ class Outbox:
 
     def rows_waiting(self) -> int:
         """Rows that a delivery has refused so far."""
-        return sum(rows_of(action.open[last][1]) for _, action in self._all() for last in action.waiting)
+        return sum(
+            rows_of(action.open[last][1])
+            for rule, action in self._all()
+            if rule not in self._held
+            for last in action.waiting
+        )
+
+    # --- rules about to be removed ---------------------------------------------------------------------------------
+
+    def hold(self, rule: str) -> None:
+        """Keep the results of a rule back, the newest `rows_max` of each action, until `release` or `drop_held`."""
+        self._held.add(rule)
+
+    def release(self, rule: str) -> None:
+        """Hand over what was held back."""
+        self._held.discard(rule)
+        for action in self._actions.get(rule, ()):
+            waiting, action.waiting = action.waiting, deque()
+            for last in waiting:
+                first, emission = action.open[last]
+                self._submit(action, first, last, emission)
+
+    def drop_held(self, rule: str) -> int:
+        """Drop what was held back; returns how many results that were."""
+        dropped = 0
+        if rule in self._held:
+            self._held.discard(rule)
+            for action in self._actions.get(rule, ()):
+                dropped += len(action.waiting)
+                while action.waiting:
+                    self._drop_oldest(action)
+        return dropped
+
+    def _hold(self, action: Action, first: int, last: int, emission: Emission) -> None:
+        action.open[last] = (first, emission)
+        action.last = last
+        action.waiting.append(last)
+        if len(action.waiting) > self.rows_max:
+            self._drop_oldest(action)
+
+    def _drop_oldest(self, action: Action) -> None:
+        _, emission = action.open.pop(action.waiting.popleft())
+        self.dropped_held += rows_of(emission)
 
     def close_action(self, action: Action, deadline_ms: int) -> int:
         """Flush and close an action that is no longer used; what it could not deliver becomes dead letters."""
@@ -220,7 +268,7 @@ class Outbox:
         self.is_replaying = False
         for _, action in self._all():
             if not action.is_in_loop:
-                action.waiting.extend(action.open)
+                action.waiting = deque(action.open)
         self.reconcile()
 
     def snapshot(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 from edge.delivery.actions import ActionBuilder
@@ -23,7 +24,7 @@ from edge.gateway import ChainedRows, Gateway
 from edge.intake.router import cross, to_subscribe, wildcards
 from edge.intake.sources.mqtt import MqttSource
 from edge.intake.streams import StreamTable
-from edge.journal.record import Deployment
+from edge.journal.record import Deployment, Removal
 from rules.compile import CompiledRule
 from rules.problems import FileProblem
 from sinks import MemoryBus
@@ -58,8 +59,9 @@ class Manager:
 
     def __init__(
         self, gateway: Gateway, builder: ActionBuilder, memory: MemoryBus, mqtt: MqttSource | None,
-        *, qos: int, payload_bytes_max: int,
+        *, qos: int, payload_bytes_max: int, grace_ms: int = 0,
     ) -> None:  # fmt: skip
+        """`grace_ms`: how long a rule whose file is gone goes on, its results held back."""
         self.running: dict[str, Running] = {}
         self.stopped: tuple[str, ...] = ()
         self.failed: dict[str, str] = {}
@@ -76,6 +78,12 @@ class Manager:
         self.texts: dict[str, str] = {}
         """The rule files in use, by name."""
         self.kept: frozenset[str] = frozenset()
+        self.leaving: dict[str, int] = {}
+        """Rules that no file has any more, and when they are removed."""
+        self.left: dict[str, tuple[str, str]] = {}
+        """The file of each of them, by name, and its text when it had the rule."""
+        self._grace_ms = grace_ms
+        self._filters: frozenset[str] = frozenset()
         self._structs: dict[str, frozenset[str]] = {}
         self._memory_streams: dict[tuple[str, str], Any] = {}
         self._crossing: set[tuple[str, str]] = set()
@@ -101,34 +109,83 @@ class Manager:
         self._tell(wanted)
         self._now_ms = now_ms
         self._gateway.outbox.numbers.update(numbers)
-        self.texts, self.kept = wanted.texts, wanted.kept
+        before, self.texts, self.kept = self.texts, wanted.texts, wanted.kept
         catalog = self._gateway.engine.catalog
         self._declare(wanted)
         for rule_id in [name for name in self.running if name not in wanted.rules]:
             if self.running[rule_id].rule.path not in wanted.kept:
-                self._stop(rule_id)
+                self._let_go(rule_id, before)
         self.failed = {rule_id: why for rule_id, why in self.failed.items() if rule_id in wanted.rules}
         self._structs = struct_columns(catalog, self._all_rules(wanted))
         for rule_id, rule in wanted.rules.items():
             known = self.running.get(rule_id)
             if known is None or definition(known.rule) != definition(rule):
                 self._deploy(rule, known)
+            if self.leaving.pop(rule_id, None) is not None:
+                del self.left[rule_id]
+                self._gateway.outbox.release(rule_id)
+                log.info("rule.came_back", extra={"rule": rule_id})
         self._reshape()
         self._connect_streams()
+        self._gateway.follow_chains(now_ms)
+        self._set_alarm()
 
-    def restore(self, wanted: Wanted, states: Mapping[str, Any], now_ms: int) -> None:
-        """Run the rules of a snapshot with their states, in its order; `wanted` is what ran then."""
+    def _let_go(self, rule_id: str, texts: Mapping[str, str]) -> None:
+        """No file has the rule: it goes on for a while without results, in case its file comes back."""
+        if not self._grace_ms:
+            self._stop(rule_id)
+        elif rule_id not in self.leaving:
+            self.leaving[rule_id] = self._now_ms + self._grace_ms
+            name = Path(self.running[rule_id].rule.path).name
+            self.left[rule_id] = (name, texts.get(name, ""))
+            self._gateway.outbox.hold(rule_id)
+            log.info("rule.leaving", extra={"rule": rule_id, "grace_ms": self._grace_ms})
+
+    def end_grace(self, now_ms: int) -> None:
+        """Remove the rules whose time is over, and record it."""
+        over = [rule_id for rule_id, until_ms in self.leaving.items() if until_ms <= now_ms]
+        if over and self._gateway.commits is not None:
+            self._gateway.commits.append(Removal(now_ms, over))
+        self.remove(over)
+
+    def remove(self, rules: Iterable[str]) -> None:
+        """Stop rules for good."""
+        for rule_id in rules:
+            if self.leaving.pop(rule_id, None) is not None:
+                del self.left[rule_id]
+                self._stop(rule_id)
+        self._reshape()
+        self._connect_streams()
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        self._gateway.alarm_ms, self._gateway.on_alarm = min(self.leaving.values(), default=None), self.end_grace
+
+    def restore(self, wanted: Wanted, states: Mapping[str, Any], left: Mapping[str, CompiledRule], now_ms: int) -> None:
+        """Run the rules of a snapshot with their states, in its order.
+
+        `wanted` is what ran then, `left` what no file had any more.
+        """
+        rules = {**wanted.rules, **left}
         self._tell(wanted)
         self._now_ms = now_ms
         self.texts, self.kept = wanted.texts, wanted.kept
         self._declare(wanted)
-        self._structs = struct_columns(self._gateway.engine.catalog, self._all_rules(wanted))
+        self._structs = struct_columns(self._gateway.engine.catalog, rules.values())
         for rule_id, state in states.items():
-            if rule_id in wanted.rules:
-                self._deploy(wanted.rules[rule_id], None, state)
+            if rule_id in rules:
+                self._deploy(rules[rule_id], None, state)
             else:
                 log.error("rule.state_dropped", extra={"rule": rule_id, "note": "its rule file compiles no more"})
         self._connect_streams()
+
+    def restore_leaving(self, leaving: Mapping[str, int], left: Mapping[str, tuple[str, str]]) -> None:
+        """These rules were about to be removed when the snapshot was taken."""
+        self.leaving = {rule_id: until_ms for rule_id, until_ms in leaving.items() if rule_id in self.running}
+        self.left = {rule_id: (left[rule_id][0], left[rule_id][1]) for rule_id in self.leaving}
+        for rule_id in self.leaving:
+            self._gateway.outbox.hold(rule_id)
+        self._set_alarm()
 
     def restored(self) -> None:
         """A recovery is over: all that runs now did so before."""
@@ -221,6 +278,9 @@ class Manager:
 
     def _stop(self, rule_id: str) -> None:
         self._gateway.engine.remove(rule_id)
+        held = self._gateway.outbox.drop_held(rule_id)
+        if held:
+            log.info("rule.results_dropped", extra={"rule": rule_id, "results": held})
         self._close(self._gateway.outbox.set_actions(rule_id, ()))
         del self.running[rule_id]
         log.info("rule.stopped", extra={"rule": rule_id})
@@ -251,8 +311,12 @@ class Manager:
         self._gateway.streams.received |= {
             name: received[name] for name in received if name in self._gateway.streams.received
         }
+        filters = to_subscribe(spec.topic for spec in mqtt)
+        if self._filters:
+            self._gateway.redeliveries.forget_retained(set(filters) - self._filters)
+        self._filters = frozenset(filters)
         if self._mqtt is not None:
-            self._subscribe(self._mqtt, to_subscribe(spec.topic for spec in mqtt))
+            self._subscribe(self._mqtt, filters)
         wanted = set(memory)
         for key in [key for key in self._memory_streams if key not in wanted]:
             self._memory_streams.pop(key)()

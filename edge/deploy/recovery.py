@@ -26,6 +26,7 @@ from edge.journal.reader import Entry, Reading, read, segments
 from edge.journal.record import Batch, Deployment, Receipts, Record, Removal, Session, Tick
 from edge.journal.snapshots import Snapshot, Snapshots
 from edge.journal.writer import Journal
+from rules.compile import CompiledRule
 
 log = logging.getLogger("penstock.journal")
 
@@ -69,6 +70,10 @@ class Recovery:
             "rules": manager.states(),
             "outbox": gateway.outbox.snapshot(),
             "redeliveries": gateway.redeliveries.snapshot(),
+            "retained": gateway.redeliveries.retained,
+            "session": None if gateway.session is None else [gateway.session.name, gateway.session.granted],
+            "leaving": manager.leaving,
+            "left": manager.left,
         }
 
     def run(self, snapshot: Snapshot | None, directory: Path) -> Recovered:
@@ -98,9 +103,22 @@ class Recovery:
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._at_ms = state["at_ms"]
         wanted = self._files.of(state["texts"], state["kept"])
-        self._manager.restore(wanted, state["rules"], self._at_ms)
-        self._gateway.redeliveries = Redeliveries(state["redeliveries"])
+        left = self._left(state["texts"], state.get("left", {}))
+        self._manager.restore(wanted, state["rules"], left, self._at_ms)
+        self._gateway.redeliveries = Redeliveries(state["redeliveries"], state.get("retained"))
+        if state.get("session") is not None:
+            self._gateway.session = Session(*state["session"])
         self._gateway.outbox.restore(state["outbox"])
+        self._manager.restore_leaving(state.get("leaving", {}), state.get("left", {}))
+
+    def _left(self, texts: Mapping[str, str], left: Mapping[str, tuple[str, str]]) -> dict[str, CompiledRule]:
+        """Rules that no file had any more, from the texts that had them."""
+        found = {}
+        for rule_id, (name, text) in left.items():
+            rule = self._files.of({**texts, name: text}).rules.get(rule_id)
+            if rule is not None:
+                found[rule_id] = rule
+        return found
 
     def _replay(self, entry: Entry) -> None:
         self.found.records += 1
@@ -122,8 +140,11 @@ class Recovery:
                 self._manager.apply(self._files.of(record.texts, record.kept), record.at_ms, record.numbers)
             case Receipts():
                 gateway.outbox.delivered(record)
-            case Removal() | Session():
-                pass
+            case Session():
+                gateway.begin_session(record)
+            case Removal():
+                self._at_ms = record.at_ms
+                self._manager.remove(record.rules)
 
     def _tell(self, reading: Reading, start: int, elapsed_ms: int) -> None:
         found = self.found

@@ -48,17 +48,28 @@ class RuleFiles:
         self.directory = directory
         self._zone = zone
         self._secrets = secrets
-        self._read: dict[str, tuple[tuple[int, int, int], LoadedFile]] = {}
+        self._seen: dict[str, tuple[tuple[int, int, int], LoadedFile]] = {}
         self._good: dict[str, LoadedFile] = {}
         self._copies: dict[str, str] = {}
+        self._wanted: Wanted | None = None
         self._compiled: tuple[dict[str, str], Compiled, list[FileProblem]] | None = None
 
     def remember(self, texts: Mapping[str, str]) -> None:
         """These files ran last, by name: the next `read` takes from there what is bad now."""
         self._copies = dict(texts)
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether the directory is gone; its rules go on."""
+        return not self.directory.is_dir()
+
     def read(self) -> Wanted:
-        """Look at all files. Never raises for what they hold."""
+        """Look at all files. Never raises for what they hold; a directory that is gone changes nothing."""
+        if self._wanted is None or not self.is_missing:
+            self._wanted = self._read_files()
+        return self._wanted
+
+    def _read_files(self) -> Wanted:
         current = self._current()
         copies, self._copies = self._copies, {}
         for path in current:
@@ -102,12 +113,12 @@ class RuleFiles:
                 version = stamp(path)
             except OSError:  # removed between the listing and the look
                 continue
-            before = self._read.get(str(path))
+            before = self._seen.get(str(path))
             if before is None or before[0] != version:
                 found[str(path)] = (version, load_file(path, secrets=self._secrets))
             else:
                 found[str(path)] = before
-        self._read = found
+        self._seen = found
         return {name: file for name, (_, file) in found.items()}
 
     def _compile(self, files: dict[str, LoadedFile]) -> tuple[Compiled, list[FileProblem]]:

@@ -61,10 +61,18 @@ class Receipts(msgspec.Struct, array_like=True, tag="receipts", frozen=True):
 
 
 class Session(msgspec.Struct, array_like=True, tag="session", frozen=True):
-    """The subscriptions that the broker keeps for this gateway. `is_new`: it had no session and repeats nothing."""
+    """What a broker keeps for this gateway, told when a connection begins and when subscriptions change.
 
+    name      of broker and client, for a session belongs to both
+    granted   topic filters and their QoS
+    is_new    the broker had no session, and repeats nothing of earlier connections
+    cut_off   packet ids under which a first transmission was broken off: their earlier messages are done with
+    """
+
+    name: str
     granted: dict[str, int]
-    is_new: bool
+    is_new: bool = False
+    cut_off: list[int] = []
 
 
 Record = Batch | Tick | Deployment | Removal | Receipts | Session

@@ -62,6 +62,8 @@ class Report:
             reasons += [f"mqtt: topic '{topic}' refused: {why}" for topic, why in daemon.mqtt.refused.items()]
         if daemon.mqtt is None and daemon.gateway.streams.received:
             reasons.append("mqtt: rules read MQTT streams, but no mqtt.server is configured")
+        if daemon.rule_files.is_missing:
+            reasons.append(f"{daemon.rule_files.directory}: the rule directory is gone; its rules go on")
         bad = sorted({problem.path for problem in daemon.manager.problems if problem.is_error})
         reasons += [f"{path}: has problems, see /status" for path in bad]
         reasons += [f"rule {rule_id}: {why}" for rule_id, why in daemon.manager.failed.items()]
@@ -81,7 +83,15 @@ class Report:
             "resident_bytes": resident_bytes(),
             "clock": {"steps": daemon.clock.steps, "sane": daemon.clock.is_sane()},
             "ready": self._not_ready(),
-            "rules": {rule_id: self._rule(rule_id, memory) for rule_id in daemon.manager.running},
+            "rules": {
+                rule_id: self._rule(rule_id, memory)
+                for rule_id in daemon.manager.running
+                if rule_id not in daemon.manager.leaving
+            },
+            "leaving": {
+                rule_id: max(0, until_ms - daemon.clock.now_ms())
+                for rule_id, until_ms in daemon.manager.leaving.items()
+            },
             "stopped": list(daemon.manager.stopped),
             "failed": dict(daemon.manager.failed),
             "defects": daemon.gateway.defects + daemon.engine.defects,

@@ -48,6 +48,9 @@ class Reader(Protocol):
     def acknowledge(self, ids: Sequence[int]) -> None:
         """Send PUBACKs for these packet ids, in this order."""
 
+    def cut_off_id(self) -> int | None:
+        """The packet id of a message whose first transmission has not come to its end; None where none is known."""
+
 
 def fits(client: paho.Client) -> bool:
     """Whether the private parts of paho that `BufferedReader` needs are there and look as they should."""
@@ -92,6 +95,9 @@ class StockReader:
     def acknowledge(self, ids: Sequence[int]) -> None:
         for packet_id in ids:
             self._client.ack(packet_id, 1)
+
+    def cut_off_id(self) -> int | None:
+        return None  # paho does not tell
 
     def _on_message(self, client: paho.Client, userdata: Any, message: paho.MQTTMessage) -> None:
         token = self._epoch_bits | message.mid if message.qos == 1 else None
@@ -142,6 +148,9 @@ class BufferedReader(StockReader):
     def acknowledge(self, ids: Sequence[int]) -> None:
         packets = struct.pack(f">{len(ids)}I", *[_PUBACK_WITHOUT_ID | packet_id for packet_id in ids])
         self._client._packet_queue(paho.PUBACK, packets, 0, 1)
+
+    def cut_off_id(self) -> int | None:
+        return self._parser.cut_off_id()
 
     def _hand_to_paho(self, command: int, body: bytes) -> None:
         """Let paho handle a packet as if it had read it."""

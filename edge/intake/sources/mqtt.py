@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from edge.clock import Clock
@@ -21,6 +21,7 @@ from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.base import BadMessage, ConnectionLost, OnBad, OnBatch
 from edge.intake.sources.mqtt_client import BadOptions, MqttOptions, Version
 from edge.intake.sources.mqtt_connection import Connection, Counters, Orders, VersionRefused
+from edge.journal.record import Session
 
 log = logging.getLogger("penstock.mqtt")
 
@@ -65,6 +66,10 @@ class MqttSource:
         self._version_is_sure = options.version != "auto"
         self._epoch = 0
         self._farewell_ms = 0
+        self._granted: dict[str, int] = {}
+        self._cut_off: list[int] = []
+        self.on_session: Callable[[Session], None] = lambda session: None
+        """Told what the broker keeps of this gateway; on the source's thread, in order with the batches."""
         self._retry = threading.Condition()
         self._thread: threading.Thread | None = None
         if options.insecure_skip_verify:
@@ -86,6 +91,16 @@ class MqttSource:
                 )
         self._orders.wanted = dict(wanted)
         self._orders.wakeup.set()
+
+    @property
+    def session_name(self) -> str:
+        """What the broker keeps a session for."""
+        return f"{self.options.server} {self.options.client_id}"
+
+    def go_on(self, session: Session) -> None:
+        """An earlier run left this session with the broker: subscribe only to what is missing. Before `start`."""
+        if session.name == self.session_name:
+            self._granted = dict(session.granted)
 
     def start(self, on_batch: OnBatch, on_bad: OnBad | None = None) -> None:
         """Begin to connect. Does not wait: a broker that is away makes the source degraded, not the gateway fail.
@@ -175,7 +190,7 @@ class MqttSource:
 
     def _run(self, on_batch: OnBatch, on_bad: OnBad) -> None:
         """One connection after the other, until the source is to stop."""
-        granted: dict[str, int] = {}
+        granted = self._granted
         failures = 0
         while not self._orders.stopping:
             began_ms = self._clock.monotonic_ms()
@@ -204,6 +219,7 @@ class MqttSource:
         """Why the connection ended, and the subscriptions that the broker keeps."""
         self._epoch += 1
         connection = Connection(self.options, self._version, self._epoch, self._orders, self._counters, self._clock)
+        connection.on_session = self._tell_session
         problem = ""
         try:
             connection.open(self._intake, granted, self._answer_ms())
@@ -220,12 +236,18 @@ class MqttSource:
             problem = f"the batch could not be taken: {error!r}"
         finally:
             self._connection = None
+            cut_off = connection.cut_off_id()
+            self._cut_off = [] if cut_off is None else [cut_off]
             connection.abandon()
         if not connection.accepted:
             self._counters.connect_failures += 1
             return problem, granted
         self._version_is_sure = True
         return problem, connection.granted
+
+    def _tell_session(self, granted: dict[str, int], is_new: bool) -> None:
+        cut_off, self._cut_off = self._cut_off, []
+        self.on_session(Session(self.session_name, granted, is_new, cut_off))
 
     def _answer_ms(self) -> int:
         """Some brokers meet a version they do not know with silence: do not wait long before the other is tried."""

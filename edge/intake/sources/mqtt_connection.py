@@ -10,7 +10,7 @@ import logging
 import select
 import socket
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -101,6 +101,9 @@ class Connection:
         self._pinged_ms = 0
         self._answer_by_ms = 0
         self._opened: Client | None = None
+        self._reader: Reader | None = None
+        self.on_session: Callable[[dict[str, int], bool], None] = lambda granted, is_new: None
+        """Told the subscriptions that the broker keeps, and whether its session is new, before anything of it comes."""
 
     def open(self, intake: str, granted: dict[str, int], answer_ms: int) -> None:
         """Connect the socket and send CONNECT. Raises `OSError`.
@@ -118,7 +121,7 @@ class Connection:
         size = self.options.packet_bytes_max
         buffered = intake == "buffered" or (intake == "auto" and fits(self._client))
         self.intake = "buffered" if buffered else "stock"
-        self._reader: Reader = (
+        self._reader = (
             BufferedReader(self._client, self.epoch, size, has_properties=self.version == "5")
             if buffered
             else StockReader(self._client, self.epoch, size)
@@ -150,6 +153,10 @@ class Connection:
     def _client(self) -> Client:
         assert self._opened is not None, "open() comes first"
         return self._opened
+
+    def cut_off_id(self) -> int | None:
+        """The packet id of a message whose first transmission broke off with the connection."""
+        return self._reader.cut_off_id() if self._reader is not None else None
 
     def abandon(self) -> None:
         """Close the socket without goodbye: the broker publishes the last will. Does nothing after `farewell`."""
@@ -218,16 +225,18 @@ class Connection:
         """Read once and hand on, also what came before the connection broke."""
         batch: list[Message] = []
         bad: list[BadMessage] = []
-        before = self._reader.duplicates
+        reader = self._reader
+        assert reader is not None, "open() comes first"
+        before = reader.duplicates
         try:
-            self._more = self._reader.read(batch, bad)
+            self._more = reader.read(batch, bad)
             if not self._more:
                 self._behind = False
         finally:
             counters = self._counters
             counters.messages += len(batch)
             counters.bad += len(bad)
-            counters.duplicates += self._reader.duplicates - before
+            counters.duplicates += reader.duplicates - before
             counters.payload_bytes += sum(map(len, map(_payload, batch)))
             if bad:
                 on_bad(bad)
@@ -245,7 +254,7 @@ class Connection:
         waiting = [tokens.popleft() for _ in range(len(tokens))]
         epoch = self.epoch
         ids = [token & 0xFFFF for token in waiting if token >> 16 == epoch]
-        if ids:
+        if ids and self._reader is not None:
             self._reader.acknowledge(ids)
         self._counters.acknowledged += len(ids)
         self._counters.stale_acknowledgements += len(waiting) - len(ids)
@@ -273,6 +282,7 @@ class Connection:
         if not flags.session_present:
             self.granted = {}
         self._asked = dict(self.granted)
+        self.on_session(dict(self.granted), not flags.session_present)
         self._counters.connects += 1
         if self.options.status_topic is not None:
             client.publish(self.options.status_topic, ONLINE, qos=1, retain=True)
@@ -301,6 +311,8 @@ class Connection:
         for name in gone:
             self.granted.pop(name, None)
             self.refused.pop(name, None)
+        if gone:
+            self.on_session(dict(self.granted), False)
         self._asked = dict(wanted)
 
     def _on_subscribe(self, client: Any, userdata: Any, mid: int, reasons: list[Any], properties: Any) -> None:
@@ -314,6 +326,7 @@ class Connection:
             if reason.value < qos:
                 self.refused[name] = f"granted QoS {reason.value} only; QoS {qos} was asked for"
                 log.warning("mqtt.subscription_weaker", extra={"filter": name, "granted": reason.value, "asked": qos})
+        self.on_session(dict(self.granted), False)
 
     def subscribed(self) -> bool:
         """Whether the broker has answered every subscription that is wanted now."""

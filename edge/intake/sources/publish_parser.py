@@ -54,6 +54,17 @@ class PublishParser:
             self._chunks.append(data[position:])
             self._held = len(data) - position
 
+    def cut_off_id(self) -> int | None:
+        """The packet id of a first transmission that is incomplete; None where none is, or its id has not come."""
+        data = b"".join(self._chunks)
+        if len(data) < 2 or data[0] & 0xFE != 0x32:  # PUBLISH, QoS 1, not a duplicate
+            return None
+        _, start = variable_integer(data, 1, len(data))
+        if not start or len(data) < start + 2:
+            return None
+        end = start + 2 + (data[start] << 8 | data[start + 1])
+        return data[end] << 8 | data[end + 1] if len(data) >= end + 2 else None
+
     # One loop without calls, because it runs for every message.
     def _parse(self, data: bytes, batch: list[Message], bad: list[BadMessage]) -> int:  # noqa: PLR0912
         """Parse whole packets; returns where the first incomplete one begins and sets how many bytes it needs."""

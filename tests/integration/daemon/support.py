@@ -172,9 +172,11 @@ class Publisher:
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
 
-    def send(self, topic: str, payload: Any, qos: int = 1) -> None:
+    def send(self, topic: str, payload: Any, qos: int = 1, *, retain: bool = False, wait: bool = True) -> None:
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        self._client.publish(topic, body, qos).wait_for_publish(10)
+        sent = self._client.publish(topic, body, qos, retain)
+        if wait:
+            sent.wait_for_publish(10)
 
     def close(self) -> None:
         self._client.disconnect()

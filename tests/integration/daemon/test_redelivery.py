@@ -66,7 +66,8 @@ def proxied(broker: Mosquitto, folder: Path) -> Iterator[tuple[Proxy, Process]]:
     """A gateway that reaches the broker through a proxy, ready."""
     proxy = Proxy(broker.port)
     arguments = ("--upload", str(folder / "bucket"), "--upload-interval-ms", "100")
-    gateway = Process(folder, f"mqtt://127.0.0.1:{proxy.port}", arguments)
+    unbounded = {"PENSTOCK__MQTT__RECEIVEMAX": "65535"}
+    gateway = Process(folder, f"mqtt://127.0.0.1:{proxy.port}", arguments, unbounded)
     gateway.write_rule("rule.yaml", EACH)
     try:
         gateway.start()
@@ -100,3 +101,52 @@ def test_what_is_sent_again_counts_once(broker: Mosquitto, tmp_path: Path, dies:
         assert uploaded(tmp_path) == Counter(range(11))
         wait_for(lambda: gateway.status()["intake"]["unacknowledged"] == 0, what="the acknowledgements")
         assert gateway.stop() == 0
+
+
+@pytest.mark.parametrize("version", ["3.1.1", "5"])
+@pytest.mark.parametrize("ends", ["kill", "stop"])
+def test_a_retained_message_counts_once_over_restarts(
+    broker: Mosquitto, tmp_path: Path, version: str, ends: str
+) -> None:
+    arguments = ("--upload", str(tmp_path / "bucket"), "--upload-interval-ms", "100")
+    gateway = Process(tmp_path, broker.url, arguments, {"PENSTOCK__MQTT__PROTOCOLVERSION": version})
+    gateway.write_rule("rule.yaml", EACH)
+    with publisher(broker.port) as plant:
+        plant.send("plant/kept", {"n": 0}, retain=True)
+        try:
+            for restart in range(1, 4):
+                gateway.start()
+                gateway.wait_ready()
+                plant.send("plant/x", {"n": restart})
+                wait_for(lambda: uploaded(tmp_path)[restart], what="the new message")  # noqa: B023
+                if ends == "kill":
+                    gateway.kill()
+                else:
+                    gateway.stop()
+        finally:
+            gateway.kill()
+        plant.send("plant/kept", b"", retain=True)
+    assert uploaded(tmp_path) == Counter(range(4))
+
+
+def test_three_thousand_in_flight_at_a_kill_count_once(tmp_path: Path) -> None:
+    """They are taken in, and the broker sees no acknowledgement of them."""
+    wide = Mosquitto(tmp_path / "broker", lines=("max_inflight_messages 0", "max_queued_messages 0"))
+    wide.start()
+    count = 3_000
+    try:
+        with proxied(wide, tmp_path) as (proxy, gateway), publisher(wide.port) as plant:
+            proxy.muted = True
+            for number in range(count):
+                plant.send("plant/x", {"n": number}, wait=number == count - 1)
+            wait_for(lambda: sum(uploaded(tmp_path).values()) == count, 30, "the upload, without an acknowledgement")
+            gateway.kill()
+            proxy.muted = False
+            proxy.cut()
+            gateway.start()
+            wait_for(lambda: gateway.status()["intake"]["redelivered"] == count, 30, "the broker sending again")
+            plant.send("plant/x", {"n": count})
+            wait_for(lambda: uploaded(tmp_path)[count], what="a new message")
+            assert uploaded(tmp_path) == Counter(range(count + 1))
+    finally:
+        wide.stop()

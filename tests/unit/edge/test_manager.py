@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.unit.edge.world import World, rule
+from tests.unit.edge.world import STREAM, World, rule
 
 
 def running(world: World) -> dict[str, str]:
@@ -158,3 +160,62 @@ def test_memory_streams(world: World) -> None:
     world.source.send({"n": 1}, {"n": 2})
     world.gateway.turn()
     assert [row["keys"]["n"] for row in world.spooled()] == [10, 20]
+
+
+def test_a_rule_whose_file_is_gone_for_a_moment_misses_nothing(tmp_path: Path) -> None:
+    """Deleted and saved again, also over a crash: events in between count, and results come when it is back."""
+    text = rule("a", "SELECT sum(n) AS n FROM m GROUP BY COUNTWINDOW(2)", "{cloud: {keys: [n], window: 60000}}")
+    world = World(tmp_path, grace_ms=60_000)
+    world.write("s.yaml", STREAM)
+    world.write("a.yaml", text)
+    world.reload()
+    for number, crashes in ((1, False), (2, True), (4, False), (8, True)):
+        (world.rules / "a.yaml").unlink()
+        world.reload()
+        assert list(world.manager.leaving) == ["a"]
+        assert world.spooled() == ([] if number < 4 else [{**world.spooled()[0]}])
+        world.source.send({"n": number})
+        world.gateway.turn()
+        if crashes:
+            world.commits.snapshot(fork=False)
+            world.crash()
+            assert list(world.manager.leaving) == ["a"]
+        world.write("a.yaml", text)
+        world.reload()
+        world.gateway.turn()
+        world.gateway.commit(force=True)
+    assert [row["keys"]["n"] for row in world.spooled()] == [3, 12]
+    world.close()
+
+
+def test_a_rule_that_does_not_come_back_is_removed_after_its_grace(tmp_path: Path) -> None:
+    world = World(tmp_path, grace_ms=60_000)
+    world.write("s.yaml", STREAM)
+    world.write("a.yaml", rule("a", "SELECT n FROM m"))
+    world.reload()
+    (world.rules / "a.yaml").unlink()
+    world.reload()
+    world.source.send({"n": 1})
+    assert world.gateway.turn() is not None
+    world.clock.move(59_000)
+    world.gateway.turn()
+    assert list(world.manager.running) == ["a"]
+    world.clock.move(1_000)
+    world.gateway.turn()
+    assert list(world.manager.running) == []
+    assert world.outbox.dropped_held == 1
+    world.crash()
+    world.gateway.turn()
+    assert list(world.manager.running) == []
+    world.close()
+
+
+def test_a_directory_that_is_gone_changes_nothing(world: World) -> None:
+    world.write("a.yaml", rule("a", "SELECT n FROM m"))
+    world.reload()
+    world.rules.rename(world.folder / "elsewhere")
+    world.reload()
+    assert (list(running(world)), world.files.is_missing) == (["a"], True)
+    (world.folder / "elsewhere").rename(world.rules)
+    world.reload()
+    assert (list(running(world)), world.files.is_missing) == (["a"], False)

@@ -71,7 +71,13 @@ class World:
     """Everything of a daemon except its process, put together anew by `restart`."""
 
     def __init__(
-        self, folder: Path, *, spool_bytes_max: int = 10_000_000, journal: dict[str, Any] | None = None, **limits: int
+        self,
+        folder: Path,
+        *,
+        spool_bytes_max: int = 10_000_000,
+        journal: dict[str, Any] | None = None,
+        grace_ms: int = 0,
+        **limits: int,
     ) -> None:
         register_sinks()
         self.folder = folder
@@ -79,6 +85,7 @@ class World:
         self.rules.mkdir(exist_ok=True)
         self.clock = SimulatedClock()
         self.limits = Limits(**limits)
+        self.grace_ms = grace_ms
         self.spool_settings = SpoolSettings(bytes_max=spool_bytes_max, reserve_bytes=0, group_wait_ms=0)
         self.config = JournalConfig(sync_interval_ms=0, **(journal or {}))
         self.build()
@@ -93,7 +100,7 @@ class World:
         bus = MemoryBus()
         environment = Environment(self.clock, random.Random(1), self.folder, self.letters, bus, self.outbox.on_done)
         builder = ActionBuilder(environment, self.spool, self.clock, self.letters, self.outbox)
-        self.manager = Manager(self.gateway, builder, bus, None, qos=1, payload_bytes_max=1_000)
+        self.manager = Manager(self.gateway, builder, bus, None, qos=1, payload_bytes_max=1_000, grace_ms=self.grace_ms)
         self.files = RuleFiles(self.rules, "UTC", Secrets())
         self.recovery = Recovery(self.gateway, self.manager, self.files, self.letters)
         effects = Effects(self.spool, self.clock, self.letters, self.recovery.state)
