@@ -1,8 +1,8 @@
 """Every code the engine's problems carry: what it means, and what to do. The manual's page of errors is made of this.
 
 P: the text cannot be read. B0: what a rule is. B1: declarations. B2: names. B3: expressions and calls. B4: time. B5:
-windows. B6: clauses without effect. B7: warnings. B8: contexts. A code keeps its meaning for ever; a new problem gets a
-new one.
+windows. B6: clauses without effect. B7: warnings. B8: patterns, contexts. A code keeps its meaning for ever; a new
+problem gets a new one.
 """
 
 from __future__ import annotations
@@ -39,6 +39,13 @@ CODES: dict[str, Code] = {
     "P013": Code("an option stands twice", "keep one of them"),
     "P014": Code("a command, not a statement of a rule file", "the hint says what does the same here"),
     "P020": Code("a definition of a context that cannot be", "the message says what may stand here"),
+    "P017": Code("an annotation that patterns do not have", "the message names those there are"),
+    "P018": Code("steps of a pattern that mean nothing together", "begin with an event; join absences by OR"),
+    "P019": Code(
+        "a timer that there is not, or one in the wrong place",
+        "timer:interval, timer:at and timer:schedule "
+        "stand by themselves, timer:within and timer:withinmax behind WHERE",
+    ),
     "P090": Code("understood, but not supported yet", "the hint names another way where there is one"),
     "B001": Code("a rule is one SELECT statement", "declare streams under streams:, one rule per query"),
     "B002": Code("a rule reads at least one stream", "add FROM"),
@@ -170,4 +177,11 @@ CODES: dict[str, Code] = {
     "B817": Code("a statement that reads no stream its context divides", "read one of the streams it lists"),
     "B818": Code("what only a partition has, or what a statement without FROM cannot have", "the message says which"),
     "B819": Code("a context that is still used", "remove the rules that use it before"),
+    "B801": Code("a tag that stands for two things", "give each its own tag"),
+    "B802": Code("a timer's parameter that cannot be read", "the message says what is wrong with it"),
+    "B803": Code("a bound of a pattern that is no count", "[n], [low:high] … until …, with low at most high"),
+    "B804": Code("a subquery inside a pattern", "put the condition into WHERE, which sees each match"),
+    "B805": Code("a key of every-distinct that no event decides", "use a column of a tag inside it"),
+    "B806": Code("a list of events read like one, or one like a list", "a repeated tag is a list: a[0].temp"),
+    "B807": Code("a window in GROUP BY over a pattern", "put a window into FROM, or insert the matches into a stream"),
 }

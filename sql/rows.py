@@ -6,6 +6,7 @@ absent reads as NULL in both.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from keyword import iskeyword
 from typing import Any, Literal
 
@@ -31,6 +32,11 @@ def as_dict(row: Any) -> dict[str, Any]:
     if columns is None:
         return {name: getattr(row, name) for name in row.__slots__}
     return {column: getattr(row, attribute) for column, attribute in columns.items()}
+
+
+def as_dicts(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    """The rows of a list, such as the events of a repeated tag, as dicts."""
+    return [as_dict(row) for row in rows]
 
 
 def columns_of(*rows: Any) -> dict[str, Any] | None:

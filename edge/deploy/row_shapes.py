@@ -29,8 +29,10 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
     plans = [rule.plan for rule in rules]
     whole = {plan.insert_into for plan in plans}
     for rule in rules:
-        if len(rule.plan.sources) > 1 or rule.plan.subqueries or _has_statistics(rule.plan) or _shows_events(rule):
-            whole.update(rule.plan.streams)
+        plan = rule.plan
+        several = len(plan.sources) > 1 or len(plan.streams) > 1
+        if several or plan.subqueries or _has_statistics(plan) or _shows_events(rule):
+            whole.update(plan.streams)
     found = {}
     for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
         stream = catalog.streams.get(name)

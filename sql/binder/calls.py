@@ -242,6 +242,8 @@ def _prev(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         binder.problems.error("B323", "prior() needs a constant number of events", node.args[0].span)
         return _unknown()
     source = next((part.source for part in value.walk() if isinstance(part, Read)), 0)
+    if binder.scope.sources and binder.scope.sources[source].tag is not None:
+        source = 0  # the matches of a pattern are one relation, whichever tag is read
     call = PrevCall(node.name, source, index, value, span=node.span)
     result = Type.INTEGER if node.name == "prevcount" else Type.ARRAY if node.name == "prevwindow" else value.type
     return Slot("prev", _remember(binder.prevs, call), type=result, span=node.span)

@@ -31,6 +31,9 @@ def check_clauses(problems: Problems, select: ast.Select, sources: Sequence[ast.
     kuiper.check_sources(problems, select, sources, streams)
     if select.source is None and select.context is None:
         error("B002", "FROM is missing", select.span, "add FROM and a stream")
+    if select.windows and any(isinstance(s, ast.StreamSource) and s.pattern for s in sources):
+        error("B807", "a window in GROUP BY cannot stand over a pattern", select.windows[0].span,
+              "put a window into FROM, or insert the matches into a stream")  # fmt: skip
 
 
 def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:
@@ -58,7 +61,13 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
     if needs_window and plan.sources and not plan.sources[0].windows:
         error("B324", "prev() needs a data window", plan.prevs[0].span, "for example E#length(2)")
     snapshot = plan.output is not None and plan.output.mode == "snapshot"
-    if snapshot and not plan.aggregates and plan.mode == "delta" and not any(s.windows for s in plan.sources):
+    if (
+        snapshot
+        and not plan.aggregates
+        and not any(source.pattern for source in plan.sources)
+        and plan.mode == "delta"
+        and not any(s.windows for s in plan.sources)
+    ):
         error("B606", "output snapshot of plain rows needs a window in FROM", _at(select.output, span))
     if (
         plan.mode == "delta"

@@ -23,6 +23,7 @@ from sql.plan.bound import (
     LambdaRead,
     Op,
     PrevCall,
+    Read,
     Slot,
 )
 from sql.plan.logical import Numbering
@@ -290,6 +291,9 @@ class ExpressionBinder:
 
     def _index(self, node: ast.Index, place: Place) -> Bound:
         base = self.bind(node.base, place)
+        if isinstance(base, Read) and base.column is None and base.type is Type.OBJECT:
+            self.problems.error("B806", "this is one event, not a list of them", node.base.span,
+                                "an index reads the events of a repeat")  # fmt: skip
         return Op("index", (base, self.bind(node.index, place)), span=node.span)
 
     def _slice(self, node: ast.Slice, place: Place) -> Bound:

@@ -38,7 +38,8 @@ class ItemBinder:
                 out += spreads.bind(item)
                 continue
             bound = self.binder.item(item.expr, item.alias, SELECT)
-            if isinstance(bound, Read) and bound.column is None and item.alias is None:
+            is_whole = isinstance(bound, Read) and bound.column is None
+            if is_whole and item.alias is None and self._tag_of(bound) is None:
                 out.append(ItemPlan(None, bound))
                 continue
             name = item.alias or self._unnamed(item)
@@ -49,6 +50,9 @@ class ItemBinder:
         if self.send_meta:
             out.append(self._meta_item())
         return tuple(out)
+
+    def _tag_of(self, bound: Bound) -> str | None:
+        return self.scope.sources[bound.source].tag if isinstance(bound, Read) else None
 
     def _meta_item(self) -> ItemPlan:
         """The column `__meta` of sendMetaToSink: rows that stand for one message can say which."""
@@ -65,7 +69,8 @@ class ItemBinder:
         """The name of a column without alias: its text in EPL; the field's or function's name in eKuiper."""
         expr = item.expr
         if isinstance(expr, ast.Column):
-            return expr.name if not self.binder.epl or len(self.scope.sources) == 1 else item.text
+            alone = len(self.scope.sources) == 1 and self.scope.sources[0].tag is None
+            return expr.name if not self.binder.epl or alone else item.text
         if self.binder.epl:
             return item.text
         if isinstance(expr, ast.Field | ast.Call):
@@ -84,12 +89,15 @@ class ItemBinder:
         check_excluded(self.binder, star)
         replaced = {item.alias for item in star.replaced if item.alias}
         excluded = (*star.excluded, *(name for name in replaced if name not in star.excluded))
-        named = star.table is None and len(chosen) > 1 and self.binder.epl
+        matches = any(self.scope.sources[i].tag is not None for i in chosen)
+        named = star.table is None and (matches or (len(chosen) > 1 and self.binder.epl))
+        if matches:
+            chosen.sort()
         out = [
             ItemPlan(self.scope.sources[i].alias if named else None, self.scope.read_all(i, star.span), False, excluded)
-            for i in (chosen if self.binder.epl else reversed(chosen))
+            for i in (chosen if self.binder.epl or matches else reversed(chosen))
         ]
-        if not self.binder.epl:
+        if not self.binder.epl and not matches:
             out += kuiper.shared_columns(self.scope, chosen, excluded, star.span)
         for item in star.replaced:
             out.append(ItemPlan(item.alias or item.text, self.binder.item(item.expr, item.alias, SELECT)))
@@ -101,7 +109,7 @@ class ItemBinder:
         for item in items:
             if item.name is not None:
                 out[item.name] = item.value.type
-            elif isinstance(item.value, Read):
+            elif isinstance(item.value, Read) and item.value.type is not Type.ARRAY:
                 columns = self.scope.sources[item.value.source].columns
                 if columns is None:
                     return None

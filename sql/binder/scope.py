@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sql import functions
 from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.bound import Apply, Bound, Op, Read, Slot
-from sql.syntax import ColumnType, SelectItem
+from sql.syntax import ColumnDefinition, ColumnType, SelectItem
 from sql.types import Type, declared_type
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class SourceScope:
     is_item: bool = False
     declared: dict[str, ColumnType] = field(default_factory=dict)
     """The full types of its columns, with the fields of structs, where they are declared."""
+    tag: Literal["event", "list", "hidden"] | None = None
+    """A tag of a pattern, whose columns are read through its name only: one event, the list of those that a repeat has
+    met, or one that cannot be read in this place."""
 
 
 @dataclass(slots=True)
@@ -62,14 +65,15 @@ class Scope:
         return Read(index, column, type=Type.ANY if columns is None else columns.get(column, Type.ANY), span=span)
 
     def read_all(self, index: int, span: Span) -> Bound:
-        """The whole event of one source: everything is read."""
+        """The whole event of one source, or the list of a repeated tag: everything is read."""
         columns = self.sources[index].columns
         known = self.reads[index]
         if columns is None:
             self.reads[index] = None
         elif known is not None:
             known.update(columns)
-        return Read(index, None, type=Type.OBJECT, span=span)
+        is_list = self.sources[index].tag == "list"
+        return Read(index, None, type=Type.ARRAY if is_list else Type.OBJECT, span=span)
 
     def meta(self, span: Span, index: int = 0) -> Bound:
         """The metadata of the message of one source."""
@@ -90,7 +94,14 @@ class Scope:
 
     def holders(self, name: str) -> list[int]:
         """The sources that declare a column of this name."""
-        return [i for i, source in enumerate(self.sources) if source.columns is not None and name in source.columns]
+        return [i for i, source in enumerate(self.sources)
+                if source.columns is not None and name in source.columns and source.tag is None]  # fmt: skip
+
+    def tag_named(self, name: str) -> int | None:
+        """The tag of a pattern that is called so."""
+        return next(
+            (i for i, source in enumerate(self.sources) if source.tag is not None and source.alias == name), None
+        )
 
     def column(self, name: str, table: str | None, span: Span) -> Bound | None:
         """What a column name means; None when nothing is called so (the caller reports)."""
@@ -100,6 +111,9 @@ class Scope:
         if item is not None and self.sources[item].alias == name:
             scalar = self.sources[item].scalar
             return self.read(item, scalar, span) if scalar else self.read_all(item, span)
+        tag = self.tag_named(name)
+        if tag is not None:
+            return self.read_all(tag, span)
         declared = self.holders(name)
         if len(declared) > 1:
             owners = " and ".join(f"'{self.sources[index].alias}'" for index in declared)
@@ -110,7 +124,7 @@ class Scope:
         if name in self.catalog.variables:
             variable = self.catalog.variables[name]
             return Slot("variable", name, type=variable.type, span=span)
-        free = [index for index, source in enumerate(self.sources) if source.columns is None]
+        free = [index for index, source in enumerate(self.sources) if source.columns is None and source.tag is None]
         if len(free) == 1:
             return self.read(free[0], name, span)
         return self._in_any(free, name, span) if free else None
@@ -125,9 +139,13 @@ class Scope:
         return Apply(coalesce, tuple(self.read(index, name, span) for index in sources), span=span)
 
     def _qualified(self, name: str, table: str, span: Span) -> Bound | None:
-        source = self.source_named(table)
+        source = self.source_named(table) if table else None
         if source is not None:
             columns = self.sources[source].columns
+            if self.sources[source].tag == "list":
+                self.problems.error("B806", f"'{table}' is the list of the events that a repeat has met", span,
+                                    f"write {table}[0].{name}")  # fmt: skip
+                return self.read(source, name, span)
             if columns is not None and name not in columns:
                 self.unknown(name, span, source)
             return self.read(source, name, span)
@@ -148,6 +166,8 @@ class Scope:
 
     def _declaration(self, bound: Bound) -> ColumnType | None:
         """The declared type of a column, of a field in it, or of an element of it; None where there is none."""
+        if isinstance(bound, Read) and bound.column is None:
+            return self._declared_event(self.sources[bound.source])
         if isinstance(bound, Read):
             return self.sources[bound.source].declared.get(bound.column or "")
         if not isinstance(bound, Op) or bound.name not in ("field", "index"):
@@ -157,10 +177,22 @@ class Scope:
             return None if outer is None else outer.element
         return next((column.type for column in outer.fields if column.name == bound.extra), None)
 
+    @staticmethod
+    def _declared_event(source: SourceScope) -> ColumnType | None:
+        """The type of a tag's event as a struct, or of its list; None where it is not declared."""
+        if not source.declared or source.tag is None:
+            return None
+        columns = tuple(ColumnDefinition(name, declared) for name, declared in source.declared.items())
+        event = ColumnType("struct", fields=columns)
+        return ColumnType("array", event) if source.tag == "list" else event
+
     # --- reporting ---
 
     def unknown(self, name: str, span: Span, source: int | None = None) -> None:
         """Report an unknown column, with what there is and the nearest name."""
+        if source is None and any(item.tag is not None for item in self.sources):
+            self._unknown_tag(name, span)
+            return
         among = self.sources if source is None else [self.sources[source]]
         known = [column for item in among for column in (item.columns or {}) if column != META]
         where = " and ".join(f"stream '{item.stream}'" for item in among) or "a statement without FROM"
@@ -172,3 +204,13 @@ class Scope:
         """Report the name of a source that FROM does not have."""
         hint = did_you_mean(name, [source.alias for source in self.sources])
         self.problems.error("B202", f"unknown stream '{name}'", span, hint)
+
+    def _unknown_tag(self, name: str, span: Span) -> None:
+        """Report a name inside a pattern, or over its matches, that is no tag that can be read there."""
+        tags = [source.alias for source in self.sources if source.tag not in (None, "hidden")]
+        own = [column for source in self.sources if source.tag is None for column in source.columns or {}]
+        readable = f"the tags {', '.join(tags)}" if tags else "no tag"
+        where = "to the left of an arrow" if own else "of the pattern"
+        hint = did_you_mean(name, [*own, *tags, *self.catalog.variables])
+        self.problems.error("B201", f"unknown name '{name}'; there is {readable} {where}, whose columns are read as "
+                            "tag.column", span, hint)  # fmt: skip

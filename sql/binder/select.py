@@ -14,6 +14,7 @@ from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.items import SELECT, ItemBinder, row_kind
 from sql.binder.output_limits import OutputLimitBinder
 from sql.binder.partitions import keys_fixed
+from sql.binder.patterns import PatternBinder
 from sql.binder.scope import Scope, SourceScope
 from sql.binder.spreads import SpreadBinder
 from sql.binder.windows import bind_group_window, bind_lot, bind_windows
@@ -72,7 +73,9 @@ class SelectBinder:
         self.subqueries: list[SubqueryPlan] = []
         self.read_below: dict[int, set[str] | None] = {}
         """What the windows of a source read from its stream, where a derived-value window has replaced the columns."""
-        self.sources = [self._stream_of(source) for source in self._all_sources()]
+        self.patterns: dict[int, PatternBinder] = {}
+        """The patterns of FROM by their place."""
+        self.sources = [self._stream_of(i, source) for i, source in enumerate(self._all_sources())]
         tables = any(stream.kind != "stream" for stream in self.sources)
         self.mode: Mode = "lots" if select.lots else "sample" if select.windows or tables else "delta"
         self.scope = self._scope()
@@ -89,7 +92,11 @@ class SelectBinder:
         select = self.select
         return ([select.source] if select.source else []) + [join.source for join in select.joins]
 
-    def _stream_of(self, source: ast.Source) -> Stream:
+    def _stream_of(self, index: int, source: ast.Source) -> Stream:
+        if isinstance(source, ast.StreamSource) and source.pattern is not None:
+            pattern = PatternBinder(source.pattern, self.catalog, self.options, self.text, self.problems)
+            self.patterns[index] = pattern
+            return Stream(source.name, pattern.columns(), declared=pattern.declared())
         stream = self.catalog.streams.get(source.name)
         if stream is None:
             self.problems.error("B202", f"unknown stream '{source.name}'", source.span,
@@ -99,6 +106,8 @@ class SelectBinder:
         return stream
 
     def _scope(self) -> Scope:
+        if self._matches_alone():
+            return Scope(self.catalog, self.problems, self.patterns[0].tag_sources())
         scopes = []
         for source, stream in zip(self._all_sources(), self.sources, strict=True):
             columns = stream.columns
@@ -117,6 +126,10 @@ class SelectBinder:
                 )
             seen.add(source.alias)
         return scope
+
+    def _matches_alone(self) -> bool:
+        """Whether the statement reads the matches of one pattern and nothing beside them: tags are its sources."""
+        return bool(self.patterns) and not self.select.joins
 
     def _is_epl(self) -> bool:
         select = self.select
@@ -229,14 +242,28 @@ class SelectBinder:
         assert isinstance(source, ast.StreamSource)
         binder = self._alone(index)
         condition = binder.condition(source.filter, FILTER)
+        pattern = self.patterns[index].bind() if index in self.patterns else None
         plans = bind_windows(binder, source)
         columns = self._derive(index, plans)
         retained_rows = self.sources[index].retained_rows
+        if pattern is not None:
+            by_name = not self._matches_alone()
+            return SourcePlan("", source.alias, windows=plans, union=source.retain == "union",
+                              unidirectional=source.unidirectional, reclaim_ms=self._reclaim(), columns=columns,
+                              pattern=pattern, matches_by_name=by_name, keeps_last=self._keeps_last())  # fmt: skip
         return SourcePlan(source.name, source.alias, condition, plans, source.retain == "union", None,
-                          source.unidirectional, self._reclaim(), columns, retained_rows)  # fmt: skip
+                          source.unidirectional, self._reclaim(), columns, retained_rows,
+                          keeps_last=self._keeps_last())  # fmt: skip
+
+    def _keeps_last(self) -> bool:
+        return any(note.name == "iterableunbound" for note in self.select.annotations)
 
     def _alone(self, index: int) -> ExpressionBinder:
-        """A binder that sees one source only, as source 0: what stands inside FROM."""
+        """A binder that sees one source only, as source 0, or the tags of its pattern: what stands inside FROM."""
+        if self._matches_alone():
+            tags = ExpressionBinder(self.scope, self._subquery)
+            tags.text, tags.epl = self.text, True
+            return tags
         scope = Scope(self.catalog, self.problems, [self.scope.sources[index]], context=self.context)
         binder = ExpressionBinder(scope, self._subquery)
         binder.text, binder.epl = self.text, True
@@ -245,11 +272,31 @@ class SelectBinder:
 
     def _derive(self, index: int, plans: tuple[Any, ...]) -> dict[str, Type] | None:
         """The columns behind the windows: derived-value windows replace the stream's by their own."""
-        scope = self.scope.sources[index]
         derived = next((plan for plan in plans if (windows.lookup(plan.name) or plan).role == "derived"), None)
+        if self._matches_alone():
+            return self._derive_of_matches(plans, derived)
+        scope = self.scope.sources[index]
         if derived is None:
             return scope.columns
-        original = scope.columns
+        columns = self._derived_columns(plans, derived, scope.columns)
+        # The derived row is what the rest of the statement reads; the stream's own columns were read by the windows.
+        self.scope.sources[index] = replace(scope, columns=columns, declared={})
+        self.read_below[index], self.scope.reads[index] = self.scope.reads[index], set()
+        return columns
+
+    def _derive_of_matches(self, plans: tuple[Any, ...], derived: Any) -> dict[str, Type] | None:
+        """The columns behind the windows over a pattern: its tags are read as sources, which is None, or one row."""
+        if derived is None:
+            return None
+        columns = self._derived_columns(plans, derived, dict.fromkeys(self.patterns[0].tags, Type.OBJECT))
+        self.patterns[0].note_tags(self.scope.reads)
+        self.scope.sources[:] = [SourceScope("", "", columns)]
+        self.scope.reads[:] = [set()]
+        return columns
+
+    @staticmethod
+    def _derived_columns(plans: tuple[Any, ...], derived: Any, original: dict[str, Type] | None) -> dict[str, Type]:
+        """The columns of the rows that a derived-value window posts."""
         columns: dict[str, Type] = {}
         if plans[0].name == "groupwin" and not any(plan.name == "merge" for plan in plans):
             columns |= {
@@ -258,9 +305,6 @@ class SelectBinder:
         columns |= dict.fromkeys(windows.DERIVED_COLUMNS[derived.name], Type.NUMBER)
         for name, bound in derived.arguments.get("extras", ()):
             columns |= {name: bound.type} if name else (original or {})
-        # The derived row is what the rest of the statement reads; the stream's own columns were read by the windows.
-        self.scope.sources[index] = replace(scope, columns=columns, declared={})
-        self.read_below[index], self.scope.reads[index] = self.scope.reads[index], set()
         return columns
 
     def _reclaim(self) -> tuple[int, int] | None:
@@ -298,7 +342,12 @@ class SelectBinder:
     def _timestamps(self) -> dict[str, tuple[str, str | None]]:
         """The time stamps of the streams, if the rule runs in event time: all have one, or none."""
         wanted = self.options.event_time
-        flowing = {stream.name: stream for stream in self.sources if stream.kind == "stream"}
+        flowing = {
+            stream.name: stream
+            for index, source in enumerate(self.sources)
+            for stream in (self.patterns[index].streams.values() if index in self.patterns else (source,))
+            if stream.kind == "stream"
+        }
         found = {s.name: (s.timestamp, s.timestamp_format) for s in flowing.values() if s.timestamp is not None}
         if wanted is False or not (found or wanted):
             return {}
@@ -307,9 +356,12 @@ class SelectBinder:
                 hint = 'declare it: WITH (…, TIMESTAMP="ts"), or set isEventTime: false'
                 self.problems.error("B403", f"event time needs a timestamp column, and stream '{name}' has none",
                                     self.select.span, hint)  # fmt: skip
-        for stream, reads in zip(self.sources, self._stream_reads(), strict=True):
+        for stream, reads in zip(self.sources, self._stream_reads(), strict=not self.patterns):
             if stream.name in found and reads is not None:
                 reads.add(found[stream.name][0])
+        for pattern in self.patterns.values():
+            for name in pattern.reads.keys() & found.keys():
+                pattern.note(name, {found[name][0]})
         return found
 
     def _stream_reads(self) -> list[set[str] | None]:
@@ -318,16 +370,29 @@ class SelectBinder:
 
     def _reads(self) -> dict[str, frozenset[str] | None]:
         out: dict[str, frozenset[str] | None] = {}
-        for source, reads in zip(self.sources, self._stream_reads(), strict=True):
+        for index, (source, reads) in enumerate(zip(self.sources, self._stream_reads(), strict=not self.patterns)):
+            if index in self.patterns:
+                continue
             known = out.get(source.name, frozenset())
             # What is checked must be decoded.
             checked = frozenset(source.columns or ()) if source.is_strict else frozenset()
             out[source.name] = None if reads is None or known is None else known | reads | checked
-        for sub in self.subqueries:
-            for name, columns in sub.plan.reads.items():
+        below = [self._pattern_reads(pattern) for pattern in self.patterns.values()]
+        for found in (*below, *(sub.plan.reads for sub in self.subqueries)):
+            for name, columns in found.items():
                 known = out.get(name, frozenset())
                 out[name] = None if columns is None or known is None else known | columns
         return out
+
+    def _pattern_reads(self, pattern: PatternBinder) -> dict[str, frozenset[str] | None]:
+        """What a pattern and the statement over its matches read of its streams; of a joined one whole events."""
+        if self._matches_alone():
+            pattern.note_tags(self.scope.reads)
+        else:
+            pattern.note_whole()
+        checked = {name: frozenset(stream.columns or ()) if stream.is_strict else frozenset()
+                   for name, stream in pattern.streams.items()}  # fmt: skip
+        return {name: None if reads is None else checked[name] | reads for name, reads in pattern.reads.items()}
 
     def _subquery(self, node: ast.Subquery) -> Bound:
         inner = SelectBinder(node.select, self.catalog, self.options, self.text, self.problems, self.context)

@@ -22,7 +22,8 @@ from sql.errors import DataError, Span, positioned
 from sql.functions.registry import Context
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.logical import Criterion, ItemPlan
-from sql.rows import Shape, as_dict, attribute_name
+from sql.plan.patterns import OWN
+from sql.rows import Shape, as_dict, as_dicts, attribute_name
 from sql.runtime.hits import HitCounters
 from sql.types import Descending, Type, key_of, order_key
 
@@ -35,9 +36,11 @@ EventFunction = Callable[..., Any]
 class EngineReader:
     """How the engine's functions read: through the event `e`, the values `a` and the window `w`."""
 
-    def __init__(self, names: Names, catalog: Catalog, *, shape: Shape, joined: bool, offsets: dict[str, int],
-                 hits: HitCounters, partition: Sequence[Any] | None = None) -> None:  # fmt: skip
+    def __init__(self, names: Names, catalog: Catalog, context: Context, *, shape: Shape, joined: bool,
+                 offsets: dict[str, int], hits: HitCounters, partition: Sequence[Any] | None = None
+                 ) -> None:  # fmt: skip
         self.names = names
+        self.context = context
         self.partition = partition
         self.catalog = catalog
         self.shape = shape
@@ -83,6 +86,23 @@ class EngineReader:
         return Code("(w is not False)", False, False, "boolean")
 
 
+class PatternReader(EngineReader):
+    """How the functions of a pattern read: `e` is the row of the event that a filter tests, `a` the tags' values."""
+
+    def read(self, source: int, column: str | None) -> Code:
+        if source == OWN:
+            return Code("e", False) if column is None else Code(self._column("e", column))
+        if column is None:
+            return Code(f"a[{source}]")
+        name = self.names.temporary()
+        return Code(f"(None if ({name} := a[{source}]) is None else {self._column(name, column)})")
+
+    def slot(self, slot: Slot) -> Code:
+        if slot.kind == "event_time":
+            return Code(f"{self.names.bind(self.context, 'context')}.now_ms", False, False, NUMBER)
+        return super().slot(slot)
+
+
 @lru_cache(maxsize=8192)
 def _compiled(source: str) -> tuple[CodeType, str]:
     """The code of a function's source; equal functions of many rules compile once. The name finds the source again."""
@@ -96,10 +116,10 @@ class FunctionSet:
 
     def __init__(self, catalog: Catalog, context: Context, warnings: Warnings, *, shape: Shape = "dict",
                  joined: bool = False, offsets: dict[str, int] | None = None, text: str = "",
-                 hits: HitCounters | None = None) -> None:  # fmt: skip
+                 hits: HitCounters | None = None, kind: type[EngineReader] = EngineReader) -> None:  # fmt: skip
         self.names = Names()
         self.text = text
-        reader = EngineReader(self.names, catalog, shape=shape, joined=joined,
+        reader = kind(self.names, catalog, context, shape=shape, joined=joined,
                               offsets=offsets or {"aggregate": 0, "prev": 0, "subquery": 0},
                               hits=hits or HitCounters(()), partition=context.partition)  # fmt: skip
         self.reader = reader
@@ -131,6 +151,19 @@ class FunctionSet:
         parts = [f"{name}({self.writer.text(node)})" for node in nodes]
         text = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
         return self.define(text, nodes[0].span)
+
+    def wanted_key(self, nodes: Sequence[Bound], nulls: Sequence[bool]) -> EventFunction:
+        """A key of several values, or None where one of them is NULL that, by `nulls`, can equal nothing."""
+        name = self.names.bind(key_of, "key_of")
+        texts, tests = [], []
+        for node, may_be_null in zip(nodes, nulls, strict=True):
+            value = self.names.temporary()
+            texts.append(
+                f"{name}({value})" if may_be_null else f"({value} if {value}.__class__ is str else {name}({value}))"
+            )
+            tests.append(f"(({value} := {self.writer.text(node)}) is None and {not may_be_null})")
+        whole = f"({', '.join(texts)},)" if len(texts) > 1 or any(nulls) else texts[0]
+        return self.define(f"None if {' or '.join(tests)} else {whole}", nodes[0].span)
 
     def criteria(self, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> EventFunction:
         """A sort key. NULL is lowest (sort and rank windows) or last in either direction (ORDER BY)."""
@@ -165,7 +198,8 @@ class FunctionSet:
             if item.name is None:
                 parts.append(self._spread(item, columns) or "**{}")
             elif isinstance(item.value, Read) and item.value.column is None:
-                whole = self.names.bind(as_dict, "as_dict")
+                kind = as_dicts if item.value.type is Type.ARRAY else as_dict
+                whole = self.names.bind(kind, kind.__name__)
                 code = self.writer.text(item.value)
                 parts.append(f"{item.name!r}: None if {code} is None else {whole}({code})")
             else:

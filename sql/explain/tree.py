@@ -8,10 +8,11 @@ from sql.aggregates.base import Removal
 from sql.binder.kuiper import EACH_EVENT
 from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
-from sql.explain import words
+from sql.explain import patterns, words
 from sql.explain.compose import Composition, of_group_window, of_source
 from sql.plan.bound import AggregateCall, Slot
 from sql.plan.logical import GroupWindowPlan, OutputPlan, Plan, SourcePlan
+from sql.plan.patterns import FilterPlan, PatternPlan, StepPlan
 from sql.types import Type
 from sql.windows import catalog as windows
 
@@ -139,12 +140,30 @@ def _source(source: SourcePlan, plan: Plan) -> Node:
     if source.retained_rows is not None:
         return Node(f"table {source.stream}{alias}", f"keeps {source.retained_rows:,} rows, reads {reads}")
     node = Node(f"stream {source.stream}{alias}", f"reads {reads}")
+    if source.pattern is not None:
+        node = _pattern(source.pattern, plan)
     if source.filter is not None:
         node = Node(f"filter {words.written(source.filter, plan.text)}", "before the window", [node])
     if plan.window is not None or (not source.windows and source.lot is None):
         return node
     spelt = "".join(f"#{words.slice_of(plan.text, window.span).lstrip('#.')}" for window in source.windows)
     return _stack(of_source(source, plan), spelt, node)
+
+
+def _pattern(pattern: PatternPlan, plan: Plan) -> Node:
+    """The nodes of a pattern, and below the filters the streams they hear."""
+
+    def node(step: StepPlan) -> Node:
+        remark = ""
+        if isinstance(step, FilterPlan):
+            columns = plan.columns(step.stream)
+            names = "the whole message" if columns is None else ", ".join(sorted(columns)) or "no columns"
+            remark = f"stream {step.stream}, reads {names}"
+        return Node(patterns.label(step, pattern), remark, [node(child) for child in step.children()])
+
+    marks = [name for name, on in (("suppress overlapping matches", pattern.suppress),
+                                   ("a match discards what shares its events", pattern.discard)) if on]  # fmt: skip
+    return Node("Pattern", ", ".join(["a row per match", *marks]), [node(pattern.root)])
 
 
 def _stack(composition: Composition, spelt: str, *inputs: Node) -> Node:
@@ -269,6 +288,8 @@ def _compositions(plan: Plan) -> list[Composition]:
 
 def _state(plan: Plan) -> list[str]:
     held = [part for composition in _compositions(plan) for part in composition.state]
+    if any(source.pattern is not None for source in plan.sources):
+        held.append(f"{plan.options.max_pattern_partials:,} partial matches")
     held += [f"{s.retained_rows:,} rows of {s.stream}" for s in plan.sources if s.retained_rows is not None]
     lines = [f"at most {', '.join(held)}"] if held else []
     if plan.group_by:
@@ -303,6 +324,8 @@ def _cost(plan: Plan) -> str:
         parts += [cost_of(call, leaving) for call in plan.aggregates]
     if plan.joins:
         parts.append("matches of the join")
+    if any(source.pattern is not None for source in plan.sources):
+        parts.append("partial matches that hear it")
     terms = dict.fromkeys(part for part in parts or ["O(1)"] if part != PER_LOOK)
     if sum(term.startswith("O(") for term in terms) > 1:
         terms.pop("O(1)", None)  # the others say more

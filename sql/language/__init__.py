@@ -2,7 +2,8 @@
 
 sqlglot lives in this package and nowhere else: a dialect of ours gives it few keywords, and its parser's tables and
 methods are filled with rules that build our nodes. One class per part of the grammar, each on top of the one before:
-`cursor`, `expressions`, `calls`, `sources`, `output`, `select`, `definitions`, `dialect`; `reading` drives them.
+`cursor`, `expressions`, `calls`, `sources` (with `patterns`), `output`, `select`, `definitions`, `dialect`; `reading`
+drives them.
 
 Codes of the problems found here:
 
@@ -19,6 +20,7 @@ Codes of the problems found here:
 | P010, P011 | a statement that begins with an unknown word; no statement at all |
 | P012 | a join without ON, a cross join with ON |
 | P013 | an option that stands twice |
+| P017, P018, P019 | an annotation, a step or a timer that a pattern cannot have |
 | P090 | a construct that is known but not supported |
 """
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from sqlglot import Token, TokenType
 
 from sql.language.calls import CallParser
 from sql.language.cursor import span_of
+from sql.language.patterns import PatternGrammar
 from sql.language.tokens import NAME_TOKENS
 from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, WindowCall
+
+if TYPE_CHECKING:
+    from sql.language.output import OutputParser
+
+_PATTERN_OPENINGS = (TokenType.L_BRACKET, TokenType.PARAMETER, TokenType.L_PAREN)
 
 NOT_ALIASES = frozenset(
     {
@@ -85,16 +92,26 @@ class SourceParser(CallParser):
 
     def _stream_source(self) -> StreamSource:
         start = self._curr
-        if self._next.token_type is TokenType.L_BRACKET and self._at_word("pattern"):
-            self._unsupported("pattern", start)
-        if self._next.token_type is TokenType.PARAMETER and self._at_word("pattern"):
-            self._unsupported("pattern", start)
+        if self._at_word("pattern") and self._next.token_type in _PATTERN_OPENINGS:
+            self._advance()
+            return self._pattern_source(start)
         if self._next.token_type is TokenType.COLON:
             self._unsupported(f"{start.text}:", start)
         if start.token_type is TokenType.L_PAREN:
             self._unsupported("a subquery in FROM", start)
         name = self._name("a stream").text
         condition = self._stream_filter() if self._match(TokenType.L_PAREN) else None
+        return self._windowed(start, name, condition)
+
+    def _pattern_source(self, start: Token) -> StreamSource:
+        """`pattern [ … ]` of EPL or `PATTERN ( … ) WITHIN d`, after the word itself."""
+        grammar = PatternGrammar(cast("OutputParser", self))
+        steps = self._curr.token_type is TokenType.L_PAREN
+        pattern = grammar.attempt() if steps else grammar.clause()
+        return replace(self._windowed(start, "", None), pattern=pattern)
+
+    def _windowed(self, start: Token, name: str, condition: Expr | None) -> StreamSource:
+        """What may follow a stream or a pattern: windows, how they are combined, and another name."""
         windows: list[WindowCall] = []
         while self._curr.token_type in (TokenType.HASH, TokenType.DOT):
             windows.append(self._window_call())

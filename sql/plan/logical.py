@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sql.errors import NOWHERE, Problem, Span
 from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall
 from sql.plan.options import RuleOptions
+from sql.plan.patterns import PatternPlan
 from sql.syntax import CronField, InsertInto
 from sql.types import Type
 
@@ -120,9 +121,20 @@ class SourcePlan:
     """The columns a row of this source has after its windows (derived windows change them)."""
     retained_rows: int | None = None
     """A scan table: it keeps so many of its newest rows, which the rows of streams are joined with. None: a stream."""
+    pattern: PatternPlan | None = None
+    """The rows are the matches of this pattern; `stream` is empty then."""
+    keeps_last: bool = False
+    """Without a window the last row can be read: `@IterableUnbound`."""
+    matches_by_name: bool = False
+    """The matches are structs of their tags, as in a join; otherwise tuples of them, like the rows of a join."""
 
     def __hash__(self) -> int:
         return hash((self.stream, self.alias))
+
+    @property
+    def rows_are_tuples(self) -> bool:
+        """Whether the rows of this source, as its windows see them, are matches: tuples of the values of tags."""
+        return self.pattern is not None and not self.matches_by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +271,18 @@ class Plan:
     def insert_into(self) -> str | None:
         """The stream the results go to, if any."""
         return self.insert.stream if self.insert else None
+
+    @property
+    def reads_tuples(self) -> bool:
+        """Whether expressions read rows made of several: those of a join, or the matches of a pattern, by tag."""
+        return bool(self.joins) or any(source.rows_are_tuples and source.columns is None for source in self.sources)
+
+    @property
+    def side_columns(self) -> list[dict[str, Type] | None]:
+        """The columns of each source that an expression can read; the tags of a pattern are sources to it."""
+        if self.reads_tuples and not self.joins:
+            return [tag.columns for source in self.sources if source.pattern for tag in source.pattern.tags]
+        return [source.columns for source in self.sources]
 
     @property
     def keeps_groups(self) -> bool:

@@ -24,6 +24,11 @@ class RuleOptions:
     max_groups         groups a rule may keep; a further one is an error event
     max_window_events  events a rule may retain; a further one is an error event
     max_empty_windows  empty windows emitted in a row by one step; the rest is counted
+    max_pattern_partials  partial matches of a pattern that live at once, counted where an arrow begins one
+    pattern_overflow   what happens to one more: it is refused, or the oldest ends
+    max_pattern_rows   matches an AND of a pattern remembers, and events in the list of a repeat
+    max_recognize_attempts  attempts of match_recognize that live at once
+    max_pattern_keys   keys of an every-distinct; the oldest is forgotten
     send_meta          rows carry the metadata of their message in a column `__meta` (eKuiper's sendMetaToSink)
 
     """
@@ -39,6 +44,11 @@ class RuleOptions:
     max_groups: int = 1_000_000
     max_window_events: int = 10_000_000
     max_empty_windows: int = 10_000
+    max_pattern_partials: int = 100_000
+    pattern_overflow: Literal["refuse", "drop_oldest"] = "refuse"
+    max_pattern_rows: int = 10_000
+    max_recognize_attempts: int = 100_000
+    max_pattern_keys: int = 100_000
     rule_id: str = ""
     send_meta: bool = False
 

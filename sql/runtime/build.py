@@ -18,7 +18,7 @@ from sql.functions.registry import Context
 from sql.plan.bound import Bound
 from sql.plan.logical import LotPlan, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan
 from sql.plan.options import RuleOptions
-from sql.rows import Shape, as_dict
+from sql.rows import Shape, as_dict, as_dicts
 from sql.runtime.groups import AggregateSet
 from sql.windows import catalog as windows
 from sql.windows.catalog import Start, WindowSpec
@@ -27,7 +27,7 @@ from sql.windows.derived import Derived
 from sql.windows.event import Event
 from sql.windows.gate import Batch, Trigger
 from sql.windows.lots import Hold, Latest
-from sql.windows.operator import Chain, Operator, Pass
+from sql.windows.operator import Chain, LastRow, Operator, Pass
 from sql.windows.predicate import Predicate, WhenTrue, WhileTrue
 from sql.windows.retain import Count, Forever, Lifetime, Policy
 
@@ -44,7 +44,7 @@ class WindowBuilder:
         self.context = context
         self.warnings = warnings
         self.new_event = new_event
-        self.functions = FunctionSet(catalog, context, warnings, shape=shape)
+        self.functions = FunctionSet(catalog, context, warnings, shape=shape, joined=source.rows_are_tuples)
         self.watchers: list[Any] = []
         """Expression windows, to be told when a variable changes."""
 
@@ -54,7 +54,7 @@ class WindowBuilder:
             return self._lot(self.source.lot, now_ms)
         plans = list(self.source.windows)
         if not plans:
-            return Pass()
+            return LastRow() if self.source.keeps_last else Pass()
         if plans[0].name != "groupwin":
             return self._stages(plans, {}, now_ms)
         return self._grouped(plans)
@@ -154,11 +154,21 @@ class WindowBuilder:
             for name, function in extras:
                 if name is not None:
                     row[name] = None if event is None else function(event)
+                elif isinstance(event, Event) and isinstance(event.row, tuple):
+                    row |= self._tags(event.row)
                 elif event is not None:
                     row |= {column: item for column, item in as_dict(event.row).items() if column != "$meta"}
             return row
 
         return Derived(statistic, value, extra_columns, self.new_event, key_columns, plan.name == "size")
+
+    def _tags(self, match: tuple[Any, ...]) -> dict[str, Any]:
+        """A match as columns: its tags with their events."""
+        assert self.source.pattern is not None
+        return {
+            tag.name: None if value is None else as_dicts(value) if tag.is_list else as_dict(value)
+            for tag, value in zip(self.source.pattern.tags, match, strict=True)
+        }
 
     # --- stream queries -----------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ class Changes:
         self.having = functions.true(plan.having) if plan.having is not None else None
         self.key = functions.key(plan.group_by)
         self.keys_fail = any(not isinstance(node, Read) for node in plan.group_by)
-        self.project = functions.row(plan.items, [source.columns for source in plan.sources])
+        self.project = functions.row(plan.items, plan.side_columns)
         self.order = functions.criteria(plan.order_by, nulls_lowest=False) if plan.order_by else None
         removal = Removal.ANY if plan.joins else window.departure
         self.never_removes = removal is Removal.NEVER

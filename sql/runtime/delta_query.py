@@ -9,6 +9,7 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.runtime.conditions import When
 from sql.runtime.emission import Emission, Out, Update
 from sql.runtime.limits import LimitBuilder
+from sql.runtime.matches import Matches
 from sql.runtime.output import Everything
 from sql.runtime.query import in_order
 from sql.runtime.state import EventStore
@@ -32,6 +33,12 @@ class DeltaQuery(WindowedQuery):
         ]
         for builder in self.builders:  # so that an event that fails there is told with its place in the text, too
             self.functions.spans |= builder.functions.spans
+        self.matches = {
+            index: Matches(source, plan.options, self.catalog, self.context, self.warnings, self.shape, self.now_ms)
+            for index, source in enumerate(plan.sources)
+            if source.pattern is not None
+        }
+        """The patterns among the sources, by their place."""
         self.limit = self._limits().build(plan.output) if plan.output else None
         self.forced = any("FORCE_UPDATE" in flags or "START_EAGER" in flags for flags in _flags(plan.sources))
         self.late_posts: list[Delta] = []
@@ -49,8 +56,38 @@ class DeltaQuery(WindowedQuery):
             for index, source in enumerate(self.plan.sources):
                 if source.stream == stream:
                     updates += self._arrival(index, row, now_ms)
+            for index in self.matches:  # last, so that a match meets the event in the windows beside it
+                updates += self._entered(index, stream, row, now_ms)
             out += self._emit(updates, now_ms)
         return out + self.take_errors()
+
+    def _entered(self, index: int, stream: str, row: Any, now_ms: int) -> list[Update]:
+        """An event for a pattern: what its matches change."""
+        self.context.now_ms = now_ms
+        try:
+            found = self.matches[index].enter(stream, row, now_ms)
+        except DATA_ERRORS as error:
+            self.functions.spans |= self.matches[index].functions.spans
+            self.on_error(Event(row, now_ms, 0), error)
+            return []
+        return self._matched(index, found, now_ms)
+
+    def _matched(self, index: int, rows: Iterable[Any], now_ms: int) -> list[Update]:
+        """Matches come one by one, whatever has completed several at once; those compared with each other together."""
+        plan = self.matches[index].plan
+        if plan.suppress or plan.discard:
+            out = self._together(index, rows, now_ms)
+        else:
+            out = [update for row in rows for update in self._arrival(index, row, now_ms)]
+        for failure in self.matches[index].failures():
+            self.counts["errors"] += 1
+            self.errors.append(Emission(self.name, now_ms, "error", [], (), str(failure)))
+        return out
+
+    def _together(self, index: int, rows: Iterable[Any], now_ms: int) -> list[Update]:
+        """Matches that are one change."""
+        events = [event for row in rows if (event := self.arrive(row, now_ms)) is not None]
+        return self._updates(index, self.windows[index].push(Delta(events), now_ms)) if events else []
 
     def _arrival(self, index: int, row: Any, now_ms: int) -> list[Update]:
         event = self.arrive(row, now_ms)
@@ -87,13 +124,15 @@ class DeltaQuery(WindowedQuery):
         updates = self._updates(0, posts)
         out: list[Emission] = []
         while True:
-            window = self._window_due()
-            due = None if window is None else self.windows[window].next_deadline()
+            due = self._next_due()
             tick = None if self.limit is None else self.limit.next_deadline()
             # In order of their due times; at one instant what leaves and is released comes before the output tick.
-            if due is not None and due <= now_ms and (tick is None or due <= tick):
-                assert window is not None
-                updates += self._updates(window, self.windows[window].advance(now_ms))
+            if due is not None and due[0] <= now_ms and (tick is None or due[0] <= tick):
+                _, is_pattern, index = due
+                if is_pattern:
+                    updates += self._matched(index, self.matches[index].advance(now_ms), now_ms)
+                else:
+                    updates += self._updates(index, self.windows[index].advance(now_ms))
             elif tick is not None and tick <= now_ms:
                 out += self._emit(updates, now_ms, ticked=self.forced) + self._tick(now_ms)
                 updates = []
@@ -105,10 +144,14 @@ class DeltaQuery(WindowedQuery):
         # A release at a grid point of a FORCE_UPDATE window is given out whatever it holds.
         return out + self._emit(updates, now_ms, ticked=self.forced) + self.take_errors()
 
-    def _window_due(self) -> int | None:
-        """The source whose window has the earliest deadline."""
-        due = [(deadline, i) for i, w in enumerate(self.windows) if (deadline := w.next_deadline()) is not None]
-        return min(due)[1] if due else None
+    def _next_due(self) -> tuple[int, bool, int] | None:
+        """The earliest deadline of a window or a pattern, whether it is a pattern's, and the source.
+
+        At one instant what a window lets go comes before the timers of patterns.
+        """
+        due = [(deadline, False, i) for i, w in enumerate(self.windows) if (deadline := w.next_deadline()) is not None]
+        due += [(deadline, True, i) for i, p in self.matches.items() if (deadline := p.next_deadline()) is not None]
+        return min(due) if due else None
 
     def _tick(self, now_ms: int) -> list[Emission]:
         assert self.limit is not None
@@ -123,7 +166,15 @@ class DeltaQuery(WindowedQuery):
         if self.late_posts or (self.limit is not None and self.limit.condition.pending):
             return self.now_ms  # at the next advance of time
         tick = None if self.limit is None else self.limit.next_deadline()
-        return earliest((super().next_deadline(), tick))
+        patterns = [pattern.next_deadline() for pattern in self.matches.values()]
+        return earliest((super().next_deadline(), tick, *patterns))
+
+    def counters(self) -> dict[str, int]:
+        counts = super().counters()
+        for pattern in self.matches.values():
+            for name, count in pattern.counters().items():
+                counts[name] = counts.get(name, 0) + count
+        return counts
 
     def variable_changed(self, name: str) -> None:
         for builder, window in zip(self.builders, self.windows, strict=True):
@@ -214,12 +265,15 @@ class DeltaQuery(WindowedQuery):
     def _state(self) -> dict[str, Any]:
         return {
             **super()._state(),
+            "patterns": [pattern.snapshot() for pattern in self.matches.values()],
             "limit": None if self.limit is None else self.limit.snapshot(),
             "posts": [[[event.seq for event in side] for side in post] for post in self.late_posts],
         }
 
     def _put_back(self, state: Any, store: EventStore) -> None:
         super()._put_back(state, store)
+        for pattern, part in zip(self.matches.values(), state["patterns"], strict=True):
+            pattern.restore(part, self.make_row)
         if self.limit is not None:
             self.limit.restore(state["limit"])
         self.late_posts = [Delta(*([store.find(seq) for seq in side] for side in post)) for post in state["posts"]]

@@ -85,6 +85,8 @@ def first_condition(plan: Plan) -> Bound | None:
         harmless = plan.window.kind in ("tumbling", "hopping") and not plan.window.partition_by
         return plan.window.filter if plan.window.filter is not None or not harmless else plan.where
     source = plan.sources[0]
+    if source.pattern is not None:
+        return None
     if source.filter is not None:
         return source.filter
     return None if source.windows or plan.aggregates or plan.output is not None else plan.where

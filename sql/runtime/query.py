@@ -17,7 +17,7 @@ from sql.codegen.support import Warnings
 from sql.errors import CorruptState, DataError
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
-from sql.rows import Shape, as_dict
+from sql.rows import Shape, as_dict, as_dicts
 from sql.runtime.analytic import AnalyticStage
 from sql.runtime.emission import Emission, Out
 from sql.runtime.hits import HitCounters
@@ -109,7 +109,7 @@ class Query(ABC):
             self.context,
             self.warnings,
             shape=shape,
-            joined=bool(plan.joins),
+            joined=plan.reads_tuples,
             offsets=_offsets(plan),
             text=plan.text,
             hits=self.hits,
@@ -273,9 +273,10 @@ def _offsets(plan: Plan) -> dict[str, int]:
 def _plain(row: Any) -> dict[str, Any]:
     if isinstance(row, tuple):
         present = [side for side in row if side is not None]
-        if len(present) == 1:
+        if len(present) == 1 and not isinstance(present[0], list):
             return _plain(present[0])
-        return {str(i): _plain(side) for i, side in enumerate(row) if side is not None}
+        return {str(i): as_dicts(side) if isinstance(side, list) else _plain(side)
+                for i, side in enumerate(row) if side is not None}  # fmt: skip
     return {} if row is None else dict(as_dict(row))
 
 

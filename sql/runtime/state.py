@@ -43,8 +43,8 @@ def unpack_key(packed: Any) -> Any:
 
 
 def pack_row(row: Any) -> Any:
-    """A row of any shape; a joined row is the list of its sides."""
-    if isinstance(row, tuple):
+    """A row of any shape; a row made of several is the list of its sides, one of which may be a list of rows."""
+    if isinstance(row, tuple | list):
         return [pack_row(side) for side in row]
     return None if row is None else {name: encode(item) for name, item in as_dict(row).items()}
 
@@ -77,9 +77,9 @@ class EventStore:
         """Rebuild the events; `make_row` makes a row of the query's shape from a dict."""
         from sql.runtime.prevs import Extra
 
-        def row(part: Any) -> Any:
+        def row(part: Any, several: type = tuple) -> Any:
             if isinstance(part, list):
-                return tuple(row(side) for side in part)
+                return several(row(side, list) for side in part)
             return None if part is None else make_row({name: decode(item) for name, item in part.items()})
 
         for seq, time_ms, part, extra, before in packed:

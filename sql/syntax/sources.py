@@ -7,6 +7,7 @@ from typing import Literal
 
 from sql.syntax.expressions import Expr
 from sql.syntax.node import Node
+from sql.syntax.patterns import PatternClause, Recognize
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,17 @@ class Source(Node):
 
 @dataclass(frozen=True, slots=True)
 class StreamSource(Source):
-    """`Stream(filter)#window#window [retain-union] [as alias] [unidirectional]`."""
+    """`Stream(filter)#window#window [retain-union] [as alias] [unidirectional]`.
+
+    With `pattern` the rows are its matches, and `name` is empty. `recognize` finds matches behind the windows.
+    """
 
     filter: Expr | None = None
     windows: tuple[WindowCall, ...] = ()
     retain: Literal["union", "intersection"] | None = None
     unidirectional: bool = False
+    pattern: PatternClause | None = None
+    recognize: Recognize | None = None
 
 
 @dataclass(frozen=True, slots=True)

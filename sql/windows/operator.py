@@ -83,6 +83,30 @@ class Pass(Operator):
         return True
 
 
+class LastRow(Pass):
+    """No window, but the last row can be read (`@IterableUnbound`)."""
+
+    def __init__(self) -> None:
+        self.last: Event | None = None
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        if delta.inserted:
+            self.last = delta.inserted[-1]
+        return [delta]
+
+    def content(self) -> Iterable[Event]:
+        return () if self.last is None else (self.last,)
+
+    def snapshot(self) -> Any:
+        return None if self.last is None else self.last.seq
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        self.last = None if state is None else find(state)
+
+    def is_blank(self) -> bool:
+        return self.last is None
+
+
 class Chain(Operator):
     """One operator after the other: the deltas of each are the input of the next."""
 

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from sql import Catalog, Emission, Engine, parse, run_script
+from sql import Catalog, Emission, Engine, RuleOptions, parse, run_script
 from sql.algebra.context.selectors import selector_of
 from tests.conformance.compare import Row, decoded
 from tests.conformance.scenario import Drive
@@ -24,8 +24,9 @@ LISTENED = re.compile(r"s\d+")
 class Session:
     """An engine with the statements of a scenario, and its clock."""
 
-    def __init__(self, statements: list[str], drive: Drive) -> None:
+    def __init__(self, statements: list[str], drive: Drive, options: RuleOptions | None = None) -> None:
         self.statements = statements
+        self.options = options
         self.drive = drive
         self.now = 0
         self.texts: dict[str, str] = {}
@@ -42,9 +43,9 @@ class Session:
     def _start(self) -> Engine:
         engine = new_engine(Catalog(), fast=self.drive.fast, structs=self.structs)
         for text in [EVENT_TYPES, *self.statements]:
-            run_script(engine, text, self.now)
+            run_script(engine, text, self.now, self.options)
         for text, now in self.later:
-            run_script(engine, text, now)
+            run_script(engine, text, now, self.options)
         return engine
 
     def _note(self, text: str) -> None:
@@ -56,7 +57,7 @@ class Session:
 
     def deploy(self, text: str) -> None:
         """Statements that are deployed now; SqlError where they are refused."""
-        run_script(self.engine, text, self.now)
+        run_script(self.engine, text, self.now, self.options)
         self.later.append((text, self.now))
         self._note(text)
 

@@ -110,7 +110,7 @@ def run_epl(scenario: Scenario, drive: Drive) -> Engine | None:
     """Statements, then steps that each say what they cause. The engine they ran on; None if they were refused."""
     data = scenario.data
     try:
-        machine = epl.Session(data["epl"], drive)
+        machine = epl.Session(data["epl"], drive, options_of(data))
     except SqlError as error:
         if data.get("error") and not any(problem.code in NOT_SUPPORTED for problem in error.problems):
             return None
@@ -134,7 +134,7 @@ def run_epl(scenario: Scenario, drive: Drive) -> Engine | None:
             continue
         emissions = machine.perform(step)
         if judged:
-            _compare_step(number, step, emissions, grouped, joined=joined)
+            _compare_step(number, step, emissions, grouped, joined=joined, unordered=data.get("unordered", False))
     if not judged:
         raise Skip(f"no decision recorded: {data['differs']}")
     return machine.engine
@@ -159,8 +159,19 @@ def _change_deployment(machine: epl.Session, number: int, step: dict[str, Any]) 
         raise Difference(_shown(number, step, [{"refused": str(refused)}], []))
 
 
+def options_of(data: dict[str, Any]) -> RuleOptions:
+    """The limits in force. One that is only reported in the reference, and refuses nothing, is none."""
+    config = data.get("config", {})
+    bounds = {}
+    if config.get("pattern_prevent_start"):
+        bounds["max_pattern_partials"] = config["pattern_max"]
+    if config.get("recognize_prevent_start"):
+        bounds["max_recognize_attempts"] = config["recognize_max"]
+    return RuleOptions(**bounds)
+
+
 def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], grouped: dict[str, bool], *,
-                  joined: bool = False) -> None:  # fmt: skip
+                  joined: bool = False, unordered: bool = False) -> None:  # fmt: skip
     wanted: dict[str, list[tuple[int, list[Row], list[Row]]]] = {}
     for item in step.get("expect", ()):
         entry = (item["at"], decoded(item["insert"]), decoded(item["remove"]))
@@ -178,7 +189,7 @@ def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], 
         mine, theirs = got.get(name, []), wanted.get(name, [])
         same = len(mine) == len(theirs) and all(
             a[0] == b[0]
-            and same_rows(a[1], b[1], ordered=not (joined or grouped[name]))
+            and same_rows(a[1], b[1], ordered=not (joined or unordered or grouped[name]))
             and same_rows(a[2], b[2], ordered=False)
             for a, b in zip(mine, theirs, strict=True)
         )

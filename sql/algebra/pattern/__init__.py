@@ -1,0 +1,20 @@
+"""Patterns of events as a state machine.
+
+A pattern is a tree of nodes; running, it is a tree of instances. An instance is started with a binding (the tags bound
+so far) and tells its parent
+
+* **true** (a binding, and whether it is over): it has matched,
+* **false**: it can never match again, and is over.
+
+A parent may `quit` an instance, which ends it in silence. Nothing else is exchanged, so each kind of node is one small
+class, and everything else (order, time, snapshots, bounds) is decided in one place.
+
+Where to start reading: `machine` (the face: `Pattern`), `base` (what nodes and instances are), then any of the kinds:
+`atoms`, `timers`, `sequence`, `logic`, `every`, `repeat`, `guards`. `listening` finds the filters an event fits without
+looking at all of them; `build` makes nodes of a plan.
+"""
+
+from sql.algebra.pattern.build import PatternBuilder
+from sql.algebra.pattern.machine import Bounds, Pattern
+
+__all__ = ["Bounds", "Pattern", "PatternBuilder"]

@@ -1,0 +1,91 @@
+"""Filters: an event of a stream that fits a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.pattern.base import Binding, Instance, Node, Parent, holds
+from sql.algebra.pattern.listening import Listening
+
+if TYPE_CHECKING:
+    from sql.algebra.pattern.machine import Machine
+    from sql.algebra.pattern.snapshot import Packer, Unpacker
+
+
+class FilterNode(Node):
+    """A filter. `stays`: under `every` and repeats it goes on listening after a match."""
+
+    def __init__(self, machine: Machine, place: int, *, stream: str, tag: int | None, consume: int, stays: bool,
+                 own: Callable[[Any], bool] | None, listening: Listening) -> None:  # fmt: skip
+        super().__init__(machine, place)
+        self.stream = stream
+        self.tag = tag
+        self.consume = consume
+        self.stays = stays
+        self.own = own
+        """The part of the condition that reads no tag: tested once per event, however many listen."""
+        self.listening = listening
+
+    def make(self, parent: Parent, binding: Binding) -> Filter:
+        return Filter(self, parent, binding)
+
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Filter:
+        number, binding = state
+        made = Filter(self, parent, unpacker.binding(binding))
+        made.number = number
+        unpacker.listeners.append(made)
+        return made
+
+    def find(self, row: Any, found: list[Filter]) -> None:
+        """Append the listeners that an event fits."""
+        if self.listening.count and (self.own is None or self.own(row)):
+            self.listening.find(row, found)
+
+
+class Filter(Instance):
+    """A filter that listens."""
+
+    __slots__ = ("binding", "node", "number", "parent")
+
+    def __init__(self, node: FilterNode, parent: Parent, binding: Binding) -> None:
+        self.node = node
+        self.parent: Parent | None = parent
+        self.binding = binding
+        self.number = 0
+        """Of its start; 0 before."""
+
+    def start(self) -> None:
+        machine = self.node.machine
+        machine.number += 1
+        self.number = machine.number
+        self.node.listening.add(self)
+
+    def hear(self, row: Any) -> None:
+        """An event that fits."""
+        parent, node = self.parent, self.node
+        if parent is None:
+            return  # an earlier listener of the same event has ended this one
+        tag, binding = node.tag, self.binding
+        if tag is not None:
+            binding = (*binding[:tag], row, *binding[tag + 1 :])
+        if node.stays:
+            parent.on_true(self, binding, over=False)
+        else:
+            node.listening.remove(self)
+            self.parent = None
+            parent.on_true(self, binding, over=True)
+
+    def quit(self) -> None:
+        if self.parent is not None and self.number:  # not where its parent ends before it has been started
+            self.node.listening.remove(self)
+        self.parent = None
+
+    def discard(self, events: Set[int]) -> None:
+        parent = self.parent
+        if parent is not None and holds(self.binding, events):
+            self.quit()
+            parent.on_false(self)
+
+    def pack(self, packer: Packer) -> Any:
+        return [self.number, packer.binding(self.binding)]

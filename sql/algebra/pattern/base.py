@@ -1,0 +1,96 @@
+"""What nodes and instances of a pattern are, and what instances tell each other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Set
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from sql.algebra.pattern.machine import Machine
+    from sql.algebra.pattern.snapshot import Packer, Unpacker
+
+Binding = tuple[Any, ...]
+"""The values of all tags in the order of the plan: an event's row, a list of rows under a repeat, or None."""
+
+
+class Parent(Protocol):
+    """Who hears of an instance."""
+
+    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+        """A child has matched; `over`: it has ended with that."""
+
+    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+        """A child has ended and can never match; not `restartable`: starting it again would be in vain."""
+
+
+class Instance(ABC):
+    """A node that has been started. It belongs to a parent until it is over; `parent` is None from then on."""
+
+    __slots__ = ()
+    parent: Parent | None
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin; called once, when the parent knows the instance. It may turn true or false before this returns."""
+
+    @abstractmethod
+    def quit(self) -> None:
+        """End in silence, with everything below."""
+
+    @abstractmethod
+    def discard(self, events: Set[int]) -> None:
+        """End, with false, whatever holds one of these events, given by identity."""
+
+    @abstractmethod
+    def pack(self, packer: Packer) -> Any:
+        """The state as plain data, with that of the instances below."""
+
+    def below(self) -> Iterable[Instance]:
+        """The instances directly below."""
+        return ()
+
+
+class Node(ABC):
+    """One node of the tree: what all its instances have in common."""
+
+    stays = False
+    """Whether a child of this kind goes on after a match of its own accord, so that `every` need not start it again."""
+
+    def __init__(self, machine: Machine, place: int) -> None:
+        self.machine = machine
+        self.place = place
+        """Its number in the tree, depth first."""
+
+    @abstractmethod
+    def make(self, parent: Parent, binding: Binding) -> Instance:
+        """An instance, not yet started."""
+
+    @abstractmethod
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Instance:
+        """The instance whose `pack` gave this state, with its listeners and timers."""
+
+
+def holds(binding: Binding, events: Set[int]) -> bool:
+    """Whether a binding holds one of these events, given by identity."""
+    for value in binding:
+        if value.__class__ is list:
+            if any(id(row) in events for row in value):
+                return True
+        elif value is not None and id(value) in events:
+            return True
+    return False
+
+
+def events_of(binding: Binding) -> Iterable[int]:
+    """The identities of all events of a binding."""
+    for value in binding:
+        if value.__class__ is list:
+            yield from map(id, value)
+        elif value is not None:
+            yield id(value)
+
+
+def bound(binding: Binding, tag: int | None, row: Any) -> Binding:
+    """The binding with one tag more."""
+    return binding if tag is None else (*binding[:tag], row, *binding[tag + 1 :])

@@ -1,0 +1,252 @@
+"""From the plan of a pattern to its nodes: expressions become functions once, nodes are made for each instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import tzinfo
+from functools import partial, reduce, singledispatchmethod
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.pattern.atoms import FilterNode
+from sql.algebra.pattern.base import Binding, Node
+from sql.algebra.pattern.every import DistinctNode, EveryNode
+from sql.algebra.pattern.guards import WhileNode, WithinNode
+from sql.algebra.pattern.listening import ByKey, ByRange, InOrder, Listening
+from sql.algebra.pattern.logic import AbsentNode, AllOfNode, AnyOfNode
+from sql.algebra.pattern.machine import Machine, Pattern
+from sql.algebra.pattern.partials import Bounds
+from sql.algebra.pattern.repeat import RepeatNode
+from sql.algebra.pattern.sequence import FollowedByNode
+from sql.algebra.pattern.timers import CrontabNode, IntervalNode, Length, ScheduleNode
+from sql.calendar.crontab import Crontab
+from sql.calendar.period import Period
+from sql.calendar.schedule import Schedule, parse_schedule
+from sql.errors import DataError
+from sql.plan import patterns as plans
+from sql.plan.bound import Bound, Const, Op, Read, Slot
+from sql.plan.patterns import OWN, LengthPlan, PatternPlan
+from sql.types import Type
+
+if TYPE_CHECKING:
+    from sql.codegen.functions import FunctionSet
+
+Build = Callable[[Machine, int], Node]
+"""Makes a node, given its place in the tree."""
+
+
+class PatternBuilder:
+    """Everything about a pattern that its instances share. `functions` read by `PatternReader`."""
+
+    def __init__(self, plan: PatternPlan, functions: FunctionSet, zone: tzinfo, bounds: Bounds | None = None) -> None:
+        self.plan = plan
+        self.functions = functions
+        self.zone = zone
+        self.bounds = bounds or Bounds()
+        self._build = self._step(plan.root, stays=False)
+
+    def pattern(self) -> Pattern:
+        """A pattern, not yet started."""
+        return Pattern(self)
+
+    def nodes(self, machine: Machine, into: list[Node]) -> Node:
+        """The tree of nodes for one machine; each is appended to `into` as it is made."""
+        self._into = into
+        return self._build(machine)
+
+    def _made(self, kind: Callable[..., Node], machine: Machine, *parts: Any, **keywords: Any) -> Node:
+        node = kind(machine, len(self._into), *parts, **keywords)
+        self._into.append(node)
+        return node
+
+    # --- the kinds of nodes -------------------------------------------------------------------------------------------
+
+    @singledispatchmethod
+    def _step(self, step: Any, *, stays: bool) -> Callable[[Machine], Node]:
+        """Makes the node of a step. `stays`: its parent is one under which filters go on listening."""
+        raise NotImplementedError(type(step))
+
+    @_step.register
+    def _(self, step: plans.FilterPlan, *, stays: bool) -> Callable[[Machine], Node]:
+        own, listening = self._condition(step.condition)
+        return lambda machine: self._made(FilterNode, machine, stream=step.stream, tag=step.tag, consume=step.consume,
+                                          stays=stays, own=own, listening=listening())  # fmt: skip
+
+    @_step.register
+    def _(self, step: plans.IntervalPlan, *, stays: bool) -> Callable[[Machine], Node]:
+        length = self._length(step.length)
+        return lambda machine: self._made(IntervalNode, machine, length)
+
+    @_step.register
+    def _(self, step: plans.CrontabPlan, *, stays: bool) -> Callable[[Machine], Node]:
+        crontab = Crontab.parse([part.text for part in step.fields], self.zone)
+        return lambda machine: self._made(CrontabNode, machine, crontab)
+
+    @_step.register
+    def _(self, step: plans.SchedulePlan, *, stays: bool) -> Callable[[Machine], Node]:
+        schedule = self._schedule(step)
+        return lambda machine: self._made(ScheduleNode, machine, schedule, stays=stays)
+
+    @_step.register
+    def _(self, step: plans.FollowedByPlan, *, stays: bool) -> Callable[[Machine], Node]:
+        steps = [self._step(part, stays=False) for part in step.steps]
+        maxima = [None if item is None else self._count(item) for item in step.maxima]
+        return lambda machine: self._made(FollowedByNode, machine, [make(machine) for make in steps], maxima)
+
+    @_step.register
+    def _(self, step: plans.AllOfPlan, *, stays: bool) -> Callable[[Machine], Node]:
+        parts = [self._step(part, stays=False) for part in step.parts]
+        return lambda machine: self._made(AllOfNode, machine, [make(machine) for make in parts])
+
+    @_step.register
+    def _(self, step: plans.AnyOfPlan, *, stays: bool) -> Callable[[Machine], Node]:
+        parts = [self._step(part, stays=False) for part in step.parts]
+        return lambda machine: self._made(AnyOfNode, machine, [make(machine) for make in parts])
+
+    @_step.register
+    def _(self, step: plans.AbsentPlan, *, stays: bool) -> Callable[[Machine], Node]:
+        operand = self._step(step.operand, stays=False)
+        return lambda machine: self._made(AbsentNode, machine, operand(machine))
+
+    @_step.register
+    def _(self, step: plans.EveryPlan, *, stays: bool) -> Callable[[Machine], Node]:
+        operand = self._step(step.operand, stays=True)
+        if not step.keys:
+            return lambda machine: self._made(EveryNode, machine, operand(machine))
+        key = self.functions.key(step.keys)
+        length = None if step.length is None else self._length(step.length)
+        return lambda machine: self._made(DistinctNode, machine, operand(machine), key, length)
+
+    @_step.register
+    def _(self, step: plans.RepeatPlan, *, stays: bool) -> Callable[[Machine], Node]:
+        operand = self._step(step.operand, stays=True)
+        until = None if step.until is None else self._step(step.until, stays=True)
+        low = None if step.low is None else self._count(step.low)
+        high = low if step.high is step.low else None if step.high is None else self._count(step.high)
+        return lambda machine: self._made(RepeatNode, machine, operand(machine),
+                                          None if until is None else until(machine), low, high, step.tags)  # fmt: skip
+
+    @_step.register
+    def _(self, step: plans.WithinPlan, *, stays: bool) -> Callable[[Machine], Node]:
+        operand = self._step(step.operand, stays=False)
+        length, maximum = self._length(step.length), None if step.maximum is None else self._count(step.maximum)
+        queued = all(isinstance(amount, Const) for amount, _ in step.length.parts)
+        return lambda machine: self._made(WithinNode, machine, operand(machine), length, maximum, queued=queued)
+
+    @_step.register
+    def _(self, step: plans.WhilePlan, *, stays: bool) -> Callable[[Machine], Node]:
+        operand, condition = self._step(step.operand, stays=False), self.functions.value(step.condition)
+        return lambda machine: self._made(WhileNode, machine, operand(machine), condition)
+
+    # --- parameters ---------------------------------------------------------------------------------------------------
+
+    def _length(self, plan: LengthPlan) -> Length:
+        amounts = [(self.functions.value(bound), unit) for bound, unit in plan.parts]
+
+        def length(binding: Binding) -> Period | None:
+            values = {unit: amount(None, binding) for amount, unit in amounts}
+            if any(value is None for value in values.values()):
+                return None
+            try:
+                return Period.of(values, zero_allowed=True)
+            except ValueError as error:
+                raise DataError(str(error), plan.span) from error
+
+        if all(isinstance(bound, Const) for bound, _ in plan.parts):
+            constant = length(())
+            return lambda binding: constant
+        return length
+
+    def _count(self, bound: Bound) -> Callable[[Binding], int | None]:
+        value = self.functions.value(bound)
+        return lambda binding: value(None, binding)
+
+    def _schedule(self, step: plans.SchedulePlan) -> Callable[[Binding], Schedule | None]:
+        iso, date, repetitions = (None if bound is None else self.functions.value(bound)
+                                  for bound in (step.iso, step.date, step.repetitions))  # fmt: skip
+        length = None if step.length is None else self._length(step.length)
+
+        def schedule(binding: Binding) -> Schedule | None:
+            try:
+                if iso is not None:
+                    text = iso(None, binding)
+                    return None if text is None else parse_schedule(text)
+                at = None if date is None else date(None, binding)
+                at = parse_schedule(at).date if isinstance(at, str) else at
+                period = None if length is None else length(binding)
+                return Schedule(None if repetitions is None else repetitions(None, binding), at, period)
+            except ValueError as error:
+                raise DataError(str(error), step.span) from error
+
+        return schedule
+
+    # --- conditions ---------------------------------------------------------------------------------------------------
+
+    def _condition(self, condition: Bound | None) -> tuple[Callable[[Any], bool] | None, Callable[[], Listening]]:
+        """The part that reads no tag, and what finds the listeners by the rest."""
+        parts = [] if condition is None else list(_conjuncts(condition))
+        alone = [part for part in parts if not _tags(part)]
+        rest = [part for part in parts if _tags(part)]
+        own = None if not alone else self.functions.true(_joined(alone))
+        keys = [(part, sides) for part in rest if (sides := _sides(part, ("=", "is"))) is not None]
+        if keys:
+            left = self._rest([part for part in rest if all(part is not key for key, _ in keys)])
+            nulls = [operator == "is" for _, (_, _, operator) in keys]
+            of_row = self.functions.wanted_key([row for _, (row, _, _) in keys], nulls)
+            of_binding = self.functions.wanted_key([tag for _, (_, tag, _) in keys], nulls)
+            return own, lambda: ByKey(left, of_row, of_binding)
+        ranges = [(part, sides) for part in rest if (sides := _sides(part, _MIRRORED)) is not None]
+        if ranges:
+            chosen, (row, tag, operator) = ranges[0]
+            left = self._rest([part for part in rest if part is not chosen])
+            row_value, tag_value = self.functions.value(row), self.functions.value(tag)
+            return own, lambda: ByRange(left, row_value, tag_value, operator)
+        left = self._rest(rest)
+        return own, partial(InOrder, left)
+
+    def _rest(self, parts: list[Bound]) -> Callable[..., bool] | None:
+        return self.functions.true(_joined(parts)) if parts else None
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _conjuncts(condition: Bound) -> Iterator[Bound]:
+    """The parts of a condition that must all hold; a range counts as two."""
+    if isinstance(condition, Op) and condition.name == "and":
+        for part in condition.args:
+            yield from _conjuncts(part)
+    elif isinstance(condition, Op) and condition.name == "between" and _tags(condition):
+        operand, low, high = condition.args
+        yield Op(">=", (operand, low), type=Type.BOOLEAN, span=condition.span)
+        yield Op("<=", (operand, high), type=Type.BOOLEAN, span=condition.span)
+    else:
+        yield condition
+
+
+def _joined(parts: list[Bound]) -> Bound:
+    return reduce(lambda left, right: Op("and", (left, right), type=Type.BOOLEAN, span=left.span), parts)
+
+
+def _reads(bound: Bound) -> set[int]:
+    return {part.source for part in bound.walk() if isinstance(part, Read)}
+
+
+def _tags(bound: Bound) -> set[int]:
+    return _reads(bound) - {OWN}
+
+
+def _sides(part: Bound, operators: Any) -> tuple[Bound, Bound, str] | None:
+    """What a comparison reads of the event, what of tags, and the operator between them in this order.
+
+    None where it is of another form. A side with a variable is read when the event comes, so it cannot be indexed.
+    """
+    if not isinstance(part, Op) or part.name not in operators:
+        return None
+    left, right = part.args
+    if any(isinstance(item, Slot) for item in part.walk()):
+        return None
+    if _reads(left) == {OWN} and _tags(right) and OWN not in _reads(right):
+        return left, right, part.name
+    if _reads(right) == {OWN} and _tags(left) and OWN not in _reads(left):
+        return right, left, _MIRRORED.get(part.name, part.name)
+    return None

@@ -1,0 +1,196 @@
+"""Which of the listeners of a filter an event fits, without asking all of them.
+
+| conditions of the filter | structure | an event costs |
+|---|---|---|
+| none reads a tag | the listeners in order of their start | O(listeners that hear it) |
+| `column = tag expression`, one or several | a dictionary by the values | one look-up |
+| `column < tag expression` and its like | a list sorted by the tag's value | O(log n + those that hear it) |
+| others | the listeners, tested one by one | O(n) |
+
+Listeners that are found are in no order here: whoever asks sorts them by the number of their start.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from sql.types import order_key
+
+if TYPE_CHECKING:
+    from sql.algebra.pattern.atoms import Filter
+    from sql.algebra.pattern.base import Binding
+
+Test = Callable[[Any, "Binding"], bool]
+"""Whether an event fits a condition, with the tags of a listener."""
+
+
+class Listening(ABC):
+    """The listeners of one filter of a pattern."""
+
+    def __init__(self, rest: Test | None) -> None:
+        self.count = 0
+        self.rest = rest
+        """What of the condition is left to test on each listener found."""
+
+    @abstractmethod
+    def add(self, listener: Filter) -> None: ...
+
+    @abstractmethod
+    def remove(self, listener: Filter) -> None: ...
+
+    @abstractmethod
+    def find(self, row: Any, found: list[Filter]) -> None:
+        """Append the listeners that an event fits."""
+
+    def _tested(self, row: Any, listeners: Iterable[Filter], found: list[Filter]) -> None:
+        rest = self.rest
+        if rest is None:
+            found.extend(listeners)
+        else:
+            found.extend(listener for listener in listeners if rest(row, listener.binding))
+
+
+class InOrder(Listening):
+    """All listeners, in order of their start."""
+
+    def __init__(self, rest: Test | None) -> None:
+        super().__init__(rest)
+        self.listeners: dict[Filter, None] = {}
+
+    def add(self, listener: Filter) -> None:
+        self.listeners[listener] = None
+        self.count += 1
+
+    def remove(self, listener: Filter) -> None:
+        del self.listeners[listener]
+        self.count -= 1
+
+    def find(self, row: Any, found: list[Filter]) -> None:
+        self._tested(row, self.listeners, found)
+
+
+class ByKey(Listening):
+    """Listeners by the values their tags want of the event. A key is None where NULL can equal nothing."""
+
+    def __init__(self, rest: Test | None, of_row: Callable[[Any], Hashable], of_binding: Callable[..., Hashable]
+                 ) -> None:  # fmt: skip
+        super().__init__(rest)
+        self.of_row = of_row
+        self.of_binding = of_binding
+        self.by_key: dict[Hashable, Filter | dict[Filter, None]] = {}
+        """A listener alone, or several; most keys have one."""
+
+    def add(self, listener: Filter) -> None:
+        self.count += 1
+        key = self.of_binding(None, listener.binding)
+        if key is None:
+            return
+        found = self.by_key.get(key)
+        if found is None:
+            self.by_key[key] = listener
+        elif found.__class__ is dict:
+            found[listener] = None
+        else:
+            self.by_key[key] = {found: None, listener: None}  # type: ignore[dict-item]
+
+    def remove(self, listener: Filter) -> None:
+        self.count -= 1
+        key = self.of_binding(None, listener.binding)
+        if key is None:
+            return
+        found = self.by_key[key]
+        if found.__class__ is dict:
+            del found[listener]
+            if found:
+                return
+        del self.by_key[key]
+
+    def find(self, row: Any, found: list[Filter]) -> None:
+        key = self.of_row(row)
+        hit = None if key is None else self.by_key.get(key)
+        if hit is None:
+            return
+        if hit.__class__ is dict:
+            self._tested(row, hit, found)
+        elif self.rest is None or self.rest(row, hit.binding):  # type: ignore[union-attr]
+            found.append(hit)  # type: ignore[arg-type]
+
+
+class ByRange(Listening):
+    """Listeners sorted by the value of the tag that the event is compared with.
+
+    `operator` is that of `row value operator tag value`. A listener whose value is NULL hears nothing.
+    """
+
+    CHUNK = 512
+    """Listeners in a run: inserting moves a run only."""
+
+    def __init__(self, rest: Test | None, of_row: Callable[[Any], Any], of_binding: Callable[..., Any], operator: str
+                 ) -> None:  # fmt: skip
+        super().__init__(rest)
+        self.of_row = of_row
+        self.of_binding = of_binding
+        self.operator = operator
+        self.runs: list[list[tuple[Any, int, Filter]]] = []
+        """Runs of (key of the value, number of the start, listener), ascending, none empty."""
+
+    def _entry(self, listener: Filter) -> tuple[Any, int, Filter] | None:
+        value = self.of_binding(None, listener.binding)
+        return None if value is None else (order_key(value), listener.number, listener)
+
+    def _run(self, entry: tuple[Any, int, Filter]) -> int:
+        """The run an entry belongs to."""
+        return max(0, bisect_right(self.runs, entry[:2], key=lambda run: run[0][:2]) - 1)
+
+    def add(self, listener: Filter) -> None:
+        self.count += 1
+        entry = self._entry(listener)
+        if entry is None:
+            return
+        if not self.runs:
+            self.runs.append([entry])
+            return
+        place = self._run(entry)
+        run = self.runs[place]
+        insort(run, entry, key=lambda item: item[:2])
+        if len(run) > 2 * self.CHUNK:
+            self.runs[place : place + 1] = [run[: self.CHUNK], run[self.CHUNK :]]
+
+    def remove(self, listener: Filter) -> None:
+        self.count -= 1
+        entry = self._entry(listener)
+        if entry is None:
+            return
+        place = self._run(entry)
+        run = self.runs[place]
+        del run[bisect_left(run, entry[:2], key=lambda item: item[:2])]
+        if not run:
+            del self.runs[place]
+
+    def find(self, row: Any, found: list[Filter]) -> None:
+        value = self.of_row(row)
+        if value is None or value != value:
+            return
+        key = order_key(value)
+        for run in self.runs:
+            # `row > tag` hears the listeners below the row's value, `row < tag` those above.
+            if self.operator in (">", ">="):
+                if run[0][0] > key:
+                    break
+                chosen = self._below(run, key)
+            else:
+                if run[-1][0] < key:
+                    continue
+                chosen = self._above(run, key)
+            self._tested(row, (entry[2] for entry in chosen if entry[0][0] == key[0]), found)
+
+    def _below(self, run: list[tuple[Any, int, Filter]], key: Any) -> list[tuple[Any, int, Filter]]:
+        cut = (bisect_right if self.operator == ">=" else bisect_left)(run, key, key=lambda item: item[0])
+        return run[:cut]
+
+    def _above(self, run: list[tuple[Any, int, Filter]], key: Any) -> list[tuple[Any, int, Filter]]:
+        cut = (bisect_left if self.operator == "<=" else bisect_right)(run, key, key=lambda item: item[0])
+        return run[cut:]

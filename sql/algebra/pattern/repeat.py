@@ -1,0 +1,170 @@
+"""`[n] a` and `[low:high] a until b`: repetitions, whose tags become lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.pattern.base import Binding, Instance, Node, Parent, holds
+
+if TYPE_CHECKING:
+    from sql.algebra.pattern.machine import Machine
+    from sql.algebra.pattern.snapshot import Packer, Unpacker
+
+Count = Callable[[Binding], int | None]
+
+
+class RepeatNode(Node):
+    """A repetition of `operand`, stopped by `until` or by its bounds."""
+
+    def __init__(self, machine: Machine, place: int, operand: Node, until: Node | None, low: Count | None,
+                 high: Count | None, tags: tuple[int, ...]) -> None:  # fmt: skip
+        super().__init__(machine, place)
+        self.operand = operand
+        self.until = until
+        self.low = low
+        self.high = high
+        self.tags = tags
+
+    def make(self, parent: Parent, binding: Binding) -> Repeat:
+        return Repeat(self, parent, binding)
+
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Repeat:
+        binding, bounds, matches, lists, matcher, stop = state
+        made = Repeat(self, parent, unpacker.binding(binding))
+        made.low, made.high = bounds
+        made.matches = matches
+        made.lists = {tag: unpacker.rows(rows) for tag, rows in lists}
+        made.matcher = None if matcher is None else self.operand.unpack(made, matcher, unpacker)
+        if stop is not None and self.until is not None:
+            made.stop = self.until.unpack(made, stop, unpacker)
+        return made
+
+
+class Repeat(Instance):
+    """A repetition that has begun. The stop is started first, so an event that fits both stops and is not counted."""
+
+    __slots__ = ("binding", "high", "lists", "low", "matcher", "matches", "node", "parent", "stop")
+
+    def __init__(self, node: RepeatNode, parent: Parent, binding: Binding) -> None:
+        self.node = node
+        self.parent: Parent | None = parent
+        self.binding = binding
+        self.low: int | None = None
+        self.high: int | None = None
+        self.matches = 0
+        self.lists: dict[int, list[Any]] = {}
+        """The rows met, by tag."""
+        self.matcher: Instance | None = None
+        self.stop: Instance | None = None
+
+    def start(self) -> None:
+        node = self.node
+        evaluate = node.machine.evaluate
+        self.low = None if node.low is None else evaluate(node.low, self.binding)
+        self.high = (
+            self.low if node.high is node.low else None if node.high is None else evaluate(node.high, self.binding)
+        )
+        if self.low is not None and self.high is not None and self.low > self.high:
+            self.low, self.high = self.high, self.low
+        self.matcher = node.operand.make(self, self.binding)
+        if node.until is not None:
+            self.stop = node.until.make(self, self.binding)
+            self.stop.start()
+        if self.parent is not None and self.matcher is not None:
+            self.matcher.start()
+
+    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+        if self.parent is None:
+            return
+        if child is self.matcher:
+            self._counted(binding, over=over)
+        elif child is self.stop:
+            if over:
+                self.stop = None
+            self._stopped(binding)
+
+    def _counted(self, binding: Binding, *, over: bool) -> None:
+        """One more match: the end if so many are wanted exactly, else on with the search until `high` is reached."""
+        self.matches += 1
+        self._collect(binding)
+        if over:
+            self.matcher = None
+        if self.matches == self.low == self.high:
+            self._end_true(binding)
+        elif self.high is not None and self.matches >= self.high:
+            if self.matcher is not None:
+                self.matcher.quit()
+                self.matcher = None
+        elif self.matcher is None:
+            self.matcher = self.node.operand.make(self, self.binding)
+            self.matcher.start()
+
+    def _collect(self, binding: Binding) -> None:
+        most = self.node.machine.bounds.remembered
+        for tag in self.node.tags:
+            value = binding[tag]
+            if value is None:
+                continue
+            rows = self.lists.setdefault(tag, [])
+            rows.extend(value if value.__class__ is list else (value,))
+            if len(rows) > most:
+                self.node.machine.counts["remembered_dropped"] += len(rows) - most
+                del rows[most:]
+
+    def _stopped(self, binding: Binding) -> None:
+        if self.low is not None and self.matches < self.low:
+            self._end_false()
+        else:
+            self._end_true(binding)
+
+    def _end_true(self, binding: Binding) -> None:
+        parent = self.parent
+        assert parent is not None
+        values = list(binding)
+        for tag in self.node.tags:
+            values[tag] = self.lists.get(tag, self.binding[tag])
+        self.quit()
+        parent.on_true(self, tuple(values), over=True)
+
+    def _end_false(self) -> None:
+        parent = self.parent
+        self.quit()
+        if parent is not None:
+            parent.on_false(self)
+
+    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+        if child is self.matcher:
+            self.matcher = None
+        elif child is self.stop:
+            self.stop = None
+        else:
+            return
+        self._end_false()
+
+    def quit(self) -> None:
+        self.parent = None
+        matcher, stop, self.matcher, self.stop = self.matcher, self.stop, None, None
+        if stop is not None:
+            stop.quit()
+        if matcher is not None:
+            matcher.quit()
+
+    def discard(self, events: Set[int]) -> None:
+        if self.parent is None:
+            return
+        if holds(self.binding, events) or any(id(row) in events for rows in self.lists.values() for row in rows):
+            self._end_false()
+            return
+        for child in (self.stop, self.matcher):
+            if child is not None:
+                child.discard(events)
+
+    def pack(self, packer: Packer) -> Any:
+        lists = [[tag, packer.rows(rows)] for tag, rows in self.lists.items()]
+        matcher = None if self.matcher is None else self.matcher.pack(packer)
+        stop = None if self.stop is None else self.stop.pack(packer)
+        return [packer.binding(self.binding), [self.low, self.high], self.matches, lists, matcher, stop]
+
+    def below(self) -> Iterable[Instance]:
+        return [child for child in (self.stop, self.matcher) if child is not None]

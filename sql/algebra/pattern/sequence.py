@@ -1,0 +1,131 @@
+"""`->`: one thing after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.pattern.base import Binding, Instance, Node, Parent, holds
+
+if TYPE_CHECKING:
+    from sql.algebra.pattern.machine import Machine
+    from sql.algebra.pattern.snapshot import Packer, Unpacker
+
+
+class FollowedByNode(Node):
+    """`a -> b -[2]> c`; `maxima` has an entry per arrow, evaluated when the node starts."""
+
+    def __init__(self, machine: Machine, place: int, steps: Sequence[Node],
+                 maxima: Sequence[Callable[[Binding], int | None] | None]) -> None:  # fmt: skip
+        super().__init__(machine, place)
+        self.steps = steps
+        self.maxima = maxima
+        self.last = len(steps) - 1
+
+    def make(self, parent: Parent, binding: Binding) -> FollowedBy:
+        return FollowedBy(self, parent, binding)
+
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> FollowedBy:
+        binding, maxima, children = state
+        made = FollowedBy(self, parent, unpacker.binding(binding))
+        made.maxima = maxima
+        for step, child in children:
+            instance = self.steps[step].unpack(made, child, unpacker)
+            made.live[instance] = step
+            if step:
+                self.machine.partials.enter(instance)
+        return made
+
+
+class FollowedBy(Instance):
+    """A sequence that has begun: instances of its steps, in order of their start."""
+
+    __slots__ = ("binding", "live", "maxima", "node", "parent")
+
+    def __init__(self, node: FollowedByNode, parent: Parent, binding: Binding) -> None:
+        self.node = node
+        self.parent: Parent | None = parent
+        self.binding = binding
+        self.live: dict[Instance, int] = {}
+        """The instances that live, with the place of their step."""
+        self.maxima: list[int | None] | None = None
+        """How many instances of the step behind each arrow may wait; None: any number."""
+
+    def start(self) -> None:
+        node = self.node
+        if any(node.maxima):
+            evaluate = node.machine.evaluate
+            self.maxima = [None if item is None else evaluate(item, self.binding) for item in node.maxima]
+        first = node.steps[0].make(self, self.binding)
+        self.live[first] = 0
+        first.start()
+
+    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+        node, live = self.node, self.live
+        step = live.get(child)
+        if step is None:
+            return
+        if over:
+            del live[child]
+            if step:
+                node.machine.partials.leave(child)
+        if step == node.last:
+            parent = self.parent
+            assert parent is not None
+            if not live:
+                self.parent = None
+            parent.on_true(self, binding, over=not live)
+        elif self._has_room(step) and node.machine.partials.has_room():
+            following = node.steps[step + 1].make(self, binding)
+            live[following] = step + 1
+            node.machine.partials.enter(following)
+            following.start()
+        else:
+            node.machine.counts["partials_dropped"] += 1
+            if not live:
+                self._end()
+
+    def _has_room(self, step: int) -> bool:
+        """Whether one more instance of the next step may wait."""
+        most = None if self.maxima is None else self.maxima[step]
+        return most is None or sum(place == step + 1 for place in self.live.values()) < most
+
+    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+        step = self.live.pop(child, None)
+        if step is None:
+            return
+        if step:
+            self.node.machine.partials.leave(child)
+        if not self.live:
+            self._end()
+
+    def _end(self) -> None:
+        parent, self.parent = self.parent, None
+        if parent is not None:
+            parent.on_false(self)
+
+    def quit(self) -> None:
+        self.parent = None
+        live, self.live = self.live, {}
+        for child, step in live.items():
+            if step:
+                self.node.machine.partials.leave(child)
+            child.quit()
+
+    def discard(self, events: Set[int]) -> None:
+        parent = self.parent
+        if parent is None:
+            return
+        if holds(self.binding, events):
+            self.quit()
+            parent.on_false(self)
+        else:
+            for child in list(self.live):
+                child.discard(events)
+
+    def pack(self, packer: Packer) -> Any:
+        children = [[step, child.pack(packer)] for child, step in self.live.items()]
+        return [packer.binding(self.binding), self.maxima, children]
+
+    def below(self) -> Iterable[Instance]:
+        return self.live

@@ -1,0 +1,49 @@
+"""`explain` for patterns: the tree of a pattern as it is run."""
+
+from __future__ import annotations
+
+from sql.explain import words
+from sql.plan import patterns as plans
+from sql.plan.bound import Bound
+from sql.plan.patterns import LengthPlan, PatternPlan, StepPlan
+
+NAMES: dict[type[StepPlan], str] = {
+    plans.FollowedByPlan: "one after the other",
+    plans.AllOfPlan: "all of",
+    plans.AnyOfPlan: "any of",
+    plans.AbsentPlan: "not",
+    plans.IntervalPlan: "timer",
+    plans.CrontabPlan: "timer",
+    plans.SchedulePlan: "timer",
+}
+
+
+def label(step: StepPlan, plan: PatternPlan) -> str:
+    """One node in words."""
+    text = plan.text
+    if isinstance(step, plans.FilterPlan):
+        tag = "" if step.tag is None else f"{plan.tags[step.tag].name}="
+        condition = "" if step.condition is None else f"({words.written(step.condition, text)})"
+        return f"{tag}{step.stream}{condition}" + (f" consumes at level {step.consume}" if step.consume else "")
+    if isinstance(step, plans.EveryPlan):
+        if not step.keys:
+            return "every"
+        until = "" if step.length is None else f", each for {_length(step.length, text)}"
+        return f"every key once: {words.several(step.keys, text)}{until}"
+    if isinstance(step, plans.RepeatPlan):
+        return f"repeat {_bound(step.low, text)} to {_bound(step.high, text)} times"
+    if isinstance(step, plans.WithinPlan):
+        most = "" if step.maximum is None else f", {words.written(step.maximum, text)} matches"
+        return f"within {_length(step.length, text)}{most}"
+    if isinstance(step, plans.WhilePlan):
+        return f"while {words.written(step.condition, text)}"
+    spelt = NAMES[type(step)]
+    return f"{spelt} {words.slice_of(text, step.span)}" if spelt == "timer" else spelt
+
+
+def _bound(bound: Bound | None, text: str) -> str:
+    return "any" if bound is None else words.written(bound, text)
+
+
+def _length(length: LengthPlan, text: str) -> str:
+    return words.slice_of(text, length.span)
