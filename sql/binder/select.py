@@ -70,6 +70,7 @@ class SelectBinder:
         self.context = context
         if select.context is not None:
             self.context = context_named(catalog, select.context, problems, select.span)
+            self.catalog = catalog.within(catalog.context_variables.get(select.context, {}))
         self.subqueries: list[SubqueryPlan] = []
         self.read_below: dict[int, set[str] | None] = {}
         """What the windows of a source read from its stream, where a derived-value window has replaced the columns."""

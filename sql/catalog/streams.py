@@ -5,7 +5,8 @@ A stream without declared columns is schemaless: every name is legal and reads N
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -70,7 +71,9 @@ class Catalog:
 
     def __init__(self) -> None:
         self.streams: dict[str, Stream] = {}
-        self.variables: dict[str, Variable] = {}
+        self.variables: MutableMapping[str, Variable] = {}
+        self.context_variables: dict[str, dict[str, Variable]] = {}
+        """By context: the variables with a value per partition, as declared."""
         self.contexts: dict[str, ContextPlan] = {}
         self.watchers: list[Callable[[str], None]] = []
         """Called with the name of a variable that got a new value."""
@@ -108,6 +111,13 @@ class Catalog:
             self.add(Stream(name, columns))
         elif known.columns is not None and columns is not None and not known.options:
             self.add(replace(known, columns={**columns, **known.columns}))
+
+    def within(self, own: dict[str, Variable]) -> Catalog:
+        """This catalog with further variables, which hide those of the same name."""
+        found = Catalog()
+        found.streams, found.contexts, found.watchers = self.streams, self.contexts, self.watchers
+        found.variables = ChainMap(own, self.variables)
+        return found
 
     def assign(self, name: str, value: Any) -> None:
         """Give a variable a new value, and tell who watches."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
     from sql.plan.contexts import ContextPlan
     from sql.runtime.context.host import ContextHost
+    from sql.runtime.context.member import MakeInstance
 
 
 class Running(Protocol):
@@ -135,7 +136,7 @@ class Engine:
         """Start a rule, or replace it atomically. `state`, a snapshot, is kept where its plan computes the same."""
         kept = state if state is not None and state.get("fingerprint") == plan.fingerprint else None
         if plan.context is not None:
-            self._deploy_in_context(name, plan, plan.context.name, now_ms)
+            self.deploy_in_context(name, plan, plan.context.name, now_ms)
             if kept is not None:
                 self.restore(name, kept)
             return
@@ -159,11 +160,12 @@ class Engine:
         self.host(name, host, context.reads)
         host.wake = lambda: self._schedule(name)
 
-    def _deploy_in_context(self, name: str, plan: Plan, context: str, now_ms: int) -> None:
+    def deploy_in_context(self, name: str, plan: Plan, context: str, now_ms: int, make: MakeInstance | None = None
+                          ) -> None:  # fmt: skip
         """Start a statement in the partitions of its context. What it gives out meanwhile is heard by nobody."""
         self.remove(name)
         host = self.contexts[context]
-        member, emissions = host.join(name, plan, now_ms)
+        member, emissions = host.join(name, plan, now_ms) if make is None else host.join(name, plan, now_ms, make)
         self.host(name, member, member.streams)
         for stream in member.streams:
             self._read(host.name, stream)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sql import syntax as ast
 from sql.binder import select as binder
-from sql.binder.contexts import bind_context
+from sql.binder.contexts import bind_context, check_statement, context_named, priority_of
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.scope import Scope, SourceScope
 from sql.catalog.streams import Catalog, Stream
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
-from sql.errors import Problems, Span
+from sql.errors import Problems, Span, did_you_mean
 from sql.functions.registry import Context
 from sql.language import parse
 from sql.plan.bound import Bound, Const
+from sql.plan.contexts import ContextPlan
 from sql.plan.logical import Plan, SourcePlan
 from sql.plan.options import RuleOptions
+from sql.runtime.context.member import MakeInstance
+from sql.runtime.context.variables import SetInstance, VariableInstance
 from sql.runtime.emission import Emission
 from sql.runtime.engine import Engine
 from sql.windows.event import Event
@@ -42,6 +46,9 @@ def _deploy(engine: Engine, name: str, statement: ast.Statement, now_ms: int, op
     if isinstance(statement, ast.CreateStream):
         catalog.define(statement)
         return False
+    if isinstance(statement, ast.CreateVariable | ast.OnSet) and statement.context is not None:
+        in_context(engine, name, statement, now_ms, options, text)
+        return True
     if isinstance(statement, ast.CreateVariable):
         declare_variable(catalog, statement, text)
         return False
@@ -72,14 +79,54 @@ def declare_variable(catalog: Catalog, statement: ast.CreateVariable, text: str)
     catalog.define_variable(statement, value)
 
 
+def in_context(engine: Engine, name: str, statement: ast.CreateVariable | ast.OnSet, now_ms: int, options: RuleOptions,
+               text: str) -> None:  # fmt: skip
+    """Start `create variable` or `on … set` in the partitions of its context."""
+    catalog, problems = engine.catalog, Problems()
+    context = context_named(catalog, statement.context or "", problems, statement.span)
+    problems.raise_if_any(text)
+    assert context is not None
+    own = catalog.context_variables.setdefault(context.name, {})
+    plan = Plan(text, "delta", (), (), options, context=context, priority=priority_of(statement))
+    make: MakeInstance
+    if isinstance(statement, ast.CreateVariable):
+        apart = Catalog()
+        declare_variable(apart, statement, text)
+        declared = own[statement.name] = apart.variables[statement.name]
+        make = lambda member, catalog, now_ms, row: VariableInstance(name, plan, declared)  # noqa: E731
+    else:
+        plan, setters = _bound_set(catalog.within(own), statement, plan, context, text)
+        make = lambda member, catalog, now_ms, row: SetInstance(name, plan, catalog, row, setters)  # noqa: E731
+    engine.deploy_in_context(name, plan, context.name, now_ms, make)
+
+
+def _bound_set(catalog: Catalog, statement: ast.OnSet, plan: Plan, context: ContextPlan, text: str
+               ) -> tuple[Plan, list[tuple[str, Bound]]]:  # fmt: skip
+    """The plan of an `on … set` in a context, and what it sets."""
+    source = statement.source
+    stream = _stream(catalog, source.name, source.span, text)
+    nodes = [item.value for item in statement.assignments] + ([source.filter] if source.filter else [])
+    bound, scope = _bind(nodes, catalog, [SourceScope(source.alias, stream.name, stream.columns)], text, context)
+    for item in statement.assignments:
+        if item.name not in catalog.variables:
+            scope.problems.error("B207", f"unknown variable '{item.name}'", item.span,
+                                 did_you_mean(item.name, catalog.variables))  # fmt: skip
+    check_statement(scope.problems, context, {source.name}, statement.span)
+    scope.problems.raise_if_any(text)
+    condition = bound[-1] if source.filter else None
+    reads: dict[str, frozenset[str] | None] = {**context.reads, source.name: None}
+    setters = [(item.name, value) for item, value in zip(statement.assignments, bound, strict=False)]
+    return replace(plan, sources=(SourcePlan(source.name, source.alias, condition),), reads=reads), setters
+
+
 def _functions(catalog: Catalog) -> FunctionSet:
     return FunctionSet(catalog, Context(), Warnings())
 
 
-def _bind(nodes: Sequence[ast.Expr], catalog: Catalog, sources: list[SourceScope], text: str
-          ) -> tuple[list[Bound], Scope]:  # fmt: skip
+def _bind(nodes: Sequence[ast.Expr], catalog: Catalog, sources: list[SourceScope], text: str,
+          context: ContextPlan | None = None) -> tuple[list[Bound], Scope]:  # fmt: skip
     problems = Problems()
-    scope = Scope(catalog, problems, sources)
+    scope = Scope(catalog, problems, sources, context=context)
 
     def no_subquery(node: ast.Subquery) -> Bound:
         problems.error("B209", "a subquery cannot stand here", node.span)

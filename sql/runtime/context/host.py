@@ -19,7 +19,8 @@ from sql.functions.registry import Context
 from sql.plan.contexts import ContextPlan
 from sql.plan.logical import Plan
 from sql.rows import as_dict
-from sql.runtime.context.member import Body, Member
+from sql.runtime.context.member import Body, MakeInstance, Member
+from sql.runtime.context.variables import catalog_of
 from sql.runtime.emission import Emission
 from sql.runtime.hosted import Hosted
 from sql.windows.event import Event
@@ -62,11 +63,12 @@ class ContextHost(Hosted):
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
-    def join(self, name: str, plan: Plan, now_ms: int) -> tuple[Member, list[Emission]]:
+    def join(self, name: str, plan: Plan, now_ms: int, make: MakeInstance = make_instance
+             ) -> tuple[Member, list[Emission]]:  # fmt: skip
         """A statement starts, in every live partition; the first one activates the context."""
         self.joined += 1
         self.now_ms = now_ms
-        member = self.members[name] = Member(name, plan, self, self.joined)
+        member = self.members[name] = Member(name, plan, self, self.joined, make)
         if self.life.is_active:
             for partition in self.life.live.values():
                 self._begin(member, partition, now_ms)
@@ -93,7 +95,8 @@ class ContextHost(Hosted):
             raise SqlError([Problem("B819", message, Span(0, 0))])
 
     def _begin(self, member: Member, partition: Partition, now_ms: int) -> None:
-        body = Body(member, partition, make_instance(member, self.catalog, now_ms, partition.row))
+        catalog = catalog_of(self.catalog, partition)
+        body = Body(member, partition, member.make(member, catalog, now_ms, partition.row))
         partition.bodies.append(body)
         if member.index is not None:
             member.index.add(body)

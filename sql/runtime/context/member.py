@@ -9,6 +9,7 @@ from sql.algebra.context.level import Arrival
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.binder.correlation import correlation_of
+from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
 from sql.runtime.emission import Emission
@@ -18,6 +19,10 @@ from sql.windows.event import Event
 
 if TYPE_CHECKING:
     from sql.runtime.context.host import ContextHost
+
+
+MakeInstance = Callable[["Member", Catalog, int, Sequence[Any]], Any]
+"""Makes the instance of a statement at an instant, in a partition with these properties."""
 
 
 class Body:
@@ -62,11 +67,12 @@ class BodyIndex:
 class Member(Hosted):
     """One statement. `outranks`: by `@Priority` it sees an event before the context acts on it."""
 
-    def __init__(self, name: str, plan: Plan, host: ContextHost, order: int) -> None:
+    def __init__(self, name: str, plan: Plan, host: ContextHost, order: int, make: MakeInstance) -> None:
         # What the engine asks of a plan; filters are the instances' business.
         super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options, insert=plan.insert,
                                     selector=plan.selector, reads=plan.reads, priority=plan.priority))  # fmt: skip
         self.inner = plan
+        self.make = make
         self.host = host
         self.order = order
         self.streams = frozenset(streams_of(plan))

@@ -134,3 +134,11 @@ def test_a_restart_between_any_two_events_changes_nothing() -> None:
     found = [(row["p"], row["k"], row["c"]) for step in out for row in step]
     assert found == [(0, "a", 1), (1, "b", 1), (2, "a", 1), (3, "b", 0), (4, "c", 1)]
     assert rows(world.engine.advance(9000, "step")) == []
+
+
+def test_a_variable_of_a_context_has_a_value_per_partition() -> None:
+    world = World("create context C partition by k from E; context C create variable int X = 10; "
+                  "context C on E(n > 5) set X = X + n; context C select k, X as x from E")  # fmt: skip
+    assert world.engine.push("E", [{"k": "a", "n": 6}], 0)[-1].inserted == [{"k": "a", "x": 16}]
+    assert world.engine.push("E", [{"k": "b", "n": 1}], 0)[-1].inserted == [{"k": "b", "x": 10}]
+    assert world.engine.push("E", [{"k": "a", "n": 7}], 0)[-1].inserted == [{"k": "a", "x": 23}]
