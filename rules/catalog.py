@@ -7,6 +7,7 @@ from typing import Any
 
 from rules.loader import Loaded
 from rules.problems import FileProblem
+from rules.read_contexts import bind
 from rules.reading import LoadedStream
 from sql.catalog.streams import Catalog, Stream, Variable
 from sql.errors import SqlError
@@ -30,10 +31,34 @@ def build_catalog(loaded: Loaded) -> tuple[Catalog, list[FileProblem]]:
     return catalog, problems
 
 
+class Contexts:
+    """The contexts of all files, declared as soon as the streams they read are known."""
+
+    def __init__(self, loaded: Loaded, catalog: Catalog, zone: str) -> None:
+        self.catalog = catalog
+        self.zone = zone
+        self.pending = [(item, reported) for files, reported in ((loaded.context, False), (loaded.files, True))
+                        for file in files for item in file.contexts]  # fmt: skip
+
+    def declare(self) -> list[FileProblem]:
+        """Declare what can be declared; the problems of the rest, those of neighbours left out."""
+        problems: list[FileProblem] = []
+        rest = []
+        for item, reported in self.pending:
+            try:
+                self.catalog.contexts[item.name] = bind(item, self.catalog, self.zone)
+            except SqlError as error:
+                rest.append((item, reported))
+                found = [item.reading.sql_problem(problem, item.path) for problem in error.problems]
+                problems += found if reported else []
+        self.pending = rest
+        return problems
+
+
 def copy_of(catalog: Catalog) -> Catalog:
     """A catalog of its own, so that what an engine derives or sets is not seen by others."""
     copied = Catalog()
-    copied.streams = dict(catalog.streams)
+    copied.streams, copied.contexts = dict(catalog.streams), dict(catalog.contexts)
     copied.variables = {name: replace(variable) for name, variable in catalog.variables.items()}
     return copied
 

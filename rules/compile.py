@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rules.catalog import build_catalog
+from rules.catalog import Contexts, build_catalog
 from rules.document import Path
 from rules.effects import idle_options
 from rules.loader import Loaded
@@ -16,7 +16,7 @@ from rules.problems import FileProblem, in_order
 from rules.reading import LoadedRule
 from sql import Plan, plan_rule
 from sql.catalog.streams import Catalog
-from sql.errors import SqlError
+from sql.errors import Problem, SqlError
 from sql.plan.options import RuleOptions
 
 _ALIGN: dict[str, Any] = {"creation": "creation", "epoch": "epoch", "firstEvent": "first_event", "local": "local"}
@@ -91,18 +91,20 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
     others have brought new streams.
     """
     catalog, problems = build_catalog(loaded)
+    contexts = Contexts(loaded, catalog, zone)
     planned: dict[str, CompiledRule] = {}
     pending, errors = loaded.rules, list[FileProblem]()
     while pending:
         known = len(catalog.streams)
         failed: list[LoadedRule] = []
-        errors = []
+        errors = contexts.declare()
         for rule in pending:
             try:
-                plan = plan_rule(rule.sql, catalog, rule_options(rule.options, rule.id, zone))
+                options = rule_options(rule.options, rule.id, zone)
+                plan = plan_rule(rule.sql, catalog, options, rule.rule.context)
             except SqlError as error:
                 failed.append(rule)
-                errors += [rule.reading.sql_problem(problem, sql_path(rule)) for problem in error.problems]
+                errors += [_rule_problem(rule, problem) for problem in error.problems]
                 continue
             if plan.insert_into is not None:
                 catalog.derive(plan.insert_into, plan.output_columns)
@@ -115,6 +117,13 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
             break
         pending = failed
     return Compiled(loaded, catalog, planned, _once([*loaded.problems, *problems, *errors]))
+
+
+def _rule_problem(rule: LoadedRule, problem: Problem) -> FileProblem:
+    """A problem of the query, or of the key `context` beside it."""
+    if problem.code == "B810" and rule.rule.context is not None:
+        return rule.reading.problem_at(problem, rule.reading.document.value_span((*rule.path, "context")))
+    return rule.reading.sql_problem(problem, sql_path(rule))
 
 
 def sql_path(rule: LoadedRule) -> Path:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import TypeVar
 
-from rules import read_rules, read_streams
+from rules import read_contexts, read_rules, read_streams
 from rules.document import Document, Limits
 from rules.model import Variable
 from rules.problems import FileProblem, Report, in_order
-from rules.reading import LoadedRule, LoadedStream, LoadedTest, Reading
+from rules.reading import LoadedContext, LoadedRule, LoadedStream, LoadedTest, Reading
 from rules.secrets import Secrets
 from rules.yaml_source import read_file, read_text
 
@@ -32,6 +32,7 @@ class LoadedFile:
     streams: list[LoadedStream] = field(default_factory=list)
     rules: list[LoadedRule] = field(default_factory=list)
     tests: list[LoadedTest] = field(default_factory=list)
+    contexts: list[LoadedContext] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)
     problems: list[FileProblem] = field(default_factory=list)
     document: Document | None = field(default=None, repr=False)
@@ -46,7 +47,7 @@ class LoadedFile:
 class Loaded:
     """Files that belong together: names are unique among them.
 
-    `context` holds neighbours that were not asked for: only their streams and variables count.
+    `context` holds neighbours that were not asked for: only their streams, contexts and variables count.
     """
 
     files: list[LoadedFile]
@@ -117,7 +118,7 @@ def rule_files(directory: FilePath) -> list[FilePath]:
     return [path for path in entries if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"]
 
 
-Named = TypeVar("Named", LoadedRule, LoadedStream)
+Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext)
 
 
 def unite(files: Iterable[LoadedFile]) -> Loaded:
@@ -125,11 +126,13 @@ def unite(files: Iterable[LoadedFile]) -> Loaded:
     out. The files given are not changed."""
     rules: dict[str, LoadedRule] = {}
     streams: dict[str, LoadedStream] = {}
+    contexts: dict[str, LoadedContext] = {}
     united = []
     for file in files:
         kept = replace(file, problems=list(file.problems))
         kept.rules = [rule for rule in file.rules if not rule.id or _is_first(rule.id, rule, rules, "rule", kept)]
         kept.streams = [item for item in file.streams if _is_first(item.name, item, streams, "stream", kept)]
+        kept.contexts = [item for item in file.contexts if _is_first(item.name, item, contexts, "context", kept)]
         kept.tests = [test for test in file.tests if test.nested_in is None or test.nested_in in kept.rules]
         kept.problems = in_order(kept.problems)
         united.append(kept)
@@ -173,6 +176,7 @@ def _read(file: LoadedFile, reading: Reading) -> None:
         return
     read_rules.check_keys(reading, data)
     file.streams = read_streams.read_streams(reading, data.get("streams"))
+    file.contexts = read_contexts.read_contexts(reading, data.get("contexts"))
     _add_rules(file, reading, read_rules.read_rules(reading, data.get("rules")))
     file.tests += read_rules.read_tests(reading, data.get("tests"), ("tests",))
     file.variables = read_rules.read_variables(reading, data.get("variables"))

@@ -1,7 +1,7 @@
 """What a rule file may say.
 
     one rule, as eKuiper writes it      id, name, sql, actions, options
-    or several things                   streams, rules, tests, variables
+    or several things                   streams, contexts, rules, tests, variables
 
 The models give types, bounds, JSON Schema and descriptions. Sinks stand above this package, so they announce the
 settings of their action with `register_action`; what is not announced does not exist.
@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from rules.base import Model
+from rules.contexts import Context
 from rules.document import Path
 from rules.options import Options
 from rules.scenario import Test
@@ -40,6 +41,9 @@ class Rule(Model):
     )
     name: str | None = Field(None, description="a name for people")
     sql: str = Field(min_length=1, description="the query, in eKuiper SQL, EPL or as a stream query")
+    context: str | None = Field(
+        None, description="the context in whose partitions the rule runs; or write CONTEXT and its name in sql"
+    )
     actions: list[dict[str, Any]] = Field(
         default_factory=list, description="where results go: a list of 'sink: settings'; each gets every result"
     )
@@ -68,6 +72,10 @@ class RuleFile(Model):
     )
     rules: list[Rule] | dict[str, Rule] = Field(default_factory=list, description="rules, as a list or by id")
     tests: list[Test] = Field(default_factory=list, description="tests, each naming its rule")
+    contexts: dict[str, str | Context] = Field(
+        default_factory=dict,
+        description="contexts by name: what follows 'create context NAME', alone or with bounds",
+    )
     variables: dict[str, Variable] = Field(
         default_factory=dict, description="variables that queries may read, with their first values"
     )

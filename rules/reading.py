@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rules import scalars, streams
+from rules.contexts import Context
 from rules.document import Document, Path
 from rules.model import Action, Rule
 from rules.options import Options
@@ -113,6 +114,17 @@ class LoadedStream:
         document, path = self.reading.document, self.made.path_at(problem.span.start)
         known = path is not None and path in document.places
         return self.reading.problem_at(problem, document.value_span(path) if known and path else self.name_span)
+
+
+@dataclass(slots=True, eq=False)
+class LoadedContext:
+    """A context and its place. `path` leads to its text."""
+
+    name: str
+    context: Context
+    path: Path
+    name_span: Span
+    reading: Reading = field(repr=False)
 
 
 @dataclass(slots=True, eq=False)

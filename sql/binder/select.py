@@ -220,11 +220,8 @@ class SelectBinder:
         check_statement(self.problems, context, set(plan.reads), self.select.span)
         if self.select.source is None:
             check_without_source(self.problems, self.select, plan)
-        reads = dict(plan.reads)
-        for stream, columns in context.reads.items():
-            known = reads.get(stream, frozenset())
-            reads[stream] = None if columns is None or known is None else known | columns
-        return replace(plan, reads=reads)
+        # Partitions keep and compare whole events, so all streams are read whole.
+        return replace(plan, reads=dict.fromkeys((*plan.reads, *context.reads)))
 
     def _window(self) -> GroupWindowPlan | None:
         """The window in GROUP BY; without one a stream that is joined with tables is looked at event by event."""

@@ -13,7 +13,11 @@ from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
 from sql.rows import Shape, as_dict
+from sql.runtime.context.host import ContextHost, make_instance
+from sql.runtime.context.member import MakeInstance, Member
+from sql.runtime.context.own import OwnContext
 from sql.runtime.emission import Emission, joined
+from sql.runtime.event_time import EventTime
 from sql.runtime.filter_index import FilterIndex
 from sql.runtime.sharing import parties
 from sql.runtime.stages import stage_parties
@@ -22,8 +26,6 @@ from sql.runtime.validation import Validator
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
     from sql.plan.contexts import ContextPlan
-    from sql.runtime.context.host import ContextHost
-    from sql.runtime.context.member import MakeInstance
 
 
 class Running(Protocol):
@@ -56,8 +58,6 @@ def start(
     make_row: Callable[[dict[str, Any]], Any] | None = None, fast: bool = True,
 ) -> tuple[Running, Path]:  # fmt: skip
     """A running query for a plan, on generated code where that covers it, and which of the two it is."""
-    from sql.runtime.event_time import EventTime
-
     query: Any = None
     path: Path = ("engine", "generated code is switched off")
     if fast:
@@ -135,10 +135,14 @@ class Engine:
                make_row: Callable[[dict[str, Any]], Any] | None = None) -> None:  # fmt: skip
         """Start a rule, or replace it atomically. `state`, a snapshot, is kept where its plan computes the same."""
         kept = state if state is not None and state.get("fingerprint") == plan.fingerprint else None
+        if plan.context is not None and plan.timestamp is None:
+            self.deploy_in_context(name, plan, now_ms, state=kept)
+            return
         if plan.context is not None:
-            self.deploy_in_context(name, plan, plan.context.name, now_ms)
+            query: Running = EventTime(OwnContext(name, plan, self.catalog, now_ms), now_ms)  # type: ignore[arg-type]
             if kept is not None:
-                self.restore(name, kept)
+                query.restore(kept)
+            self.host(name, query, plan.streams)
             return
         # A state belongs to the path that made it, so a rule that is carried over stays on its path.
         fast = self.fast if kept is None else kept.get("path") == "fast"
@@ -153,28 +157,51 @@ class Engine:
 
     def declare(self, name: str, context: ContextPlan) -> None:
         """Declare a context; it does nothing until a statement uses it."""
-        from sql.runtime.context.host import ContextHost
+        self._hosted(name, context)
 
+    def _hosted(self, name: str, context: ContextPlan) -> ContextHost:
         host = self.contexts[context.name] = ContextHost(name, context, self.catalog)
         self.catalog.contexts[context.name] = context
         self.host(name, host, context.reads)
         host.wake = lambda: self._schedule(name)
+        return host
 
-    def deploy_in_context(self, name: str, plan: Plan, context: str, now_ms: int, make: MakeInstance | None = None
-                          ) -> None:  # fmt: skip
+    def deploy_in_context(self, name: str, plan: Plan, now_ms: int, make: MakeInstance | None = None,
+                          state: dict[str, Any] | None = None) -> None:  # fmt: skip
         """Start a statement in the partitions of its context. What it gives out meanwhile is heard by nobody."""
-        self.remove(name)
-        host = self.contexts[context]
-        member, emissions = host.join(name, plan, now_ms) if make is None else host.join(name, plan, now_ms, make)
-        self.host(name, member, member.streams)
+        assert plan.context is not None
+        host = self._host_of(plan.context)
+        known = self.queries.get(name)
+        if known is not None and (not isinstance(known, Member) or known.host is not host):
+            self.remove(name)
+        begins = not host.life.is_active
+        member, emissions = host.join(name, plan, now_ms, make or make_instance)
+        if isinstance(known, Member) and known.host is host:
+            self._forget_indexes()
+            self.queries[name] = member
+        else:
+            self.host(name, member, ())
         for stream in member.streams:
+            self._read(name, stream)
             self._read(host.name, stream)
         self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
         if plan.insert_into is not None:
             self.catalog.derive(plan.insert_into, plan.output_columns)
+        if state is not None:
+            if begins and state.get("context") is not None:
+                host.restore(state["context"])
+            member.restore(state)
         self._collect(emissions)
         self._follow(now_ms)
         self._schedule(host.name)
+
+    def _host_of(self, context: ContextPlan) -> ContextHost:
+        """The host of a context; one made here goes with the last rule that uses it."""
+        host = self.contexts.get(context.name)
+        if host is None or host.context != context:
+            host = self._hosted(f"context {context.name} {self.deployed + 1}", context)
+            host.is_passing = True
+        return host
 
     def _read(self, name: str, stream: str) -> None:
         """Make a rule a reader of a stream: those of higher `@Priority` first, then in order of deployment."""
@@ -208,13 +235,15 @@ class Engine:
 
     def _leave_context(self, name: str) -> None:
         query = self.queries[name]
-        for context, host in list(self.contexts.items()):
-            if name in host.members:
-                host.leave(name)
-                self._schedule(host.name)
-            if query is host:
-                host.check_unused()
-                del self.contexts[context], self.catalog.contexts[context]
+        if isinstance(query, Member):
+            query.host.leave(name)
+            self._schedule(query.host.name)
+            if query.host.is_passing and not query.host.members:
+                self.remove(query.host.name)
+        if isinstance(query, ContextHost):
+            query.check_unused()
+            if self.contexts.get(query.context.name) is query:
+                del self.contexts[query.context.name], self.catalog.contexts[query.context.name]
 
     def _forget_indexes(self) -> None:
         for index in self.indexes.values():
@@ -246,7 +275,7 @@ class Engine:
     def _join_posts(self, out: list[Emission], since: int) -> None:
         """What a statement gives out in several partitions in one step is one post."""
         if self.contexts and len(out) > since + 1:
-            members = {name for host in self.contexts.values() for name in host.members}
+            members = {name for name, query in self.queries.items() if isinstance(query, Member)}
             out[since:] = joined(out[since:], members)
 
     def _give_all(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
@@ -317,7 +346,7 @@ class Engine:
         """Whether the stream's rules can see each other's effects, so that each event must be done before the next."""
         if self.catalog.variables or self._index(stream).moves_rows:
             return True
-        return any(host.name in self.readers.get(stream, ()) for host in self.contexts.values())
+        return bool(self.contexts) and any(isinstance(self.queries[name], ContextHost) for name in self.readers[stream])
 
     def _index(self, stream: str) -> FilterIndex:
         """The filter index of a stream, made anew after rules have changed."""
@@ -457,10 +486,10 @@ class Engine:
         """The rows of a rule's present content; of a rule in a context those of the chosen partitions, or of all."""
         if selector is None:
             return self.queries[name].read(self.now_ms or 0)
-        host = next((host for host in self.contexts.values() if name in host.members), None)
-        if host is None:
+        query = self.queries[name]
+        if not isinstance(query, Member):
             raise DataError(f"rule '{name}' is in no context, so it has no partitions to choose from")
-        return host.members[name].read(self.now_ms or 0, selector)
+        return query.read(self.now_ms or 0, selector)
 
     def partitions(self, context: str, selector: Selector | None = None) -> list[dict[str, Any]]:
         """The live partitions of a context with their built-in properties."""

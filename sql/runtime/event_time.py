@@ -38,7 +38,7 @@ class EventTime:
     @property
     def signature(self) -> Any:
         """Equal for rules that treat event time alike; None for a rule of several streams."""
-        if len(self.plan.sources) != 1 or self.stage.tables or self.plan.insert is not None:
+        if len(self.plan.sources) != 1 or self.stage.tables or self.plan.insert is not None or self.plan.context:
             return None
         options = self.plan.options
         bounds = (options.late_tolerance_ms, options.idle_timeout_ms, options.max_future_ms, options.zone)
@@ -146,7 +146,7 @@ class EventTime:
 
 def is_stateless(plan: Plan) -> bool:
     """Whether order and time cannot matter: such rules do not wait for the watermark."""
-    return plan.mode == "delta" and not (
+    return plan.mode == "delta" and plan.context is None and not (
         plan.hits or any(spread.kind in ("changes", "requests") for spread in plan.spreads)
         or plan.aggregates or plan.analytics or plan.prevs or plan.joins or plan.subqueries or plan.output
         or any(source.windows for source in plan.sources)

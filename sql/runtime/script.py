@@ -97,7 +97,7 @@ def in_context(engine: Engine, name: str, statement: ast.CreateVariable | ast.On
     else:
         plan, setters = _bound_set(catalog.within(own), statement, plan, context, text)
         make = lambda member, catalog, now_ms, row: SetInstance(name, plan, catalog, row, setters)  # noqa: E731
-    engine.deploy_in_context(name, plan, context.name, now_ms, make)
+    engine.deploy_in_context(name, plan, now_ms, make)
 
 
 def _bound_set(catalog: Catalog, statement: ast.OnSet, plan: Plan, context: ContextPlan, text: str

@@ -65,7 +65,8 @@ class _Builder:
         if isinstance(kind, KeyedPlan):
             types = {item.stream: self._keyed(item) for item in kind.types}
             initiated = {item.stream: self._event_point(item) for item in kind.initiated}
-            return KeyedDefinition(*common, types, initiated, self._end(kind.end), self.plan.idle_ms)
+            return KeyedDefinition(*common, types, initiated, self._end(kind.end),
+                                   self.plan.idle_ms if kind.end is None else None)  # fmt: skip
         if isinstance(kind, HashedPlan):
             return HashedDefinition(*common, self._hashed(kind), kind.granularity, kind.preallocate)
         if isinstance(kind, CategoriesPlan):

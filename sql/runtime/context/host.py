@@ -60,15 +60,22 @@ class ContextHost(Hosted):
         self.wake: Callable[[], None] = lambda: None
         """Called when the next deadline has changed while a statement got an event."""
         self.announced: int | None = None
+        self.is_passing = False
+        """Whether it goes with the last statement: it was not declared by one that stays."""
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
     def join(self, name: str, plan: Plan, now_ms: int, make: MakeInstance = make_instance
              ) -> tuple[Member, list[Emission]]:  # fmt: skip
-        """A statement starts, in every live partition; the first one activates the context."""
+        """A statement starts, in every live partition, or takes the place of its earlier version; the first one
+        activates the context.
+        """
         self.joined += 1
         self.now_ms = now_ms
-        member = self.members[name] = Member(name, plan, self, self.joined, make)
+        known = self.members.get(name)
+        if known is not None:
+            self._drop(known)
+        member = self.members[name] = Member(name, plan, self, known.order if known else self.joined, make)
         if self.life.is_active:
             for partition in self.life.live.values():
                 self._begin(member, partition, now_ms)
@@ -83,6 +90,10 @@ class ContextHost(Hosted):
             self.life.deactivate()
             self.timers.clear()
             return
+        self._drop(member)
+
+    def _drop(self, member: Member) -> None:
+        """Forget the instances of a statement."""
         for partition in self.life.live.values():
             partition.bodies = [body for body in partition.bodies if body.member is not member]
         self.timers = sorted(entry for entry in self.timers if entry[4].member is not member)

@@ -130,7 +130,16 @@ class Member(Hosted):
 
     def snapshot(self) -> dict[str, Any]:
         bodies = [[body.partition.id, body.instance.snapshot()] for body in self.bodies()]
-        return {"fingerprint": self.inner.fingerprint, "path": "engine", "counts": dict(self.counts), "bodies": bodies}
+        # The partitions of a context that goes with its statements are saved once, with the first of them.
+        first = next(iter(self.host.members.values())) is self
+        context = self.host.snapshot() if self.host.is_passing and first else None
+        return {
+            "fingerprint": self.inner.fingerprint,
+            "path": "engine",
+            "counts": dict(self.counts),
+            "context": context,
+            "bodies": bodies,
+        }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put states back into the instances of the partitions, which the context has restored before."""

@@ -1,0 +1,58 @@
+"""The contexts of a file: texts by name, or mappings with bounds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rules.contexts import Context, prefix_of
+from rules.document import Path
+from rules.reading import LoadedContext, Reading
+from rules.validation import describe, validate
+from sql.binder.contexts import bind_context
+from sql.catalog.streams import Catalog
+from sql.errors import Problem, Span, SqlError
+from sql.language import parse
+from sql.plan.contexts import ContextPlan
+from sql.plan.options import RuleOptions
+from sql.syntax import CreateContext
+
+
+def read_contexts(reading: Reading, data: Any) -> list[LoadedContext]:
+    """The contexts under `contexts`: a mapping of names to what follows `create context NAME`."""
+    if data is None:
+        return []
+    document, report = reading.document, reading.report
+    if not isinstance(data, dict):
+        report.error("R103", f"'contexts' must be a mapping of names to contexts, not {describe(data)}",
+                     document.value_span(("contexts",)))  # fmt: skip
+        return []
+    found = []
+    for name, item in data.items():
+        path: Path = ("contexts", name)
+        context = validate(Context, {"sql": item} if isinstance(item, str) else item, document, path, report)
+        if context is None:
+            continue
+        sql_path = path if isinstance(item, str) else (*path, "sql")
+        found.append(LoadedContext(str(name), context, sql_path, document.key_span(path), reading))
+    return found
+
+
+def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
+    """The plan of a context. SqlError whose spans count in its text as the file has it."""
+    context, prefix = loaded.context, prefix_of(loaded.name)
+    text = prefix + context.sql
+    try:
+        statements = parse(text)
+        if len(statements) != 1 or not isinstance(statements[0], CreateContext):
+            raise SqlError([Problem("P020", "a context is one declaration", Span(len(prefix), len(text)))], text)
+        plan = bind_context(statements[0], catalog, RuleOptions(zone=context.timezone or zone), text)
+    except SqlError as error:
+        raise SqlError([_moved(problem, len(prefix)) for problem in error.problems], context.sql) from None
+    return replace(plan, max_partitions=context.max_partitions, oldest_first=context.when_full == "oldest",
+                   idle_ms=context.idle)  # fmt: skip
+
+
+def _moved(problem: Problem, by: int) -> Problem:
+    span = Span(max(0, problem.span.start - by), max(0, problem.span.end - by))
+    return replace(problem, span=span)

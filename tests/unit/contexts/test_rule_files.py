@@ -1,0 +1,136 @@
+"""Contexts in rule files: declared once, used by a key or in the query, their problems at their place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import cloud_sync.sink  # noqa: F401  (registers the cloud sink)
+import sinks.builtin  # noqa: F401  (registers the actions)
+from rules.catalog import copy_of
+from rules.compile import Compiled, compile_rules
+from rules.inline import run_tests
+from rules.loader import load_paths, load_text, unite
+from sql import Emission, Engine
+
+STREAM = "streams: {m: {datasource: m, columns: {dev: string, v: bigint, ts: bigint}}}\n"
+
+
+def compiled(text: str) -> Compiled:
+    return compile_rules(unite([load_text(STREAM + text, "rules.yaml")]))
+
+
+def rule(sql: str, more: str = "") -> str:
+    return f"rules: {{r: {{sql: '{sql}', {more} actions: [{{log: {{}}}}]}}}}\n"
+
+
+def test_the_examples_pass_their_tests() -> None:
+    found = compile_rules(load_paths([Path("rules/examples")]))
+    assert found.ok
+    assert {"sensor_mean", "shift_report", "session_report", "band_count"} <= set(found.rules)
+    assert [result for result in run_tests(found) if not result.passed] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "shown"),
+    [
+        ("contexts: {c: partition by nosuch from m}\n" + rule("SELECT v FROM m"), "B201", "nosuch"),
+        ("contexts: {c: {sql: start m end after 5}}\n" + rule("SELECT v FROM m"), "P020", "5"),
+        ("contexts: {c: partition by dev from m}\n" + rule("SELECT v FROM m", "context: d,"), "B810", "d"),
+        (
+            "contexts: {c: partition by dev from m}\n" + rule("CONTEXT d SELECT v FROM m", "context: c,"),
+            "B820",
+            "CONTEXT",
+        ),
+        ("contexts: {c: {sql: start m, maxPartitions: 0}}\n" + rule("SELECT v FROM m"), "R104", "0"),
+    ],
+)
+def test_a_problem_stands_at_its_place(text: str, code: str, shown: str) -> None:
+    problem = next(item for item in compiled(text).problems if item.is_error)
+    assert problem.code == code, problem
+    line = (STREAM + text).splitlines()[problem.line - 1]
+    assert line[problem.column - 1 :].startswith(shown), (problem, line)
+
+
+def test_both_ways_to_name_a_context_make_the_same_plan() -> None:
+    declared = "contexts: {c: partition by dev from m}\n"
+    by_key = compiled(declared + rule("SELECT count(*) AS n FROM m", "context: c,")).rules["r"]
+    in_sql = compiled(declared + rule("CONTEXT c SELECT count(*) AS n FROM m")).rules["r"]
+    assert by_key.plan.fingerprint == in_sql.plan.fingerprint
+    assert by_key.plan.context is not None
+    assert by_key.plan.context.name == "c"
+
+
+def test_rules_of_one_context_share_its_partitions_which_are_saved_once() -> None:
+    found = compiled("""
+contexts: {c: partition by dev from m}
+rules:
+  a: {context: c, sql: "SELECT context.id AS p, count(*) AS n FROM m", actions: [{log: {}}]}
+  b: {context: c, sql: "SELECT context.id AS p, sum(v) AS s FROM m", actions: [{log: {}}]}
+""")
+    assert found.ok, found.problems
+
+    def engine(states: dict[str, object]) -> Engine:
+        made = Engine(copy_of(found.catalog))
+        for name, item in found.rules.items():
+            made.deploy(name, item.plan, 0, states.get(name))  # type: ignore[arg-type]
+        return made
+
+    first = engine({})
+    for dev in "xy":
+        first.push("m", [{"dev": dev, "v": 5}], 10)
+    states = json.loads(json.dumps({name: first.snapshot(name) for name in found.rules}))
+    assert [states[name]["context"] is None for name in ("a", "b")] == [False, True]
+    second = engine(states)
+    out = second.push("m", [{"dev": "y", "v": 7}], 20)
+    assert [(item.rule, item.inserted) for item in out] == [("a", [{"p": 1, "n": 2}]), ("b", [{"p": 1, "s": 12}])]
+    second.deploy("a", found.rules["a"].plan, 30, second.snapshot("a"))  # replaced in place: its partitions go on
+    assert second.push("m", [{"dev": "y", "v": 1}], 40)[0].inserted == [{"p": 1, "n": 3}]
+    second.remove("a")
+    second.remove("b")
+    assert second.contexts == {}
+
+
+def test_in_event_time_partitions_follow_the_watermark_of_the_rule() -> None:
+    found = compile_rules(unite([load_text("""
+streams: {m: {datasource: m, columns: {dev: string, v: bigint, ts: bigint}, timestamp: ts}}
+contexts: {hour: start m(v = 1) end after 10 sec}
+rules:
+  r:
+    context: hour
+    sql: SELECT count(*) AS n, context.endTime AS ends FROM m OUTPUT LAST WHEN TERMINATED
+    options: {isEventTime: true, lateTolerance: 2s}
+    actions: [{log: {}}]
+""", "rules.yaml")]))  # fmt: skip
+    assert found.ok, found.problems
+    engine = Engine(copy_of(found.catalog))
+    engine.deploy("r", found.rules["r"].plan, 0)
+
+    def send(ts: int, v: int = 0) -> list[Emission]:
+        return engine.push("m", [{"dev": "a", "v": v, "ts": ts}], 0)
+
+    assert send(1000, v=1) == send(9000) == send(8000) == []
+    (late,) = send(1500)
+    assert late.kind == "late"
+    (end,) = send(13_000)  # the watermark reaches 11000, at which the partition that began at 1000 ends
+    assert (end.at_ms, end.inserted) == (11_000, [{"n": 3, "ends": 11_000}])
+    saved = json.loads(json.dumps(engine.snapshot("r")))
+    engine = Engine(copy_of(found.catalog))
+    engine.deploy("r", found.rules["r"].plan, 0, saved)
+    assert send(14_000, v=1) == []
+    assert send(26_500)[0].inserted == [{"n": 1, "ends": 24_000}]
+
+
+def test_idle_keys_end_with_their_output() -> None:
+    found = compiled("contexts: {c: {sql: partition by dev from m, idle: 10s}}\n"
+                     + rule("SELECT dev, count(*) AS n FROM m OUTPUT LAST WHEN TERMINATED", "context: c,"))  # fmt: skip
+    engine = Engine(copy_of(found.catalog))
+    engine.deploy("r", found.rules["r"].plan, 0)
+    for at, dev in ((0, "x"), (6000, "x"), (7000, "y")):
+        assert engine.push("m", [{"dev": dev, "v": 1}], at) == []
+    out = engine.advance(20_000, "step")
+    assert [(item.at_ms, item.inserted) for item in out] == [
+        (16_000, [{"dev": "x", "n": 2}]), (17_000, [{"dev": "y", "n": 1}])
+    ]  # fmt: skip
