@@ -346,7 +346,9 @@ class Engine:
         """Whether the stream's rules can see each other's effects, so that each event must be done before the next."""
         if self.catalog.variables or self._index(stream).moves_rows:
             return True
-        return bool(self.contexts) and any(isinstance(self.queries[name], ContextHost) for name in self.readers[stream])
+        return bool(self.contexts) and any(
+            isinstance(self.queries[name], ContextHost) for name in self.readers.get(stream, ())
+        )
 
     def _index(self, stream: str) -> FilterIndex:
         """The filter index of a stream, made anew after rules have changed."""
