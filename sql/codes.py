@@ -38,7 +38,6 @@ CODES: dict[str, Code] = {
     ),
     "P013": Code("an option stands twice", "keep one of them"),
     "P014": Code("a command, not a statement of a rule file", "the hint says what does the same here"),
-    "P020": Code("a definition of a context that cannot be", "the message says what may stand here"),
     "P017": Code("an annotation that patterns do not have", "the message names those there are"),
     "P018": Code("steps of a pattern that mean nothing together", "begin with an event; join absences by OR"),
     "P019": Code(
@@ -46,6 +45,7 @@ CODES: dict[str, Code] = {
         "timer:interval, timer:at and timer:schedule "
         "stand by themselves, timer:within and timer:withinmax behind WHERE",
     ),
+    "P020": Code("a definition of a context that cannot be", "the message says what may stand here"),
     "P090": Code("understood, but not supported yet", "the hint names another way where there is one"),
     "B001": Code("a rule is one SELECT statement", "declare streams under streams:, one rule per query"),
     "B002": Code("a rule reads at least one stream", "add FROM"),
