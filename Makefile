@@ -5,6 +5,7 @@
 #   make test     the test suite without its long searches; ARGS="-k spool" for a part of it
 #   make test-all every test, as continuous integration runs them
 #   make check    lint, format, types, layers, tidiness, generated documentation: what must hold before a commit
+#   make parity   the engine inside Spark beside the engine; ARGS="FILE.jsonl" for other scenarios
 #   make docs     write the generated parts of docs/ anew
 #   make bench    the benchmarks
 #   make image    the container image, with docker, podman or buildah; ENGINE=podman to choose, IMAGE=name:tag
@@ -18,7 +19,7 @@ ARGS ?=
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-all check docs bench image lock clean
+.PHONY: help demo quick test test-all check parity docs bench image lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -67,6 +68,9 @@ check: $(VENV)/.for-development
 	$(VENV)/bin/lint-imports
 	$(RUN) -m edge.docs --check
 	$(RUN) -m pytest tests/unit/tidy
+
+parity: $(VENV)/.for-development
+	$(RUN) -m tests.spark.parity $(or $(ARGS),tests/conformance/scenarios/rules.jsonl)
 
 docs: $(VENV)/.for-development
 	$(RUN) -m edge.docs

@@ -185,6 +185,9 @@ class Batch:
             records = self._tables.read(self._version.records[key], fleet.RECORDS)
             if without is not None:
                 records = records.join(without, without.columns, "left_anti")
+                if records.isEmpty():
+                    del self._version.records[key]
+                    continue
             path = f"records/run={self._run}/whole/{key}"
             self._tables.write(records.coalesce(1), path)
             self._version.records[key] = [path]

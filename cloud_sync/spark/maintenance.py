@@ -13,7 +13,7 @@ from cloud_sync.spark.aggregate import FILES, Batch
 from cloud_sync.spark.contract import utc_date
 from cloud_sync.spark.lease import held
 from cloud_sync.spark.storage import open_storage
-from cloud_sync.spark.tables import Tables, Version
+from cloud_sync.spark.tables import Tables, Version, encode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +38,7 @@ def retain(spark: SparkSession, out: str, days: int, now_ms: Callable[[], int]) 
     partitions dropped. Records of dropped days that arrive later are counted as expired."""
 
     def change(batch: Batch, tables: Tables, version: Version) -> int:
-        first = utc_date(max(0, now_ms() - days * 86_400_000))
+        first = utc_date(max(0, now_ms() - (days - 1) * 86_400_000))
         version.retained_from = max(version.retained_from, first)
         dropped = 0
         for table in (version.records, version.fleet):
@@ -86,7 +86,7 @@ def _changed(spark: SparkSession, out: str, now_ms: Callable[[], int], change: C
         if not version.number:
             return 0
         done = change(Batch(spark, storage, tables, version, run), tables, version)
-        if done or sweeps:
+        if sweeps or encode(version) != encode(tables.current()):
             version.number, version.run = version.number + 1, run
             tables.commit(version)
         for path in tables.orphans() if sweeps else ():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 from edge.base.errors import MissingError, UsageError
-from edge.commands.shared import spool_arguments
+from edge.commands.shared import rule_arguments, spool_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         verb.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
     retain.add_argument("--days", type=_days, required=True, metavar="N", help="the days that stay, today included")
     forget.add_argument("gateway", metavar="GATEWAY", help="id of the gateway")
+    backfill = verbs.add_parser("backfill", help="run rules over raw events of the past, the engine itself in Spark")
+    backfill.add_argument("rules", type=Path, metavar="RULES", help="a rule file, or a directory of them")
+    backfill.add_argument("raw", metavar="RAW", help="path with gw=<gateway>/*.jsonl[.gz]: at, stream and event a line")
+    backfill.add_argument("out", metavar="OUT", help="new folder: one Parquet table for each rule")
+    backfill.add_argument("--rule", metavar="ID", help="only this rule")
+    backfill.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
+    rule_arguments.add_zone(backfill)
     upload = verbs.add_parser("upload-once", help="upload everything in the spool of a stopped gateway")
     spool_arguments.add_data(upload)
     spool_arguments.add_gateway(upload)
@@ -42,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if find_spec("pyspark") is None:
         raise MissingError("PySpark is not installed; install it with: pip install 'penstock[cloud]'")
-    return aggregate(arguments) if arguments.verb == "aggregate" else maintain(arguments)
+    verbs = {"aggregate": aggregate, "backfill": backfill}
+    return verbs.get(arguments.verb, maintain)(arguments)
 
 
 def _days(text: str) -> int:
@@ -61,6 +70,36 @@ def aggregate(arguments: argparse.Namespace) -> int:
         metrics_file=arguments.metrics,
     )  # fmt: skip
     return job.main(arguments.bucket, arguments.out, options)
+
+
+def backfill(arguments: argparse.Namespace) -> int:
+    """The engine over raw events; prints the rows of each rule as JSON."""
+    from cloud_sync.spark import job
+    from cloud_sync.spark.backfill import BackfillError
+    from cloud_sync.spark.backfill import backfill as run_rules
+    from rules.loader import rule_files
+    from rules.problems import render_all
+    from sql.errors import did_you_mean
+
+    path: Path = arguments.rules
+    compiled, problems = rule_arguments.compile_files([path], arguments.zone)
+    if errors := [problem for problem in problems if problem.is_error]:
+        raise UsageError(f"the rules have problems\n{render_all(errors)}")
+    if arguments.rule is not None and arguments.rule not in compiled.rules:
+        hint = did_you_mean(arguments.rule, compiled.rules) or f"there are {', '.join(compiled.rules) or 'none'}"
+        raise UsageError(f"there is no rule '{arguments.rule}'; {hint}")
+    # The neighbours of a rule's file may define its streams.
+    files = rule_files(path if path.is_dir() else path.parent)
+    sources = [(file.read_text("utf-8"), str(file)) for file in files]
+    rules = [arguments.rule] if arguments.rule else list(compiled.rules)
+    try:
+        with job.opened(arguments.master) as spark:
+            counts = run_rules(spark, sources, rules, arguments.raw, arguments.out, arguments.zone)
+    except (job.JobError, BackfillError) as error:
+        print(f"penstock cloud backfill: {error}", file=sys.stderr)
+        return job.FAILED
+    print(json.dumps(counts))
+    return job.OK
 
 
 def maintain(arguments: argparse.Namespace) -> int:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from edge.commands.shared import recorded, rule_arguments
 
 if TYPE_CHECKING:
-    from sql import Emission, Engine, Plan
+    from sql import Emission
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,41 +25,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from rules.drive import drive
     from sql import Engine
 
     compiled, rule = rule_arguments.chosen_rule(arguments)
     stream = recorded.chosen_stream(rule.plan.streams, arguments.stream)
     events = recorded.read_events(arguments.data, arguments.time_column, rule.plan.timestamp)
     errors = 0
-    for emission in replay(Engine(compiled.catalog), rule.id, rule.plan, stream, events):
+    arrivals = ((at_ms, stream, row) for at_ms, row in events)
+    for emission in drive(Engine(compiled.catalog), {rule.id: rule.plan}, arrivals):
         errors += emission.kind == "error"
         print(printed(emission))
     return 1 if errors else 0
-
-
-def replay(
-    engine: Engine, name: str, plan: Plan, stream: str, events: Iterable[tuple[int, dict[str, Any]]]
-) -> Iterator[Emission]:
-    """Drive a rule with (time, event) pairs; timers fire in between, as they would have."""
-    now_ms: int | None = None
-    for at_ms, row in events:
-        if now_ms is None:
-            now_ms = at_ms
-            engine.deploy(name, plan, now_ms)
-        now_ms = max(now_ms, at_ms)  # an event that was recorded late arrives now, whatever time it bears
-        yield from advance(engine, now_ms)
-        yield from engine.push(stream, [row], now_ms)
-    if now_ms is not None:
-        yield from engine.flush(now_ms)
-
-
-def advance(engine: Engine, to_ms: int) -> Iterator[Emission]:
-    """Fire every timer due until `to_ms`, each at its own instant."""
-    while (deadline_ms := engine.next_deadline_ms()) is not None and deadline_ms < to_ms:
-        yield from engine.advance(deadline_ms)
-        if engine.next_deadline_ms() == deadline_ms:
-            break
-    yield from engine.advance(to_ms)
 
 
 def printed(emission: Emission) -> str:
