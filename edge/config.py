@@ -140,6 +140,25 @@ class HttpConfig(Section):
         return host.strip("[]"), int(port)
 
 
+class HttpPushConfig(Section):
+    """Where streams of TYPE httppush take their messages."""
+
+    bind: str = "off"
+    """`address:port`; `off`: no messages by HTTP."""
+    token: Secret | None = None
+    """Demanded as `Authorization: Bearer …`; required when bind is not loopback."""
+
+    @model_validator(mode="after")
+    def _is_address(self) -> HttpPushConfig:
+        HttpConfig(bind=self.bind, token=self.token)  # the same rules
+        return self
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port of `bind`; None when it is off."""
+        return None if self.bind == "off" else HttpConfig(bind=self.bind, token=self.token).address
+
+
 class LimitsConfig(Section):
     """Bounds of memory and disk; each says what happens when it is reached."""
 
@@ -203,6 +222,9 @@ class Config(Section):
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
     journal: JournalConfig = Field(default_factory=JournalConfig)
     cloud: CloudConfig = Field(default_factory=CloudConfig)
+    http_push: HttpPushConfig = Field(default_factory=HttpPushConfig)
+    sources: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
+    """Settings of stream sources: by TYPE, then by the name that CONF_KEY gives; `default` where it gives none."""
     connections: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Settings that actions share, by a name that `connectionSelector` gives: `server`, `username`, `password`, …"""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -27,9 +27,12 @@ from edge.delivery.outbox import Outbox
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles
+from edge.deploy.stream_sources import StreamSources
 from edge.deploy.watch import DirectoryWatch, fingerprint
 from edge.gateway import Arrival, Gateway, Limits
 from edge.intake.queue import Intake
+from edge.intake.sources.http_push import PushServers
+from edge.intake.sources.registry import SourceEnvironment
 from edge.journal.commits import Commits
 from edge.monitor.http import StatusServer
 from edge.monitor.report import Report
@@ -188,6 +191,16 @@ class Daemon:
         )  # fmt: skip
         return MqttSource(options, self.clock, random.Random(os.urandom(8)))
 
+    def _stream_sources(self) -> StreamSources:
+        config, directory = self.config, self.config.data.dir
+        bytes_max = config.limits.payload_bytes_max
+        token = config.http_push.token.reveal() if config.http_push.token else None
+        push = PushServers(config.http_push.address, token, bytes_max)
+        (directory / "input").mkdir(exist_ok=True)
+        return StreamSources(
+            SourceEnvironment(self.clock, directory / "input", directory / "positions", push, config.sources, bytes_max)
+        )
+
     def _restore(self) -> None:
         from sinks import Environment, MemoryBus
 
@@ -202,6 +215,7 @@ class Daemon:
         self.manager = Manager(
             self.gateway, builder, bus, self.mqtt, qos=self.config.mqtt.qos,
             payload_bytes_max=self.config.limits.payload_bytes_max, grace_ms=self.config.gateway.removed_grace_ms,
+            sources=self._stream_sources(),
         )  # fmt: skip
         self.recovery = Recovery(self.gateway, self.manager, self.rule_files, self.dead_letters)
         effects = Effects(self.spool, self.clock, self.dead_letters, self.recovery.state)

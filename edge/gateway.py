@@ -132,6 +132,12 @@ class Gateway:
         if self.paused:
             source.pause()
 
+    def remove_source(self, name: str, timeout_ms: int) -> None:
+        """End a source that no rule reads any more; what it has handed over is still processed."""
+        source = self.sources.pop(name)
+        if not source.stop(timeout_ms):
+            log.warning("source.stop_timeout", extra={"source": name})
+
     def pause_sources(self) -> None:
         """Take in nothing more, for good. What the sources have already handed over is still processed."""
         self._is_stopping = True

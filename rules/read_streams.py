@@ -104,12 +104,18 @@ _NOTES = {
 }
 """Options of a stream without effect: the value that is worth a note (None: any), and why."""
 
+_OF_SOURCES = ("CONF_KEY", "EXTRA")
+"""Settings of the source; only those of the broker stand in the gateway's configuration."""
+
 _OF_TABLES = dict.fromkeys(("KIND", "RETAIN_SIZE"), (None, "a stream keeps no rows; CREATE TABLE makes a table"))
 """The same for what is no table."""
 
 
 def _note(stream: LoadedStream) -> None:
     notes = _NOTES if stream.statement.kind == "table" else {**_NOTES, **_OF_TABLES}
+    kind = next((str(option.value).lower() for option in stream.statement.options if option.key == "TYPE"), "mqtt")
+    if kind not in ("mqtt", "memory"):
+        notes = {key: note for key, note in notes.items() if key not in _OF_SOURCES}
     for option in stream.statement.options:
         worth, reason = notes.get(option.key, ("", ""))
         if worth is None or str(option.value).lower() == worth:

@@ -34,16 +34,20 @@ class Stream(Model):
     columns: dict[str, str | Column] | None = Field(
         None, description="columns by name, with their types; without them the stream is schemaless: any name is legal"
     )
-    type: str | None = Field(None, min_length=1, description="kind of source: mqtt (default), memory, file, …")
+    type: str | None = Field(
+        None, min_length=1, description="kind of source: mqtt (default), memory, file, httppull, httppush, simulator"
+    )
     format: str | None = Field(None, min_length=1, description="how messages are encoded; default json")
     timestamp: str | None = Field(None, min_length=1, description="the column with the event's time, for event time")
     timestamp_format: str | None = Field(None, description="pattern of time stamps that are text")
     strict_validation: bool | None = Field(None, description="refuse messages that do not fit the columns")
     shared: bool | None = Field(None, description="one source for all rules on the stream; here that is always so")
-    conf_key: str | None = Field(None, description="no effect: the broker is that of the gateway's configuration")
+    conf_key: str | None = Field(
+        None, description="settings of the source in the gateway's configuration; no effect on mqtt"
+    )
     schema_id: str | None = Field(None, description="no effect: no format here needs a schema; declare the columns")
     delimiter: str | None = Field(None, min_length=1, description="between the columns of the delimited format")
-    extra: dict[str, JsonValue] | str | None = Field(None, description="no effect: no source here reads it")
+    extra: dict[str, JsonValue] | str | None = Field(None, description="settings of the source; no effect on mqtt")
     kind: Literal["scan", "lookup"] | None = Field(None, description="makes a table of the stream: scan or lookup")
     retain_size: int | None = Field(None, ge=1, description="makes a table of the stream: rows kept")
     key: str | None = Field(None, description="no effect: no source here reads it")

@@ -19,7 +19,8 @@ from edge.delivery.actions import ActionBuilder
 from edge.delivery.outbox import Action
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.deploy.rule_files import Wanted
-from edge.deploy.stream_types import stream_specs
+from edge.deploy.stream_sources import StreamSources
+from edge.deploy.stream_types import Feeds, feeds
 from edge.gateway import ChainedRows, Gateway
 from edge.intake.router import cross, to_subscribe, wildcards
 from edge.intake.sources.mqtt import MqttSource
@@ -59,7 +60,7 @@ class Manager:
 
     def __init__(
         self, gateway: Gateway, builder: ActionBuilder, memory: MemoryBus, mqtt: MqttSource | None,
-        *, qos: int, payload_bytes_max: int, grace_ms: int = 0,
+        *, qos: int, payload_bytes_max: int, grace_ms: int = 0, sources: StreamSources | None = None,
     ) -> None:  # fmt: skip
         """`grace_ms`: how long a rule whose file is gone goes on, its results held back."""
         self.running: dict[str, Running] = {}
@@ -86,6 +87,8 @@ class Manager:
         self._filters: frozenset[str] = frozenset()
         self._structs: dict[str, frozenset[str]] = {}
         self._memory_streams: dict[tuple[str, str], Any] = {}
+        self._sources = sources
+        self._feeds = Feeds()
         self._crossing: set[tuple[str, str]] = set()
 
     def reload(self, wanted: Wanted) -> None:
@@ -100,6 +103,12 @@ class Manager:
         if self._gateway.commits is not None and (wanted.texts != self.texts or wanted.kept != self.kept or numbers):
             self._gateway.commits.append(Deployment(now_ms, wanted.texts, sorted(wanted.kept), numbers))
         self.apply(wanted, now_ms, numbers)
+        self._run_sources()
+
+    def _run_sources(self) -> None:
+        """Run the sources of the streams; never while the journal is replayed, for what they read is in it."""
+        if self._sources is not None:
+            self._sources.apply(self._gateway, self._feeds)
 
     def apply(self, wanted: Wanted, now_ms: int, numbers: Mapping[str, int]) -> None:
         """Make the running rules those that are wanted, as of a time.
@@ -147,6 +156,7 @@ class Manager:
         if over and self._gateway.commits is not None:
             self._gateway.commits.append(Removal(now_ms, over))
         self.remove(over)
+        self._run_sources()
 
     def remove(self, rules: Iterable[str]) -> None:
         """Stop rules for good."""
@@ -199,6 +209,11 @@ class Manager:
             catalog.add(stream)
         for name, variable in wanted.compiled.catalog.variables.items():
             catalog.variables.setdefault(name, variable)
+
+    @property
+    def failed_sources(self) -> dict[str, str]:
+        """Streams whose source could not be made, and why."""
+        return {} if self._sources is None else self._sources.failed
 
     def _all_rules(self, wanted: Wanted) -> list[CompiledRule]:
         """What will run: the wanted rules, and those of files whose last good version goes on."""
@@ -304,20 +319,22 @@ class Manager:
             for stream in item.rule.plan.streams
         }
         catalog = self._gateway.engine.catalog
-        mqtt, memory = stream_specs(catalog, plans, self._payload_bytes_max, meta, self._structs)
+        sections = None if self._sources is None else self._sources.sections
+        found = feeds(catalog, plans, self._payload_bytes_max, meta, self._structs, sections)
         received, unrouted = self._gateway.streams.received, self._gateway.streams.unrouted
-        self._gateway.streams = StreamTable(mqtt)
+        self._gateway.streams = StreamTable(found.decoded)
         self._gateway.streams.unrouted = unrouted
         self._gateway.streams.received |= {
             name: received[name] for name in received if name in self._gateway.streams.received
         }
-        filters = to_subscribe(spec.topic for spec in mqtt)
+        filters = to_subscribe(found.filters)
         if self._filters:
             self._gateway.redeliveries.forget_retained(set(filters) - self._filters)
         self._filters = frozenset(filters)
         if self._mqtt is not None:
             self._subscribe(self._mqtt, filters)
-        wanted = set(memory)
+        self._feeds = found
+        wanted = set(found.memory)
         for key in [key for key in self._memory_streams if key not in wanted]:
             self._memory_streams.pop(key)()
         for name, topic in wanted - self._memory_streams.keys():

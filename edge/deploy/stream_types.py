@@ -2,15 +2,19 @@
 
 TYPE="mqtt"     (default) DATASOURCE is a topic filter
 TYPE="memory"   DATASOURCE is a filter of memory topics: the results of other rules
+TYPE="file", "httppull", "httppush", "simulator": see `edge.intake.sources.registry`
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from edge.intake.codecs import CodecError, CodecOptions, decoder_for
 from edge.intake.router import BadTopicFilter, check_filter
+from edge.intake.sources.known import source_kind, source_kinds
+from edge.intake.sources.registry import BadSource, settings_of, topic_of
 from edge.intake.streams import StreamSpec
 from rules.compile import Compiled
 from rules.problems import FileProblem
@@ -19,7 +23,7 @@ from sql.errors import Problem, Span, did_you_mean
 from sql.plan.logical import Plan
 
 MQTT, MEMORY = "mqtt", "memory"
-TYPES = (MQTT, MEMORY)
+TYPES = (MQTT, MEMORY, *(kind.name for kind in source_kinds()))
 
 
 def stream_type(stream: Stream) -> str:
@@ -55,6 +59,10 @@ def _complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
         return
     if not kind:
         return
+    found = source_kind(kind)
+    if found is not None:
+        yield from _source_complaints(stream, kind)
+        return
     datasource = stream.options.get("DATASOURCE")
     if not datasource:
         yield f"stream '{stream.name}' has no DATASOURCE", 'write DATASOURCE="topic/filter"'
@@ -64,6 +72,28 @@ def _complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
         decoder_for(str(stream.options.get("FORMAT", "json")), None, codec_options(stream, 1_000_000))
     except BadTopicFilter as error:
         yield f"DATASOURCE of stream '{stream.name}': {error}", None
+    except CodecError as error:
+        yield f"FORMAT of stream '{stream.name}': {error}", None
+
+
+def _source_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | None]]:
+    """What can be said about a source without the gateway's configuration."""
+    found = source_kind(kind)
+    assert found is not None
+    if stream.kind != "stream":
+        yield (
+            f"TYPE '{kind}': the rows of table '{stream.name}' cannot come from there yet",
+            'write TYPE="mqtt", and publish them on a topic, retained',
+        )
+        return
+    if kind != "simulator" and not stream.options.get("DATASOURCE"):
+        yield f"stream '{stream.name}' has no DATASOURCE", "write the file's name, or the path of the address"
+    try:
+        settings = settings_of(found, stream)
+        text_format = found.row_format(settings) or str(stream.options.get("FORMAT", "json"))
+        decoder_for(text_format, None, codec_options(stream, 1_000_000))
+    except BadSource as error:
+        yield f"{error.option} of stream '{stream.name}' {error}", None
     except CodecError as error:
         yield f"FORMAT of stream '{stream.name}': {error}", None
 
@@ -91,32 +121,61 @@ def columns_read(plans: Iterable[Plan], stream: str) -> frozenset[str] | None:
     return columns
 
 
-def stream_specs(
+@dataclass(slots=True)
+class Feeds:
+    """What feeds the streams that some rule reads.
+
+    decoded   how the messages of MQTT and of other sources become rows
+    memory    (name, topic filter) of the streams of memory topics
+    sources   the streams that have a source of their own, with its settings
+    failed    streams whose source cannot be what they ask for, and why
+    """
+
+    decoded: list[StreamSpec] = field(default_factory=list)
+    memory: list[tuple[str, str]] = field(default_factory=list)
+    sources: list[tuple[Stream, Any]] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def filters(self) -> list[str]:
+        """The topics to subscribe to at the broker."""
+        own = {topic_of(stream.name) for stream, _ in self.sources}
+        return [spec.topic for spec in self.decoded if spec.topic not in own]
+
+
+def feeds(
     catalog: Catalog,
     plans: Iterable[Plan],
     payload_bytes_max: int,
     meta: Iterable[str] = (),
     structs: Mapping[str, frozenset[str]] | None = None,
-) -> tuple[list[StreamSpec], list[tuple[str, str]]]:
-    """The MQTT streams to decode, and (name, topic filter) of the memory streams; only those that a rule reads.
+    sections: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
+) -> Feeds:
+    """What must be read for these plans, and nothing else.
 
     `meta` names streams that must carry metadata, beside those whose rules ask for it; `structs` the columns of those
-    streams whose messages become structs.
+    streams whose messages become structs; `sections` the settings of sources in the gateway's configuration.
     """
     plans = list(plans)
     wants_meta = {*meta, *(stream for plan in plans if plan.uses_meta for stream in plan.streams)}
-    mqtt: list[StreamSpec] = []
-    memory: list[tuple[str, str]] = []
+    found = Feeds()
     for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
         stream = catalog.streams.get(name)
         if stream is None or not (kind := stream_type(stream)):
             continue
-        topic = str(stream.options["DATASOURCE"])
+        topic, text_format = str(stream.options.get("DATASOURCE", "")), str(stream.options.get("FORMAT", "json"))
         if kind == MEMORY:
-            memory.append((name, topic))
-        else:
-            options: Any = codec_options(stream, payload_bytes_max)
-            text_format = str(stream.options.get("FORMAT", "json"))
-            columns = (structs or {}).get(name)
-            mqtt.append(StreamSpec(name, topic, text_format, options, columns, name in wants_meta))
-    return mqtt, memory
+            found.memory.append((name, topic))
+            continue
+        if (source := source_kind(kind)) is not None:
+            try:
+                settings = settings_of(source, stream, (sections or {}).get(kind, {}))
+            except BadSource as error:
+                found.failed[name] = f"{error.option} {error}"
+                continue
+            found.sources.append((stream, settings))
+            topic, text_format = topic_of(name), source.row_format(settings) or text_format
+        options: Any = codec_options(stream, payload_bytes_max)
+        columns = (structs or {}).get(name)
+        found.decoded.append(StreamSpec(name, topic, text_format, options, columns, name in wants_meta))
+    return found

@@ -84,6 +84,30 @@ def sinks() -> str:
     return "\n".join(parts)
 
 
+def sources() -> str:
+    """The page of stream sources."""
+    from edge.intake.sources.known import source_kinds
+
+    parts = [
+        "# Sources of streams\n\n"
+        "`TYPE` of a stream says where its messages come from: `mqtt` (the default; DATASOURCE is a topic filter),\n"
+        "`memory` (the results of other rules; DATASOURCE is a filter of memory topics), or one of the kinds below.\n"
+        "Their settings stand in the stream's EXTRA, a JSON object, and in the gateway's configuration under\n"
+        "`sources.<type>.<name>`, which CONF_KEY names (`default` where it does not). EXTRA wins.\n\n"
+        "```yaml\n"
+        "streams:\n"
+        "  - name: orders\n"
+        "    type: file\n"
+        "    datasource: orders.csv\n"
+        "    extra: {fileType: csv, hasHeader: true, follow: true}\n"
+        "```\n"
+    ]
+    for kind in source_kinds():
+        parts.append(f"\n## {kind.name}\n\n{inspect.cleandoc(kind.settings.__doc__ or '')}\n")
+        parts.append(settings(kind.settings.model_json_schema(by_alias=True)))
+    return "\n".join(parts)
+
+
 def _common(definitions: dict[str, Any]) -> dict[str, Any]:
     """The properties that every sink's settings inherit."""
     from sinks.settings import SinkSettings

@@ -106,6 +106,7 @@ class Report:
                 "pauses": daemon.gateway.pauses,
             },
             "sources": {name: source.stats for name, source in daemon.gateway.sources.items()},
+            "failed_sources": dict(daemon.manager.failed_sources),
             "journal": self._journal(),
             "dead_letters": {"written": daemon.dead_letters.written, "lost": daemon.dead_letters.lost},
             "spool": self._spool(),

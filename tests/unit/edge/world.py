@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cloud_sync.spool import Spool, SpoolSettings
-from edge.clock import SimulatedClock
+from edge.clock import SimulatedClock, SystemClock
 from edge.config import JournalConfig
 from edge.delivery.actions import ActionBuilder, register_sinks
 from edge.delivery.dead_letters import DeadLetters
@@ -18,9 +18,12 @@ from edge.delivery.outbox import Outbox
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles
+from edge.deploy.stream_sources import StreamSources
 from edge.gateway import Arrival, Gateway, Limits
 from edge.intake.queue import Intake
 from edge.intake.sources.base import OnBad, OnBatch
+from edge.intake.sources.http_push import PushServers
+from edge.intake.sources.registry import SourceEnvironment
 from rules.secrets import Secrets
 from sinks import Environment, MemoryBus
 from sql import Catalog, Engine
@@ -86,6 +89,8 @@ class World:
         self.clock = SimulatedClock()
         self.limits = Limits(**limits)
         self.grace_ms = grace_ms
+        self.sections: dict[str, dict[str, dict[str, Any]]] = {}
+        (folder / "input").mkdir(exist_ok=True)
         self.spool_settings = SpoolSettings(bytes_max=spool_bytes_max, reserve_bytes=0, group_wait_ms=0)
         self.config = JournalConfig(sync_interval_ms=0, **(journal or {}))
         self.build()
@@ -100,7 +105,13 @@ class World:
         bus = MemoryBus()
         environment = Environment(self.clock, random.Random(1), self.folder, self.letters, bus, self.outbox.on_done)
         builder = ActionBuilder(environment, self.spool, self.clock, self.letters, self.outbox)
-        self.manager = Manager(self.gateway, builder, bus, None, qos=1, payload_bytes_max=1_000, grace_ms=self.grace_ms)
+        self.push = PushServers(("127.0.0.1", 0), None, 1_000)
+        sources = StreamSources(
+            SourceEnvironment(SystemClock(), self.folder / "input", self.folder / "positions", self.push, self.sections)
+        )
+        self.manager = Manager(
+            self.gateway, builder, bus, None, qos=1, payload_bytes_max=1_000, grace_ms=self.grace_ms, sources=sources
+        )
         self.files = RuleFiles(self.rules, "UTC", Secrets())
         self.recovery = Recovery(self.gateway, self.manager, self.files, self.letters)
         effects = Effects(self.spool, self.clock, self.letters, self.recovery.state)
@@ -131,6 +142,7 @@ class World:
         return [json.loads(row.body) for row in self.spool.take(oldest.rule, oldest.date, 10_000, 10**9)]
 
     def close(self) -> None:
+        self.gateway.stop_sources(1_000)
         self.commits.close()
         self.spool.close()
         self.letters.close()

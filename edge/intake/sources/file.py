@@ -1,0 +1,269 @@
+"""The `file` source: rows of JSON, CSV, Parquet and line files, read once, again at an interval, or as they grow.
+
+Files lie below the gateway's input folder. How many rows are safe is kept beside the gateway's state when they are
+acknowledged, so a restart goes on behind them; rows that were read but not yet safe are read again.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, Self
+
+import msgspec
+from pydantic import Field, model_validator
+
+from edge.intake.sources.base import Message
+from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKind, register_source, topic_of
+from edge.intake.sources.worker import WorkerSource
+from rules.base import Model
+from rules.durations import DurationMs
+from sql.catalog.streams import Stream
+
+BATCH_ROWS = 1_000
+"""Rows handed on at once, where none has to wait for the one before."""
+
+LOOK_MS = 500
+"""How often a file that is followed is looked at."""
+
+WHOLE_BYTES_MAX = 64 * 1024 * 1024
+"""Largest JSON file: it is one value, read as a whole. Lines have no such bound."""
+
+
+class FileSourceSettings(Model):
+    """Read the rows of a file below `input` in the gateway's data folder; DATASOURCE is its name."""
+
+    path: str | None = Field(None, description="folder of the file, below the input folder")
+    file_type: Literal["json", "lines", "csv", "parquet"] = Field(
+        "json", description="json: one value or array; lines: a message per line, decoded by FORMAT; csv; parquet"
+    )
+    interval: DurationMs = Field(0, ge=0, description="milliseconds after which the file is read again; 0: once")
+    loop: bool = Field(False, description="begin again at the end")
+    follow: bool = Field(False, description="stay at the end and read what is appended (lines and csv)")
+    send_interval: DurationMs = Field(0, ge=0, description="milliseconds between two rows")
+    has_header: bool = Field(False, description="of csv: the first line names the columns")
+    columns: list[str] | None = Field(None, min_length=1, description="of csv: the names of the columns")
+    ignore_start_lines: int = Field(0, ge=0, description="lines left out at the beginning")
+    ignore_end_lines: int = Field(0, ge=0, description="lines left out at the end")
+    decompression: Literal["gzip", "zstd"] | None = Field(None, description="how the file is compressed")
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        of_lines = self.file_type in ("lines", "csv")
+        if self.follow and (not of_lines or self.loop or self.interval or self.decompression or self.ignore_end_lines):
+            raise ValueError("'follow' reads growing files of lines or csv: no loop, interval, decompression or end")
+        if (self.ignore_start_lines or self.ignore_end_lines) and not of_lines:
+            raise ValueError("lines are left out of files of lines or csv only")
+        if (self.has_header or self.columns) and self.file_type != "csv":
+            raise ValueError("'hasHeader' and 'columns' are of csv")
+        if self.path is not None:
+            _below(self.path)
+        return self
+
+
+class FileSource(WorkerSource):
+    """Reads one file, row by row. A token is the number of a row since the beginning of the run."""
+
+    def __init__(
+        self, stream: Stream, file: Path, settings: FileSourceSettings, environment: SourceEnvironment
+    ) -> None:
+        super().__init__(stream.name, environment.clock)
+        self._file = file
+        self._root = environment.input_dir.resolve()
+        self._settings = settings
+        self._delimiter = str(stream.options.get("DELIMITER", ","))
+        self._types = {name: kind.value for name, kind in (stream.columns or {}).items()}
+        self._state = environment.state_dir / f"{stream.name.encode().hex()}.json"
+        self._rows = self._safe = self._stored()
+        """Rows delivered of this reading of the file, and how many of them are safe."""
+        self._tokens: dict[int, int] = {}
+        """The row of each message that is not safe yet."""
+        self._last_token = 0
+        self._counting = threading.Lock()
+
+    def run(self) -> None:
+        settings = self._settings
+        while self._goes_on():
+            try:
+                finished = self._read()
+            except (OSError, ValueError, msgspec.MsgspecError, csv.Error) as error:
+                self._failed(f"{self._file.name}: {error}")
+                finished = True
+                if not settings.interval and not settings.loop and not self._goes_on(LOOK_MS * 10):
+                    return
+                continue
+            if not finished or not (settings.loop or settings.interval or settings.follow):
+                return
+            if not self._goes_on(LOOK_MS if settings.follow else settings.interval):
+                return
+            if not settings.follow:
+                self._begin_again()
+
+    def acknowledge(self, tokens: Iterable[int]) -> None:
+        """Remember how many rows are safe: those before the first that is not."""
+        with self._counting:
+            for token in tokens:
+                self._tokens.pop(token, None)
+            safe = min(self._tokens.values(), default=self._rows)
+            if safe > self._safe:
+                self._safe = safe
+                self._store(safe)
+
+    @property
+    def stats(self) -> dict[str, int]:
+        return {**super().stats, "rows": self._rows, "safe": self._safe}
+
+    # --- position -----------------------------------------------------------------------------------------------------
+
+    def _stored(self) -> int:
+        try:
+            saved = json.loads(self._state.read_text("utf-8"))
+            return int(saved["rows"]) if saved["file"] == str(self._file) else 0
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
+
+    def _store(self, rows: int) -> None:
+        self._state.parent.mkdir(parents=True, exist_ok=True)
+        written = self._state.with_suffix(".new")
+        written.write_text(json.dumps({"file": str(self._file), "rows": rows}), "utf-8")
+        written.replace(self._state)
+
+    def _begin_again(self) -> None:
+        with self._counting:
+            self._rows = self._safe = 0
+            self._tokens = {}
+            self._store(0)
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def _read(self) -> bool:
+        """Deliver the rows after those delivered already; FALSE when the source shall end."""
+        batch: list[Message] = []
+        begin = self._rows
+        for number, payload in enumerate(self._payloads()):
+            if number < begin:
+                continue
+            batch.append(self._message(payload))
+            if self._settings.send_interval or len(batch) >= BATCH_ROWS:
+                if not self._hand_on(batch):
+                    return False
+                batch = []
+        return self._hand_on(batch) if batch else True
+
+    def _message(self, payload: bytes) -> Message:
+        self._last_token += 1
+        return topic_of(self.name), payload, self._last_token, 0
+
+    def _hand_on(self, batch: list[Message]) -> bool:
+        wait_ms = self._settings.send_interval if self._rows else 0
+        if not self._goes_on(wait_ms):
+            return False
+        with self._counting:
+            for _, _, token, _ in batch:
+                assert token is not None
+                self._tokens[token] = self._rows
+                self._rows += 1
+        self._deliver(batch)
+        return True
+
+    def _payloads(self) -> Iterator[bytes]:
+        kind = self._settings.file_type
+        if kind == "lines":
+            return (line.encode() for line in self._lines() if line.strip())
+        if kind == "csv":
+            return self._csv_rows()
+        return self._parquet_rows() if kind == "parquet" else self._json_rows()
+
+    def _opened(self) -> Any:
+        if not self._file.resolve().is_relative_to(self._root):
+            raise ValueError("the file lies outside of the input folder")
+        if self._settings.decompression == "gzip":
+            return gzip.open(self._file, "rb")
+        if self._settings.decompression == "zstd":
+            import zstandard
+
+            return zstandard.open(self._file, "rb")
+        return self._file.open("rb")
+
+    def _lines(self) -> Iterator[str]:
+        """The lines without their ends. What is followed may grow: a last line without an end is not whole yet."""
+        settings, waiting = self._settings, []
+        with io.TextIOWrapper(self._opened(), encoding="utf-8", newline="\n") as file:
+            for number, line in enumerate(file):
+                if number < settings.ignore_start_lines or (settings.follow and not line.endswith("\n")):
+                    continue
+                waiting.append(line.rstrip("\r\n"))
+                if len(waiting) > settings.ignore_end_lines:
+                    yield waiting.pop(0)
+
+    def _csv_rows(self) -> Iterator[bytes]:
+        names: list[str] | None = self._settings.columns or (list(self._types) or None)
+        header = self._settings.has_header
+        for values in csv.reader((f"{line}\n" for line in self._lines()), delimiter=self._delimiter, strict=True):
+            if header:
+                names, header = self._settings.columns or values, False
+                continue
+            if not values:
+                continue
+            names = names or [f"col{number}" for number in range(len(values))]
+            yield msgspec.json.encode(
+                {name: self._typed(name, text) for name, text in zip(names, values, strict=False)}
+            )
+
+    def _typed(self, name: str, text: str) -> Any:
+        """A value as its declared type; what does not fit stays text, for the stream to judge."""
+        try:
+            return _CONVERTERS[self._types[name]](text) if text else None
+        except (KeyError, ValueError):
+            return text
+
+    def _json_rows(self) -> Iterator[bytes]:
+        with self._opened() as file:
+            text = file.read(WHOLE_BYTES_MAX + 1)
+        if len(text) > WHOLE_BYTES_MAX:
+            raise ValueError(f"a JSON file has at most {WHOLE_BYTES_MAX} bytes; write one object per line (lines)")
+        found = msgspec.json.decode(text)
+        return (msgspec.json.encode(row) for row in (found if isinstance(found, list) else [found]))
+
+    def _parquet_rows(self) -> Iterator[bytes]:
+        from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
+
+        with self._opened() as opened, ParquetFile(opened) as file:
+            for batch in file.iter_batches(BATCH_ROWS):
+                for row in batch.to_pylist():
+                    yield msgspec.json.encode(row, enc_hook=str)
+
+
+_CONVERTERS: dict[str, Any] = {
+    "bigint": int, "float": float, "boolean": lambda text: {"true": True, "false": False}[text.lower()],
+}  # fmt: skip
+
+
+def _below(path: str) -> None:
+    """Refuse a path that does not lie below the input folder."""
+    pure = PurePosixPath(path)
+    if not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in path:
+        raise ValueError(f"'{path}' is no file below the input folder: give its name, such as rows.jsonl")
+
+
+def _make(stream: Stream, settings: FileSourceSettings, environment: SourceEnvironment) -> FileSource:
+    name = str(stream.options.get("DATASOURCE", ""))
+    try:
+        _below(name)
+    except ValueError as error:
+        raise BadSource("DATASOURCE", str(error)) from None
+    if stream.kind != "stream":
+        raise BadSource("TYPE", "a table cannot be read from a file yet: publish its rows on a topic, retained")
+    return FileSource(stream, environment.input_dir / (settings.path or "") / name, settings, environment)
+
+
+def _row_format(settings: FileSourceSettings) -> str | None:
+    return None if settings.file_type == "lines" else "json"
+
+
+register_source(SourceKind("file", FileSourceSettings, _make, _row_format))

@@ -1,0 +1,131 @@
+"""The `httppull` source: a server is asked again and again, and its answers are the stream's messages."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import ssl
+from typing import Literal
+from urllib.parse import urljoin, urlsplit
+
+from pydantic import Field
+
+from edge.clock import Clock
+from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKind, register_source, topic_of
+from edge.intake.sources.worker import WorkerSource
+from rules.durations import DurationMs
+from sinks.base import SinkFailure
+from sinks.oauth import OAuth, Tokens, template_of
+from sinks.settings import Text, reveal
+from sinks.tls import TlsSettings
+from sql.catalog.streams import Stream
+from sql.errors import DataError
+
+_CONTENT_TYPES = {"json": "application/json", "text": "text/plain", "html": "text/html", "xml": "application/xml",
+                  "javascript": "application/javascript", "form": "application/x-www-form-urlencoded"}  # fmt: skip
+
+
+class HttpPullSettings(TlsSettings):
+    """Ask a server for the stream's messages at an interval.
+
+    The address is `url` with the stream's DATASOURCE behind it; DATASOURCE alone may be the whole address. An answer
+    other than 2xx is counted and logged, and asked for again at the next interval.
+    """
+
+    url: Text = Field("", description="http or https")
+    method: Literal["get", "post", "put", "patch", "delete", "head", "GET", "POST", "PUT"] = Field("get")
+    interval: DurationMs = Field(10_000, ge=1, description="milliseconds between two requests")
+    timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for the answer")
+    incremental: bool = Field(False, description="leave out an answer that is the same as the one before")
+    body: str = Field("", description="what is sent with the request")
+    body_type: Literal["none", "json", "text", "html", "xml", "javascript", "form"] = Field("json")
+    headers: dict[str, Text] = Field(default_factory=dict, description="further headers, with fields of the token")
+    o_auth: OAuth | None = Field(None, description="get a token first, and a new one when it expires")
+    response_type: Literal["code", "body"] = Field("code", description="body: an answer with code other than 200 fails")
+
+
+class HttpPullSource(WorkerSource):
+    """One request after the other, each on a connection of its own: intervals are long, and servers forget."""
+
+    def __init__(self, stream: str, url: str, settings: HttpPullSettings, clock: Clock, bytes_max: int) -> None:
+        super().__init__(stream, clock)
+        self._url = url
+        self._settings = settings
+        self._bytes_max = bytes_max
+        self._tls: ssl.SSLContext | None = None
+        self._last = b""
+        self._headers = {name: template_of(value) for name, value in settings.headers.items()}
+        self._tokens = None if settings.o_auth is None else Tokens(settings.o_auth, clock, self._post)
+
+    def run(self) -> None:
+        wait_ms = 0
+        while self._goes_on(wait_ms):
+            began_ms = self._clock.monotonic_ms()
+            try:
+                self._pull()
+            except (OSError, http.client.HTTPException, SinkFailure, DataError, ValueError) as error:
+                self._failed(str(error) or type(error).__name__)
+            wait_ms = max(1, self._settings.interval - (self._clock.monotonic_ms() - began_ms))
+
+    def _pull(self) -> None:
+        settings = self._settings
+        values = self._tokens.answer() if self._tokens else {}
+        headers = {name: template.render(values) for name, template in self._headers.items()}
+        body = settings.body.encode() if settings.body and settings.body_type != "none" else None
+        if body is not None:
+            headers = {"Content-Type": _CONTENT_TYPES[settings.body_type], **headers}
+        status, answer = self._exchange(self._url, settings.method.upper(), headers, body)
+        if status == 401 and self._tokens is not None:
+            self._tokens.expire()
+        if not (status == 200 if settings.response_type == "body" else 200 <= status < 300):
+            self._failed(f"HTTP {status}")
+            return
+        digest = hashlib.sha256(answer).digest()
+        if answer and not (settings.incremental and digest == self._last):
+            self._deliver([(topic_of(self.name), answer, None, 0)])
+        self._last = digest
+
+    def _exchange(self, url: str, method: str, headers: dict[str, str], body: bytes | None) -> tuple[int, bytes]:
+        parts = urlsplit(url)
+        assert parts.hostname
+        timeout_s = self._settings.timeout / 1000
+        connection: http.client.HTTPConnection
+        if parts.scheme == "https":
+            self._tls = self._tls or self._settings.tls_context()
+            connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout_s, context=self._tls)
+        else:
+            connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
+        try:
+            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            connection.request(method, path, body=body, headers={"User-Agent": "penstock", **headers})
+            answer = connection.getresponse()
+            text = answer.read(self._bytes_max + 1)
+        finally:
+            connection.close()
+        if len(text) > self._bytes_max:
+            raise ValueError(f"the answer is longer than the {self._bytes_max} bytes allowed (limits.payloadBytesMax)")
+        return answer.status, text
+
+    def _post(self, url: str, headers: dict[str, str], body: str) -> tuple[int, bytes]:
+        return self._exchange(url, "POST", {"Content-Type": "application/json", **headers}, body.encode())
+
+
+def _make(stream: Stream, settings: HttpPullSettings, environment: SourceEnvironment) -> HttpPullSource:
+    datasource = str(stream.options.get("DATASOURCE", ""))
+    base = reveal(settings.url)
+    url = datasource if datasource.startswith(("http://", "https://")) else _joined(base, datasource)
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadSource("DATASOURCE", f"'{url}' is no address: write http://host/path, or set url in sources.httppull")
+    if parts.username or parts.password:
+        raise BadSource("DATASOURCE", "an address must not hold a password; use headers or oAuth")
+    return HttpPullSource(stream.name, url, settings, environment.clock, environment.bytes_max)
+
+
+def _joined(base: str, path: str) -> str:
+    if not base or not path:
+        return base or path
+    return urljoin(base if base.endswith("/") else f"{base}/", path.lstrip("/"))
+
+
+register_source(SourceKind("httppull", HttpPullSettings, _make))

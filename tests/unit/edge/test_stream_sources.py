@@ -1,0 +1,285 @@
+"""Streams from files, from servers that are asked, from senders by HTTP, and from rows that are written down."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.unit.edge.world import World, rule
+
+ALL = rule("all", "SELECT * FROM s", "{file: {path: out.jsonl}}")
+
+
+def stream(datasource: str, kind: str, declared: str = "", form: str = "", **extra: Any) -> str:
+    """A file with the stream `s`."""
+    options = f'DATASOURCE="{datasource}", TYPE="{kind}"{form}'
+    written = json.dumps(extra).replace("\\", "\\\\").replace('"', '\\"')
+    text = f'CREATE STREAM s ({declared}) WITH ({options}, EXTRA="{written}")'
+    return f"streams:\n  - {json.dumps(text)}\n"
+
+
+def turn_until(world: World, done: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Let the loop turn until something is so."""
+    until = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < until, world.gateway.sources["s"].stats
+        world.gateway.turn()
+        time.sleep(0.005)
+
+
+def written(world: World) -> list[dict[str, Any]]:
+    """The rows that the rule has written so far."""
+    path = world.folder / "out.jsonl"
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def rows(world: World, count: int) -> list[dict[str, Any]]:
+    """The rows of the rule, once there are so many."""
+    turn_until(world, lambda: len(written(world)) >= count)
+    return written(world)
+
+
+def deploy(world: World, text: str) -> None:
+    world.write("r.yaml", text + ALL)
+    world.reload()
+    assert [problem.render() for problem in world.manager.problems if problem.is_error] == []
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+THREE = [{"a": 1}, {"a": 2}, {"a": 3}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "extra", "expected"),
+    [
+        ("rows.json", json.dumps(THREE), {}, THREE),
+        ("one.json", '{"a": 1}', {"fileType": "json"}, [{"a": 1}]),
+        ("rows.jsonl", '{"a": 1}\n\n{"a": 2}\n{"a": 3}', {"fileType": "lines"}, THREE),
+        ("rows.csv", "a,b\n1,x\n2,\n", {"fileType": "csv", "hasHeader": True},
+         [{"a": 1, "b": "x"}, {"a": 2, "b": None}]),
+        ("rows.csv", "# c\n1,x\nend\n", {"fileType": "csv", "columns": ["a", "b"], "ignoreStartLines": 1,
+                                         "ignoreEndLines": 1}, [{"a": 1, "b": "x"}]),
+        ("rows.csv", 'a\n"two\nlines"\n', {"fileType": "csv", "columns": ["b"]}, [{"b": "a"}, {"b": "two\nlines"}]),
+    ],
+)  # fmt: skip
+def test_files(world: World, name: str, content: str, extra: dict[str, Any], expected: list[dict[str, Any]]) -> None:
+    (world.folder / "input" / name).write_text(content, "utf-8")
+    deploy(world, stream(name, "file", "a BIGINT, b STRING", **extra))
+    found = rows(world, len(expected))
+    assert [{key: row.get(key) for key in want} for row, want in zip(found, expected, strict=True)] == expected
+
+
+def test_compressed_and_parquet_files(world: World) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.Table.from_pylist(THREE), world.folder / "input" / "rows.parquet")
+    deploy(world, stream("rows.parquet", "file", fileType="parquet"))
+    assert [row["a"] for row in rows(world, 3)] == [1, 2, 3]
+    (world.folder / "input" / "more.gz").write_bytes(gzip.compress(b'{"a": 4}\n'))
+    deploy(world, stream("more.gz", "file", fileType="lines", decompression="gzip"))
+    assert [row["a"] for row in rows(world, 4)] == [1, 2, 3, 4]
+
+
+def test_a_file_goes_on_behind_the_rows_that_are_safe(world: World) -> None:
+    path = world.folder / "input" / "rows.jsonl"
+    path.write_text('{"a": 1}\n{"a": 2}\n', "utf-8")
+    deploy(world, stream("rows.jsonl", "file", fileType="lines"))
+    assert len(rows(world, 2)) == 2
+    turn_until(world, lambda: world.gateway.sources["s"].stats["safe"] == 2)
+    world.gateway.stop_sources(1_000)
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"a": 3}\n')
+    world.crash()
+    turn_until(world, lambda: {"a": 3} in written(world))
+    assert world.gateway.sources["s"].stats["messages"] == 1
+
+
+def test_rows_that_are_not_safe_are_read_again(world: World) -> None:
+    (world.folder / "input" / "rows.jsonl").write_text('{"a": 1}\n{"a": 2}\n', "utf-8")
+    deploy(world, stream("rows.jsonl", "file", fileType="lines"))
+    until = time.monotonic() + 5
+    while world.gateway.sources["s"].stats["rows"] < 2 and time.monotonic() < until:
+        time.sleep(0.005)
+    world.gateway.stop_sources(1_000)  # nothing was processed, so nothing is safe
+    world.crash()
+    assert [row["a"] for row in rows(world, 2)] == [1, 2]
+
+
+def test_a_file_is_followed_and_a_line_that_is_not_whole_waits(world: World) -> None:
+    path = world.folder / "input" / "rows.jsonl"
+    path.write_text('{"a": 1}\n{"a": ', "utf-8")
+    deploy(world, stream("rows.jsonl", "file", fileType="lines", follow=True))
+    assert [row["a"] for row in rows(world, 1)] == [1]
+    with path.open("a", encoding="utf-8") as file:
+        file.write('2}\n{"a": 3}\n')
+    assert [row["a"] for row in rows(world, 3)] == [1, 2, 3]
+
+
+def test_a_file_is_read_again_at_its_interval(world: World) -> None:
+    (world.folder / "input" / "rows.json").write_text('[{"a": 1}]', "utf-8")
+    deploy(world, stream("rows.json", "file", interval=10))
+    assert [row["a"] for row in rows(world, 3)][:3] == [1, 1, 1]
+
+
+def test_what_is_no_row_is_a_dead_letter_and_a_missing_file_is_looked_for_again(world: World) -> None:
+    deploy(world, stream("rows.jsonl", "file", fileType="lines", interval=10))
+    turn_until(world, lambda: world.gateway.sources["s"].stats["errors"] > 0)
+    (world.folder / "input" / "rows.jsonl").write_text('nonsense\n{"a": 2}\n', "utf-8")
+    assert rows(world, 1)[0]["a"] == 2
+    assert world.gateway.rejected
+
+
+def test_a_link_out_of_the_folder_is_not_followed(world: World) -> None:
+    (world.folder / "secret.json").write_text("[1]", "utf-8")
+    (world.folder / "input" / "rows.json").symlink_to(world.folder / "secret.json")
+    deploy(world, stream("rows.json", "file", interval=10))
+    turn_until(world, lambda: world.gateway.sources["s"].stats["errors"] > 0)
+    assert world.gateway.sources["s"].stats["messages"] == 0
+
+
+# --- simulator --------------------------------------------------------------------------------------------------------
+
+
+def test_a_simulator_repeats_its_rows(world: World) -> None:
+    deploy(world, stream("x", "simulator", data=[{"a": 1}, {"a": 2}], interval=1))
+    assert [row["a"] for row in rows(world, 3)][:3] == [1, 2, 1]
+
+
+def test_a_simulator_may_end(world: World) -> None:
+    deploy(world, stream("x", "simulator", data='[{"a": 1}]', interval=1, loop=False))
+    assert [row["a"] for row in rows(world, 1)] == [1]
+
+
+def test_a_source_ends_with_the_last_rule_that_reads_it(world: World) -> None:
+    deploy(world, stream("x", "simulator", interval=1))
+    assert "s" in world.gateway.sources
+    world.write("r.yaml", stream("x", "simulator", interval=1))
+    world.reload()
+    assert "s" not in world.gateway.sources
+
+
+# --- HTTP -------------------------------------------------------------------------------------------------------------
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers with what the test has put into `texts`, the last one for ever."""
+
+    texts: ClassVar[list[tuple[int, str]]] = []
+    asked: ClassVar[list[tuple[str, str]]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append((self.path, self.headers.get("Authorization", "")))
+        status, text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    do_POST = do_GET
+
+    def log_message(self, *args: Any) -> None:
+        """Be quiet."""
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    Answers.texts, Answers.asked = [], []
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{running.server_address[1]}"
+    running.shutdown()
+    running.server_close()
+
+
+def test_a_server_is_asked_again_and_again(world: World, server: str) -> None:
+    Answers.texts += [(200, '[{"a": 1}, {"a": 2}]'), (500, "x"), (200, '{"a": 3}')]
+    world.sections = {"httppull": {"plant": {"url": server, "interval": 5}}}
+    world.crash()
+    deploy(world, stream("api/v1?x=1", "httppull", form=', CONF_KEY="plant"', incremental=True))
+    assert [row["a"] for row in rows(world, 3)] == [1, 2, 3]
+    assert world.gateway.sources["s"].stats["errors"] == 1
+    assert Answers.asked[0][0] == "/api/v1?x=1"
+
+
+def test_a_token_is_got_before_the_server_is_asked(world: World, server: str) -> None:
+    Answers.texts += [(200, '{"token": "t1"}'), (200, '{"a": 1}')]
+    extra: dict[str, Any] = {
+        "headers": {"Authorization": "Bearer {{.token}}"},
+        "oAuth": {"access": {"url": f"{server}/token"}},
+    }
+    deploy(world, stream(f"{server}/in", "httppull", interval=5, **extra))
+    assert rows(world, 1)[0]["a"] == 1
+    assert Answers.asked[:2] == [("/token", ""), ("/in", "Bearer t1")]
+
+
+def post(world: World, path: str, body: str, method: str = "POST") -> int:
+    assert world.push.address is not None
+    connection = http.client.HTTPConnection(*world.push.address, timeout=10)
+    connection.request(method, path, body)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_a_sender_is_answered_when_its_message_is_safe(world: World) -> None:
+    deploy(world, stream("/api/data", "httppush"))
+    found: list[int] = []
+    sender = threading.Thread(target=lambda: found.append(post(world, "/api/data", '{"a": 1}')))
+    sender.start()
+    time.sleep(0.05)
+    assert found == []  # the loop has not turned
+    assert rows(world, 1)[0]["a"] == 1
+    turn_until(world, lambda: found != [])
+    assert found == [200]
+    assert post(world, "/other", "{}") == 404
+    assert post(world, "/api/data", "{}", "PUT") == 405
+    assert post(world, "/api/data", "x" * 2_000) == 413
+    world.gateway.sources["s"].pause()
+    assert post(world, "/api/data", "{}") == 503
+
+
+def test_a_token_is_demanded_where_there_is_one(world: World) -> None:
+    from edge.intake.sources.http_push import PushServers
+
+    servers = PushServers(("127.0.0.1", 0), "secret", 100)
+    assert servers.answer("POST", "/x", "", 2, None)[0] == 401
+    assert servers.answer("POST", "/x", "Bearer secret", 2, None)[0] == 404
+
+
+# --- what check says --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (stream("rows.json", "file", fileTyp="csv"), "fileTyp: is not known"),
+        (stream("rows.json", "file", follow=True), "growing files"),
+        (stream("rows.json", "file", path="../x"), "below the input folder"),
+        (stream("x", "simulator", data=[]), "data"),
+        (stream("x", "httppull", method="fetch"), "method"),
+        ('streams:\n  - \'CREATE STREAM s () WITH (DATASOURCE="x", TYPE="file", EXTRA="[1]")\'\n', "JSON object"),
+        ('streams:\n  - \'CREATE STREAM s () WITH (DATASOURCE="x", TYPE="fiel")\'\n', "did you mean 'file'"),
+        ("streams:\n  - 'CREATE TABLE s () WITH (DATASOURCE=\"x.json\")'\n", "cannot come from there yet"),
+    ],
+)
+def test_wrong_settings_are_found_before_anything_runs(world: World, text: str, words: str) -> None:
+    world.write("r.yaml", text)
+    world.reload()
+    (problem,) = [problem.render() for problem in world.manager.problems if problem.is_error]
+    assert "E101" in problem
+    assert words in problem
+
+
+def test_a_section_that_is_not_there_stops_the_stream_only(world: World) -> None:
+    deploy(world, stream("x", "simulator", form=', CONF_KEY="nosuch"'))
+    assert "s" not in world.gateway.sources
+    assert "sources.simulator" in world.manager.failed_sources["s"]
