@@ -55,7 +55,8 @@ def emission_rows(emission: Emission, rowkind_field: str | None = None) -> list[
         return [{**error, "event": event} for event in emission.inserted] or [error]
     if rowkind_field is None:
         return [*emission.inserted, *emission.removed]
-    inserted = [{**row, rowkind_field: "insert"} for row in emission.inserted]
+    # A row that says its kind itself keeps it: an update or a deletion in a table, for example.
+    inserted = [{**row, rowkind_field: row.get(rowkind_field) or "insert"} for row in emission.inserted]
     return inserted + [{**row, rowkind_field: "delete"} for row in emission.removed]
 
 

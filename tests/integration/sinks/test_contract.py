@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from rules.secrets import Secret
 from sinks import Delivery, Message, Reject, Retry, Sink, SinkContext, SinkKind, sink_kinds
 from tests.integration.sinks.support import Gateway, HttpPeer, Listener
 from tests.support.brokers import Amqtt, Mosquitto, mosquitto_path
+from tests.support.servers import Redis
 from tests.unit.sinks.support import poll, rows
 
 HIDDEN = "s3cret-value"
@@ -104,13 +106,80 @@ def to_mqtt(gateway: Gateway, folder: Path) -> Destination:
     return Destination(settings, lambda: [json.loads(payload)["n"] for payload in listener.payloads()], close)
 
 
+def to_sql(gateway: Gateway, folder: Path) -> Destination:
+    path = folder / "data" / "out.db"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, check_same_thread=False)
+    connection.execute("CREATE TABLE t (n INTEGER)")
+    connection.commit()
+
+    def arrived() -> list[int]:
+        return [row[0] for row in connection.execute("SELECT n FROM t ORDER BY rowid")]
+
+    return Destination({"url": "sqlite:///out.db", "table": "t"}, arrived, connection.close)
+
+
+def to_redis(gateway: Gateway, folder: Path) -> Destination:
+    return _redis(folder, {"key": "out", "dataType": "list"})
+
+
+def to_redis_channel(gateway: Gateway, folder: Path) -> Destination:
+    found = _redis(folder, {"channel": "out"})
+    found.arrived = None
+    return found
+
+
+def _redis(folder: Path, settings: dict[str, Any]) -> Destination:
+    redis = pytest.importorskip("redis")
+    server = Redis(folder / "redis", HIDDEN).start()
+    client = redis.Redis("127.0.0.1", server.port, 0, HIDDEN)
+
+    def arrived() -> list[int]:
+        return [json.loads(item)["n"] for item in reversed(client.lrange("out", 0, -1))]
+
+    def close() -> None:
+        client.close()
+        server.stop()
+
+    address = {"addr": f"127.0.0.1:{server.port}", "password": Secret(HIDDEN)}
+    return Destination(address | settings, arrived, close)
+
+
+def to_influx(gateway: Gateway, folder: Path) -> Destination:
+    return _influx({"database": "d", "username": "u", "password": Secret(HIDDEN)})
+
+
+def to_influx2(gateway: Gateway, folder: Path) -> Destination:
+    return _influx({"org": "o", "bucket": "b", "token": Secret(HIDDEN)})
+
+
+def _influx(settings: dict[str, Any]) -> Destination:
+    peer = HttpPeer()
+    serving = peer.serving()
+    serving.__enter__()
+
+    def arrived() -> list[int]:
+        lines = [line for request in peer.requests for line in request.body.decode().splitlines()]
+        return [int(line.split()[1].removeprefix("n=").removesuffix("i")) for line in lines]
+
+    def close() -> None:
+        serving.__exit__(None, None, None)
+
+    return Destination({"addr": peer.url, "measurement": "m"} | settings, arrived, close)
+
+
 DESTINATIONS: dict[str, Callable[[Gateway, Path], Destination]] = {
     "file": to_file,
+    "influx": to_influx,
+    "influx2": to_influx2,
     "log": to_log,
     "memory": to_memory,
     "mqtt": to_mqtt,
     "nop": to_nop,
+    "redis": to_redis,
+    "redisPub": to_redis_channel,
     "rest": to_rest,
+    "sql": to_sql,
 }
 
 KINDS = [kind for kind in sink_kinds() if kind.settings.__module__.startswith("sinks.builtin.")]

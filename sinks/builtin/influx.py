@@ -1,0 +1,212 @@
+"""The `influx` and `influx2` sinks: results as points of an InfluxDB, by its line protocol over HTTP."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import ssl
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+from urllib.parse import urlencode, urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from rules.durations import DurationMs
+from sinks.base import Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
+from sinks.line_protocol import line
+from sinks.oauth import template_of
+from sinks.settings import SinkSettings, Text, reveal
+from sinks.tls import TlsSettings
+from sql.errors import DataError
+
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+ANSWER_BYTES_MAX = 64 * 1024
+
+
+class _InfluxSettings(SinkSettings, TlsSettings):
+    """What both versions have in common."""
+
+    encodes: ClassVar[bool] = False
+    unsupported: ClassVar[frozenset[str]] = frozenset({"format", "delimiter", "hasHeader"})
+
+    addr: Text = Field(description="the server, such as 'http://127.0.0.1:8086'")
+    measurement: Text = Field(description="the measurement; may hold '{{.field}}'")
+    tags: dict[str, Text] = Field(default_factory=dict, description="tags; their values may hold '{{.field}}'")
+    ts_field_name: str | None = Field(
+        None,
+        min_length=1,
+        description="the column with the point's time, in `precision`; default: the result's instant",
+    )
+    precision: Literal["s", "ms", "us", "ns"] = Field("ms", description="unit of time stamps")
+    timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for the answer")
+
+    @field_validator("addr")
+    @classmethod
+    def _addr_is_http(cls, addr: Any) -> Any:
+        parts = urlsplit(reveal(addr))
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+            raise ValueError("addr looks like 'http://host:8086', without a password in it")
+        return addr
+
+    @model_validator(mode="after")
+    def _templates_can_be_read(self) -> Self:
+        for text in (self.measurement, *self.tags.values()):
+            template_of(text)
+        if not reveal(self.measurement):
+            raise ValueError("'measurement' is empty")
+        if self.compression not in (None, "gzip"):
+            raise ValueError("InfluxDB takes 'compression: gzip' or none")
+        return self
+
+    @property
+    @abstractmethod
+    def path(self) -> str:
+        """Where points are written to."""
+
+    @property
+    @abstractmethod
+    def authorization(self) -> str | None:
+        """The header that says who writes."""
+
+
+class InfluxSettings(_InfluxSettings):
+    """Write each row as a point of an InfluxDB 1.
+
+    What waits is written by one request. A point that is sent again overwrites itself. A row that the server refuses is
+    a dead letter.
+    """
+
+    database: str = Field(min_length=1, description="the database")
+    username: Text = Field("", description="user name")
+    password: Text = Field("", description="password")
+
+    @property
+    def path(self) -> str:
+        # Version 1 calls microseconds u.
+        unit = {"us": "u"}.get(self.precision, self.precision)
+        return "/write?" + urlencode({"db": self.database, "precision": unit})
+
+    @property
+    def authorization(self) -> str | None:
+        who = f"{reveal(self.username)}:{reveal(self.password)}"
+        return None if who == ":" else "Basic " + base64.b64encode(who.encode()).decode()
+
+
+class Influx2Settings(_InfluxSettings):
+    """Write each row as a point of an InfluxDB 2.
+
+    What waits is written by one request. A point that is sent again overwrites itself. A row that the server refuses is
+    a dead letter.
+    """
+
+    org: str = Field(min_length=1, description="the organisation")
+    bucket: str = Field(min_length=1, description="the bucket")
+    token: Text = Field("", description="the token")
+
+    @property
+    def path(self) -> str:
+        words = {"org": self.org, "bucket": self.bucket, "precision": self.precision}
+        return "/api/v2/write?" + urlencode(words)
+
+    @property
+    def authorization(self) -> str | None:
+        return f"Token {reveal(self.token)}" if reveal(self.token) else None
+
+
+class InfluxSink:
+    """One request per batch; where the server refuses it, one per message."""
+
+    def __init__(self, settings: _InfluxSettings, context: SinkContext) -> None:
+        self._settings = settings
+        self._measurement = template_of(settings.measurement)
+        self._tags = {name: template_of(value) for name, value in settings.tags.items()}
+        self._tls: ssl.SSLContext | None = None
+
+    def open(self) -> None:
+        """Read the TLS files. Each request has a connection of its own: batches are seconds apart."""
+        if reveal(self._settings.addr).startswith("https:"):
+            self._tls = self._settings.tls_context()
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Write all points."""
+        points: list[str] = []
+        for done, message in enumerate(messages):
+            try:
+                points += [self._point(dict(row), message.at_ms) for row in message.rows]
+            except (ValueError, DataError) as failure:
+                if done:
+                    self.send(messages[:done])
+                raise Reject(str(failure), done=done) from None
+        try:
+            self._write(points)
+        except Reject as failure:
+            if len(messages) == 1:
+                raise
+            self._one_by_one(messages, failure)
+
+    def _one_by_one(self, messages: Sequence[Message], failure: Reject) -> None:
+        for done, message in enumerate(messages):
+            try:
+                self.send([message])
+            except SinkFailure as refused:
+                refused.done = done
+                raise refused from failure
+
+    def _point(self, row: dict[str, Any], at_ms: int) -> str:
+        settings = self._settings
+        at: Any = at_ms * _PER_SECOND[settings.precision] // 1000
+        if settings.ts_field_name is not None:
+            at = row.pop(settings.ts_field_name, None)
+            if at.__class__ is not int:
+                raise ValueError(f"column '{settings.ts_field_name}' holds no time stamp: a whole number is needed")
+        tags = {name: template.render(row, at_ms) for name, template in self._tags.items()}
+        return line(self._measurement.render(row, at_ms), {k: v for k, v in tags.items() if v != "null"}, row, at)
+
+    def _write(self, points: list[str]) -> None:
+        if not points:
+            return
+        settings = self._settings
+        headers = {"User-Agent": "penstock", "Content-Type": "text/plain; charset=utf-8"}
+        if settings.authorization is not None:
+            headers["Authorization"] = settings.authorization
+        body = "\n".join(points).encode()
+        if settings.compression == "gzip":
+            import gzip
+
+            body, headers = gzip.compress(body, mtime=0), headers | {"Content-Encoding": "gzip"}
+        status, text = self._exchange(body, headers)
+        if 200 <= status < 300:
+            return
+        if status in (401, 403):
+            raise Fatal(f"HTTP {status}: {text}")
+        if status in (408, 425, 429) or status >= 500:
+            raise Retry(f"HTTP {status}: {text}")
+        raise Reject(f"HTTP {status}: {text}")
+
+    def _exchange(self, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
+        parts = urlsplit(reveal(self._settings.addr))
+        assert parts.hostname
+        seconds = self._settings.timeout / 1000
+        connection: http.client.HTTPConnection
+        if parts.scheme == "https":
+            connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=self._tls)
+        else:
+            connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
+        try:
+            connection.request("POST", parts.path.rstrip("/") + self._settings.path, body=body, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, " ".join(answer.read(ANSWER_BYTES_MAX)[:200].decode(errors="replace").split())
+        except ssl.SSLCertVerificationError as failure:
+            raise Fatal(f"certificate of the server is not trusted: {failure.verify_message}") from failure
+        except (OSError, http.client.HTTPException) as failure:
+            raise Retry(f"{type(failure).__name__}: {failure}") from failure
+        finally:
+            connection.close()
+
+
+register_sink("influx", InfluxSettings, InfluxSink)
+register_sink("influx2", Influx2Settings, InfluxSink)

@@ -1,0 +1,202 @@
+"""The `redis` and `redisPub` sinks: results as keys of a Redis server, or as messages of its channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from rules.durations import DurationMs
+from sinks.base import Fatal, Message, Reject, Retry, SinkContext, register_sink
+from sinks.connections import ConnectionSettings, connected
+from sinks.dynamic import check_topic
+from sinks.json_text import json_bytes
+from sinks.settings import SinkSettings, Text, reveal
+
+
+class _Server(SinkSettings, ConnectionSettings):
+    """How a Redis server is reached."""
+
+    addr: Text | None = Field(None, alias="addr", description="host:port of the server")
+    username: Text = Field("", description="user name")
+    password: Text = Field("", description="password")
+    db: int = Field(0, ge=0, description="number of the database")
+    timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for each batch")
+
+    @classmethod
+    def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
+        """eKuiper says `address` in one sink and `addr` in the other."""
+        given = {key: value for key, value in data.items() if not (isinstance(key, str) and key.lower() == "address")}
+        if len(given) < len(data) and "addr" not in given:
+            given["addr"] = next(value for key, value in data.items() if str(key).lower() == "address")
+        return super()._without_what_has_no_effect(given)
+
+    @field_validator("db", mode="before")
+    @classmethod
+    def _number(cls, db: Any) -> Any:
+        return int(db) if isinstance(db, str) and db.isdecimal() else db
+
+    @field_validator("addr")
+    @classmethod
+    def _is_host_and_port(cls, addr: Any) -> Any:
+        host, colon, port = ("", "", "") if addr is None else reveal(addr).rpartition(":")
+        if addr is not None and not (host and colon and port.isdecimal()):
+            raise ValueError("the address of a Redis server is host:port")
+        return addr
+
+    @model_validator(mode="after")
+    def _server_is_named(self) -> Self:
+        if self.addr is None and self.connection_selector is None:
+            raise ValueError("'addr' or 'connectionSelector' says which server")
+        return self
+
+
+class RedisSettings(_Server):
+    """Store each message under a key of a Redis server (extra penstock[redis]).
+
+    A message is delivered when the server has it; one that is sent again overwrites itself, but is a second element of
+    a list.
+    """
+
+    target: ClassVar[str | None] = "key"
+
+    key: Text | None = Field(None, description="the key; may hold '{{.field}}' after its beginning")
+    field: str | None = Field(None, min_length=1, description="the column whose value is the key")
+    key_type: Literal["single", "multiple"] = Field(
+        "single", description="multiple: each column of a row is a key with its value"
+    )
+    data_type: Literal["string", "list"] = Field("string", description="string sets the key, list pushes to its front")
+    expiration: int = Field(0, ge=0, description="seconds until a key is forgotten; 0: never")
+
+    @model_validator(mode="after")
+    def _key_is_said(self) -> Self:
+        said = (self.key is not None) + (self.field is not None) + (self.key_type == "multiple")
+        if said != 1:
+            raise ValueError("one of 'key', 'field' and 'keyType: multiple' says under which key a message is stored")
+        if self.field is not None and not self.send_single:
+            raise ValueError("'field' takes the key from a row; add 'sendSingle: true'")
+        if self.data_type == "list" and self.expiration:
+            raise ValueError("'expiration' has no effect on lists")
+        if self.key is not None:
+            try:
+                check_topic(reveal(self.key))
+            except ValueError as failure:
+                raise ValueError(f"'key': {failure}") from None
+        return self
+
+    @property
+    def target_text(self) -> str:
+        return "" if self.key is None else reveal(self.key)
+
+
+class RedisPubSettings(_Server):
+    """Publish each message to a channel of a Redis server (extra penstock[redis]).
+
+    A message is delivered when the server has it, whether anybody listens or not.
+    """
+
+    target: ClassVar[str | None] = "channel"
+
+    channel: Text = Field(description="the channel; may hold '{{.field}}' after its beginning")
+
+    @field_validator("channel")
+    @classmethod
+    def _channel_is_one(cls, channel: Any) -> Any:
+        check_topic(reveal(channel))
+        return channel
+
+
+class RedisSink:
+    """A batch is one pipeline: one write, one read."""
+
+    def __init__(self, settings: _Server, context: SinkContext) -> None:
+        self._settings = settings
+        self._context = context
+        self._client: Any = None
+        self._put: Callable[[Any, Message], None] = self._publish
+        if isinstance(settings, RedisSettings):
+            self._put = self._store
+
+    def open(self) -> None:
+        """Connect and log in."""
+        self.close()
+        try:
+            import redis
+        except ImportError:
+            raise Fatal("this needs the Redis client: install penstock[redis]") from None
+        settings = connected(self._settings, self._settings.connection_selector, self._context)
+        host, _, port = reveal(settings.addr).rpartition(":")
+        seconds = settings.timeout / 1000
+        self._client = redis.Redis(
+            host.strip("[]"), int(port), settings.db, reveal(settings.password) or None,
+            username=reveal(settings.username) or None, socket_timeout=seconds, socket_connect_timeout=seconds,
+        )  # fmt: skip
+        try:
+            self._client.ping()
+        except redis.AuthenticationError as failure:
+            raise Fatal(f"the server refused the connection: {failure}") from None
+        except (redis.RedisError, OSError) as failure:
+            raise Retry(f"server cannot be reached: {failure}") from None
+
+    def close(self) -> None:
+        """Disconnect."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Everything in one pipeline; the first message that is refused is named."""
+        if self._client is None:
+            self.open()
+        import redis
+
+        pipeline = self._client.pipeline(transaction=False)
+        counts = []
+        for done, message in enumerate(messages):
+            try:
+                self._put(pipeline, message)
+            except ValueError as failure:
+                if done:
+                    self.send(messages[:done])
+                raise Reject(str(failure), done=done) from None
+            counts.append(len(pipeline))
+        try:
+            answers = pipeline.execute(raise_on_error=False)
+        except (redis.RedisError, OSError) as failure:
+            self.close()
+            raise Retry(f"connection lost: {failure}") from None
+        for number, answer in enumerate(answers):
+            if isinstance(answer, redis.RedisError):
+                done = next(index for index, count in enumerate(counts) if number < count)
+                raise Reject(f"the server refused it: {answer}", done=done)
+
+    def _publish(self, pipeline: Any, message: Message) -> None:
+        pipeline.publish(message.target, message.payload)
+
+    def _store(self, pipeline: Any, message: Message) -> None:
+        settings = self._settings
+        assert isinstance(settings, RedisSettings)
+        for key, value in self._pairs(settings, message):
+            if settings.data_type == "list":
+                pipeline.lpush(key, value)
+            else:
+                pipeline.set(key, value, ex=settings.expiration or None)
+
+    def _pairs(self, settings: RedisSettings, message: Message) -> list[tuple[str, bytes]]:
+        if settings.key_type == "multiple":
+            return [(name, _text(value)) for row in message.rows for name, value in row.items()]
+        if settings.field is None:
+            return [(message.target, message.payload)]
+        key = message.rows[0].get(settings.field) if message.rows else None
+        if key is None or key == "":
+            raise ValueError(f"column '{settings.field}', which is the key, is absent or NULL")
+        return [(str(key), message.payload)]
+
+
+def _text(value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else json_bytes(value)
+
+
+register_sink("redis", RedisSettings, RedisSink)
+register_sink("redisPub", RedisPubSettings, RedisSink)

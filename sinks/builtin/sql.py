@@ -1,0 +1,188 @@
+"""The `sql` sink: results as rows of a database table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any, ClassVar, Literal, Self
+from urllib.parse import unquote
+
+from pydantic import Field, field_validator, model_validator
+
+from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
+from sinks.connections import ConnectionSettings, connected
+from sinks.databases.alchemy import Alchemy
+from sinks.databases.base import Change, Database, Kind, Refused, Unreachable
+from sinks.databases.sqlite import Sqlite
+from sinks.dynamic import Target
+from sinks.json_text import json_text
+from sinks.settings import SinkSettings, Text, reveal
+
+KINDS = ("insert", "update", "upsert", "delete")
+
+INTEGER_MAX = 2**63 - 1
+"""Databases hold 64 bits."""
+
+
+class SqlSettings(SinkSettings, ConnectionSettings):
+    """Write each row into a table of a database.
+
+    `sqlite:///name.db` is a file below the data folder; postgresql://, mysql:// and others need the extra
+    penstock[sql] and the database's driver. What waits is written in one transaction. A row that the database refuses
+    (a missing column, a constraint) is a dead letter; without the database all wait. A row may be written twice if the
+    gateway is cut off between the database's commit and its own; with `upsert` that changes nothing.
+    """
+
+    target: ClassVar[str | None] = "table"
+    target_kind: ClassVar[Literal["topic", "url", "path"]] = "path"
+    encodes: ClassVar[bool] = False
+    unsupported: ClassVar[frozenset[str]] = frozenset({"format", "delimiter", "hasHeader", "compression"})
+
+    url: Text | None = Field(
+        None, description="the database, such as 'postgresql://user@host/db' or 'sqlite:///out.db'"
+    )
+    table: Text = Field(description="the table; may hold '{{.field}}'")
+    table_data_field: str | None = Field(None, min_length=1, description="the column whose value is the row, or rows")
+    action: Literal["insert", "update", "upsert", "delete"] = Field(
+        "insert", description="what is done with a row; `rowkindField` says it per row"
+    )
+    key_field: str | list[str] = Field(
+        default_factory=list, description="the columns that update, upsert and delete find rows by"
+    )
+    send_nil_field: bool = Field(True, description="write NULL columns too")
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_one(cls, url: Any) -> Any:
+        if url is not None and "://" not in reveal(url):
+            raise ValueError("a url looks like 'postgresql://user@host/database' or 'sqlite:///name.db'")
+        if url is not None and reveal(url).startswith("sqlite:"):
+            _path_of(reveal(url))
+        return url
+
+    @field_validator("table")
+    @classmethod
+    def _table_is_named(cls, table: Any) -> Any:
+        if not reveal(table).strip():
+            raise ValueError("the table has no name")
+        Target(reveal(table), "path")
+        return table
+
+    @model_validator(mode="after")
+    def _keys_are_there(self) -> Self:
+        if self.action != "insert" and not self.keys:
+            raise ValueError(f"'action: {self.action}' needs 'keyField', the columns that find the row")
+        if self.url is None and self.connection_selector is None:
+            raise ValueError("'url' or 'connectionSelector' says which database")
+        return self
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (self.key_field,) if isinstance(self.key_field, str) else tuple(self.key_field)
+
+
+class SqlSink:
+    """All messages in one transaction; where the database refuses one, those before it by themselves."""
+
+    def __init__(self, settings: SqlSettings, context: SinkContext) -> None:
+        self._settings = settings
+        self._context = context
+        self._database: Database | None = None
+
+    def open(self) -> None:
+        """Connect."""
+        self.close()
+        settings = connected(self._settings, self._settings.connection_selector, self._context)
+        url = reveal(settings.url)
+        root = self._context.environment.data_dir
+        database: Database = Sqlite(root / _path_of(url)) if url.startswith("sqlite:") else Alchemy(url)
+        try:
+            database.open()
+        except Unreachable as failure:
+            raise Retry(f"database: {failure}") from failure
+        self._database = database
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Write all of it, or up to the first message that is refused."""
+        if self._database is None:
+            self.open()
+        try:
+            self._write([change for message in messages for change in self._changes(message)])
+        except Refused:
+            self._one_by_one(messages)
+
+    def _one_by_one(self, messages: Sequence[Message]) -> None:
+        for done, message in enumerate(messages):
+            try:
+                self._write(list(self._changes(message)))
+            except Refused as failure:
+                raise Reject(f"the database refused it: {failure}", done=done) from None
+            except Retry as failure:
+                failure.done = done
+                raise
+
+    def _write(self, changes: list[Change]) -> None:
+        assert self._database is not None
+        try:
+            self._database.write(changes)
+        except Unreachable as failure:
+            self.close()
+            raise Retry(f"database: {failure}") from failure
+
+    def _changes(self, message: Message) -> list[Change]:
+        settings = self._settings
+        found = []
+        for row in message.rows:
+            for data in self._data_of(row):
+                values = {name: _stored(value) for name, value in data.items() if name != settings.rowkind_field}
+                kind = self._kind(row)
+                if not values or (kind != "insert" and not all(key in values for key in settings.keys)):
+                    raise Refused(f"a row without {', '.join(settings.keys) or 'columns'}")
+                found.append(Change(kind, message.target, values, settings.keys))
+        return found
+
+    def _kind(self, row: Row) -> Kind:
+        field = self._settings.rowkind_field
+        kind: Any = row.get(field) if field else None
+        if kind is None:
+            return self._settings.action
+        if kind not in KINDS:
+            raise Refused(f"'{kind}' in column {field} is none of {', '.join(KINDS)}")
+        if kind != "insert" and not self._settings.keys:
+            raise Refused(f"'{kind}' needs 'keyField'")
+        return kind  # type: ignore[no-any-return]
+
+    def _data_of(self, row: Row) -> list[dict[str, Any]]:
+        name = self._settings.table_data_field
+        if name is None:
+            return [dict(row)]
+        data = row.get(name)
+        found: list[Any] = data if isinstance(data, list) else [data]
+        if not all(isinstance(item, dict) for item in found):
+            raise Refused(f"column '{name}' holds no row")
+        return found
+
+
+def _stored(value: Any) -> Any:
+    """A value as databases know it: arrays, objects and numbers beyond 64 bits as text."""
+    if isinstance(value, dict | list | tuple) or (isinstance(value, int) and abs(value) > INTEGER_MAX):
+        return json_text(value)
+    return value
+
+
+def _path_of(url: str) -> str:
+    """The file of a `sqlite:` address, below the data folder."""
+    path = unquote(url.removeprefix("sqlite:").removeprefix("//").removeprefix("/"))
+    pure = PurePosixPath(path)
+    if not pure.parts or pure.is_absolute() or ".." in pure.parts or path.startswith("~"):
+        raise ValueError("a SQLite file lies below the data folder: write sqlite:///name.db")
+    return path
+
+
+register_sink("sql", SqlSettings, SqlSink)

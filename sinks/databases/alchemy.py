@@ -1,0 +1,110 @@
+"""Any other database, through SQLAlchemy and the database's driver (the `sql` extra)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sinks.databases.base import Change, Refused, Unreachable
+
+DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
+"""The driver that is meant where an address names only the database."""
+
+
+class Alchemy:
+    """One connection; a batch is one transaction."""
+
+    def __init__(self, url: str) -> None:
+        scheme, _, rest = url.partition("://")
+        self._url = f"{DRIVERS.get(scheme, scheme)}://{rest}"
+        self._connection: Any = None
+
+    def open(self) -> None:
+        try:
+            import sqlalchemy
+        except ImportError:
+            raise Unreachable("this needs SQLAlchemy: install penstock[sql]") from None
+        try:
+            engine = sqlalchemy.create_engine(self._url, poolclass=sqlalchemy.NullPool)
+            self._connection = engine.connect()
+        except ImportError as error:
+            raise Unreachable(f"the database's driver is missing: {error}") from None
+        except sqlalchemy.exc.SQLAlchemyError as error:
+            raise Unreachable(_reason(error)) from None
+
+    def write(self, changes: Sequence[Change]) -> None:
+        import sqlalchemy
+
+        try:
+            with self._connection.begin():
+                for statement, rows in _grouped(changes, self._connection.dialect.name):
+                    self._connection.execute(statement, rows)
+        except sqlalchemy.exc.DBAPIError as error:
+            lost = error.connection_invalidated or isinstance(error, sqlalchemy.exc.InterfaceError)
+            passing = lost or isinstance(error, sqlalchemy.exc.OperationalError)
+            raise (Unreachable if passing else Refused)(_reason(error)) from None
+        except sqlalchemy.exc.SQLAlchemyError as error:
+            raise Refused(_reason(error)) from None
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _reason(error: Exception) -> str:
+    """The database's own words, without the statement and its values."""
+    return str(getattr(error, "orig", None) or error).split("\n", 1)[0]
+
+
+def _grouped(changes: Sequence[Change], dialect: str) -> list[tuple[Any, list[dict[str, Any]]]]:
+    """Statements with the rows they take, in order; neighbours of one kind, table and set of columns go together."""
+    groups: list[tuple[Any, list[dict[str, Any]]]] = []
+    before: tuple[Any, ...] = ()
+    for change in changes:
+        alike = (change.kind, change.table, tuple(change.row), change.keys)
+        if alike != before:
+            groups.append((_statement(change, dialect), []))
+            before = alike
+        groups[-1][1].append({_parameter(name): value for name, value in change.row.items()})
+    return groups
+
+
+def _parameter(name: str) -> str:
+    """A parameter that no column is called by, whatever a column is called."""
+    return "p_" + name.encode().hex()
+
+
+def _statement(change: Change, dialect: str) -> Any:
+    import sqlalchemy as sa
+
+    columns: list[Any] = [sa.column(name) for name in change.row]
+    table = sa.table(change.table, *columns)
+    values: dict[str, Any] = {name: sa.bindparam(_parameter(name)) for name in change.row}
+    others = {name: value for name, value in values.items() if name not in change.keys}
+    chosen = sa.and_(True, *(table.c[key] == values[key] for key in change.keys))
+    if change.kind == "delete":
+        return sa.delete(table).where(chosen)
+    if change.kind == "update":
+        return sa.update(table).where(chosen).values(others)
+    if change.kind == "insert":
+        return sa.insert(table).values(values)
+    return _upsert(dialect, table, change, values, others)
+
+
+def _upsert(dialect: str, table: Any, change: Change, values: dict[str, Any], others: dict[str, Any]) -> Any:
+    if dialect == "mysql":
+        from sqlalchemy.dialects import mysql
+
+        insert = mysql.insert(table).values(values)
+        return insert.on_duplicate_key_update({name: insert.inserted[name] for name in (others or values)})
+    if dialect != "postgresql":
+        raise Refused(f"upsert is not known for {dialect}; use insert, update and delete")
+    from sqlalchemy.dialects import postgresql
+
+    found = postgresql.insert(table).values(values)
+    if not others:
+        return found.on_conflict_do_nothing(index_elements=list(change.keys))
+    return found.on_conflict_do_update(
+        index_elements=list(change.keys), set_={name: found.excluded[name] for name in others}
+    )

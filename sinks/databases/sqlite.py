@@ -1,0 +1,78 @@
+"""SQLite, which comes with Python: a file below the data folder."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from sinks.databases.base import Change, Refused, Unreachable
+
+BUSY_S = 5.0
+"""How long another writer of the file is waited for."""
+
+
+class Sqlite:
+    """Changes are durable when `write` returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    def open(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._connection = sqlite3.connect(
+                self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=FULL")
+        except sqlite3.Error as error:
+            raise Unreachable(str(error)) from error
+
+    def write(self, changes: Sequence[Change]) -> None:
+        connection = self._connection
+        assert connection is not None
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                for change in changes:
+                    connection.execute(*_statement(change))
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+        except sqlite3.OperationalError as error:
+            # Of a missing table or column SQLite says the same class of error as of a full disk.
+            hopeless = error.sqlite_errorcode == sqlite3.SQLITE_ERROR
+            raise (Refused if hopeless else Unreachable)(str(error)) from error
+        except (sqlite3.Error, OverflowError) as error:
+            raise Refused(str(error)) from error
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _statement(change: Change) -> tuple[str, list[object]]:
+    table, row, keys = _quoted(change.table), change.row, change.keys
+    where = " AND ".join(f"{_quoted(key)} IS ?" for key in keys)
+    chosen = [row.get(key) for key in keys]
+    if change.kind == "delete":
+        return f"DELETE FROM {table} WHERE {where}", chosen
+    others = [name for name in row if name not in keys]
+    if change.kind == "update":
+        changed = ", ".join(f"{_quoted(name)} = ?" for name in others)
+        return f"UPDATE {table} SET {changed} WHERE {where}", [*(row[name] for name in others), *chosen]
+    names, places = ", ".join(map(_quoted, row)), ", ".join("?" * len(row))
+    text = f"INSERT INTO {table} ({names}) VALUES ({places})"
+    if change.kind == "upsert":
+        changed = ", ".join(f"{_quoted(name)} = excluded.{_quoted(name)}" for name in others)
+        action = f"DO UPDATE SET {changed}" if others else "DO NOTHING"
+        text += f" ON CONFLICT ({', '.join(map(_quoted, keys))}) {action}"
+    return text, list(row.values())

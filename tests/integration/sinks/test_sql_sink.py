@@ -1,0 +1,130 @@
+"""The sql sink against SQLite and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.sinks.support import Gateway
+from tests.support.servers import Postgres
+from tests.unit.sinks.support import rows
+
+
+@dataclass
+class Store:
+    """A database with one table `t (n BIGINT PRIMARY KEY, s TEXT, x DOUBLE PRECISION, o TEXT)`."""
+
+    url: str
+    ask: Callable[[str], Sequence[Any]]
+    server: Postgres | None = None
+
+
+TABLE = "CREATE TABLE t (n BIGINT PRIMARY KEY, s TEXT, x DOUBLE PRECISION, o TEXT)"
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    pytest.importorskip("psycopg")
+    pytest.importorskip("sqlalchemy")
+    server = Postgres(tmp_path_factory.mktemp("postgres")).start()
+    yield server
+    server.stop()
+
+
+def sqlite_store(folder: Path) -> Store:
+    path = folder / "data" / "out" / "results.db"
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def ask(statement: str) -> Sequence[Any]:
+        with sqlite3.connect(path) as connection:
+            found = connection.execute(statement).fetchall()
+        connection.close()
+        return found
+
+    ask(TABLE)
+    return Store("sqlite:///out/results.db", ask)
+
+
+def postgres_store(server: Postgres) -> Store:
+    import psycopg
+
+    name = f"d{uuid.uuid4().hex}"
+    url = server.url.removesuffix("postgres") + name
+
+    def ask_at(address: str, statement: str) -> Sequence[Any]:
+        with psycopg.connect(address, autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    ask_at(server.url, f"CREATE DATABASE {name}")
+    ask_at(url, TABLE)
+    return Store(url, lambda statement: ask_at(url, statement), server)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return sqlite_store(tmp_path) if request.param == "sqlite" else postgres_store(request.getfixturevalue("postgres"))
+
+
+def test_rows_are_written_in_order_with_their_types(gateway: Gateway, store: Store) -> None:
+    delivery = gateway.action("sql", {"url": store.url, "table": "t"})
+    delivery.submit(rows({"n": 1, "s": 'a "b"', "x": 1.5, "o": {"k": [1]}}, {"n": 2, "s": None}), 1)
+    delivery.submit(rows({"n": 3, "x": -0.5}), 2)
+    assert dict(gateway.await_receipts(2)) == {1: "delivered", 2: "delivered"}
+    assert [tuple(row) for row in store.ask("SELECT n, s, x, o FROM t ORDER BY n")] == [
+        (1, 'a "b"', 1.5, '{"k":[1]}'), (2, None, None, None), (3, None, -0.5, None),
+    ]  # fmt: skip
+
+
+def test_what_is_refused_is_a_dead_letter_and_the_rest_is_written(gateway: Gateway, store: Store) -> None:
+    delivery = gateway.action("sql", {"url": store.url, "table": "t", "sendSingle": True})
+    delivery.submit(rows({"n": 1}, {"n": 1}, {"nosuch": 1}, {"n": 2}), 1)
+    assert gateway.await_receipts(1) == [(1, "rejected")]
+    assert [row[0] for row in store.ask("SELECT n FROM t ORDER BY n")] == [1, 2]
+    letters = gateway.dead_letters()
+    assert letters.count("the database refused it") == 2
+
+
+def test_upserts_updates_and_deletions(gateway: Gateway, store: Store) -> None:
+    settings = {"url": store.url, "table": "t", "keyField": "n", "rowkindField": "kind"}
+    delivery = gateway.action("sql", settings)
+    delivery.submit(rows({"n": 1, "s": "a", "kind": "upsert"}, {"n": 1, "s": "b", "kind": "upsert"}), 1)
+    delivery.submit(rows({"n": 2, "s": "x"}, {"n": 2, "s": "y", "kind": "update"}, {"n": 3, "s": "z"}), 2)
+    delivery.submit(rows({"n": 3, "kind": "delete"}), 3)
+    delivery.submit(rows({"n": 3, "kind": "vanish"}), 4)
+    assert dict(gateway.await_receipts(4)) == {1: "delivered", 2: "delivered", 3: "delivered", 4: "rejected"}
+    assert [tuple(row) for row in store.ask("SELECT n, s FROM t ORDER BY n")] == [(1, "b"), (2, "y")]
+
+
+def test_an_action_for_all_rows_and_a_table_by_field(gateway: Gateway, store: Store) -> None:
+    settings = {"url": store.url, "table": "{{.to}}", "action": "upsert", "keyField": ["n"], "excludeFields": ["to"]}
+    delivery = gateway.action("sql", settings)
+    delivery.submit(rows({"n": 1, "s": "a", "to": "t"}, {"n": 1, "s": "b", "to": "t"}), 1)
+    assert gateway.await_receipts(1) == [(1, "delivered")]
+    assert [tuple(row) for row in store.ask("SELECT n, s FROM t")] == [(1, "b")]
+
+
+def test_rows_inside_of_a_column(gateway: Gateway, store: Store) -> None:
+    delivery = gateway.action("sql", {"url": store.url, "table": "t", "tableDataField": "data"})
+    delivery.submit(rows({"data": [{"n": 1}, {"n": 2}]}, {"data": {"n": 3}}), 1)
+    assert gateway.await_receipts(1) == [(1, "delivered")]
+    assert [row[0] for row in store.ask("SELECT n FROM t ORDER BY n")] == [1, 2, 3]
+
+
+def test_without_the_server_all_wait(gateway: Gateway, postgres: Postgres) -> None:
+    store = postgres_store(postgres)
+    delivery = gateway.action("sql", {"url": store.url, "table": "t", "retryInterval": 20, "retryMaxInterval": 50})
+    delivery.submit(rows({"n": 1}), 1)
+    gateway.await_receipts(1)
+    postgres.stop()
+    delivery.submit(rows({"n": 2}), 2)
+    delivery.submit(rows({"n": 3}), 3)
+    postgres.start()
+    assert dict(gateway.await_receipts(3)) == {1: "delivered", 2: "delivered", 3: "delivered"}
+    assert [row[0] for row in store.ask("SELECT n FROM t ORDER BY n")] == [1, 2, 3]

@@ -1,0 +1,97 @@
+"""Database servers for tests: started in a folder of their own, and skipped where the machine has none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.support.brokers import free_port, listens, wait_for
+
+START_S = 20.0
+
+
+def _required(found: str | None, what: str) -> str:
+    if found is None:
+        pytest.skip(f"{what} is not installed")
+    return found
+
+
+@dataclass
+class Redis:
+    """A redis-server without persistence."""
+
+    folder: Path
+    password: str = ""
+    port: int = field(default_factory=free_port)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Redis:
+        program = _required(shutil.which("redis-server"), "redis-server")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        more = ["--requirepass", self.password] if self.password else []
+        words = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", *more]
+        self._process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda: listens(self.port), START_S, "start of redis-server")
+        return self
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def _postgres_folder() -> Path | None:
+    """Where the programs of the newest installed PostgreSQL lie; Debian has them outside of the path."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    found = shutil.which("initdb")
+    return folders[-1] if folders else Path(found).parent if found else None
+
+
+@dataclass
+class Postgres:
+    """A PostgreSQL with the user `postgres` and no password."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    _programs: Path | None = None
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> Postgres:
+        programs = _postgres_folder()
+        self._programs = Path(_required(None if programs is None else str(programs), "postgresql"))
+        data = self.folder / "data"
+        if not data.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if os.geteuid() == 0:  # PostgreSQL refuses to run as root
+                shutil.chown(self.folder, "postgres")
+                for parent in self.folder.parents:
+                    if parent.owner() == "root" and parent.is_relative_to("/tmp") and parent != Path("/tmp"):
+                        parent.chmod(parent.stat().st_mode | 0o011)
+            self._run("initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync")
+        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+        self._run("pg_ctl", "-D", str(data), "-w", "-t", str(int(START_S)), "-l", str(self.folder / "log"),
+                  "-o", options, "start")  # fmt: skip
+        return self
+
+    def stop(self) -> None:
+        if self._programs is not None:
+            self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "stop", check=False)
+
+    def _run(self, program: str, *words: str, check: bool = True) -> None:
+        assert self._programs is not None
+        user = "postgres" if os.geteuid() == 0 else None
+        done = subprocess.run(
+            [str(self._programs / program), *words], user=user, group=user, capture_output=True, check=False,
+            cwd=self.folder, env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"}, timeout=60,
+        )  # fmt: skip
+        if check and done.returncode:
+            pytest.fail(f"{program}: {done.stderr.decode(errors='replace')[-1000:]}")
