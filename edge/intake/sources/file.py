@@ -231,7 +231,7 @@ class FileSource(WorkerSource):
         return (msgspec.json.encode(row) for row in (found if isinstance(found, list) else [found]))
 
     def _parquet_rows(self) -> Iterator[bytes]:
-        from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
+        from pyarrow.parquet import ParquetFile
 
         with self._opened() as opened, ParquetFile(opened) as file:
             for batch in file.iter_batches(BATCH_ROWS):
