@@ -7,7 +7,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
@@ -16,6 +16,25 @@ import pytest
 from tests.unit.edge.world import World, rule
 
 ALL = rule("all", "SELECT * FROM s", "{file: {path: out.jsonl}}")
+
+
+@pytest.fixture(autouse=True)
+def actions_end(world: World) -> Iterator[None]:
+    """The file that a test writes is closed behind it."""
+    yield
+    close(world.outbox.actions("all"))
+
+
+def close(actions: Sequence[Any]) -> None:
+    for action in actions:
+        action.delivery.close(0)
+
+
+def crash(world: World) -> None:
+    """Start again without what is not on disk; the threads of the first run end."""
+    actions = world.outbox.actions("all")
+    world.crash()
+    close(actions)
 
 
 def stream(datasource: str, kind: str, declared: str = "", form: str = "", **extra: Any) -> str:
@@ -98,7 +117,7 @@ def test_a_file_goes_on_behind_the_rows_that_are_safe(world: World) -> None:
     world.gateway.stop_sources(1_000)
     with path.open("a", encoding="utf-8") as file:
         file.write('{"a": 3}\n')
-    world.crash()
+    crash(world)
     turn_until(world, lambda: {"a": 3} in written(world))
     assert world.gateway.sources["s"].stats["messages"] == 1
 
@@ -110,7 +129,7 @@ def test_rows_that_are_not_safe_are_read_again(world: World) -> None:
     while world.gateway.sources["s"].stats["rows"] < 2 and time.monotonic() < until:
         time.sleep(0.005)
     world.gateway.stop_sources(1_000)  # nothing was processed, so nothing is safe
-    world.crash()
+    crash(world)
     assert [row["a"] for row in rows(world, 2)] == [1, 2]
 
 
