@@ -22,6 +22,7 @@ INLINE_NAMES = {
     "count": "how many numbers are in the window",
     "total": "their sum in units",
     "shift": "the unit is 2**-shift",
+    "scale": "the unit, a float",
     "floats": "how many of them are floats",
     "low, high": "queues of values that no later one beats, best first",
 }
@@ -69,7 +70,7 @@ _FLOATS = ("{floats} += {value}.__class__ is float",), ("{floats} -= {left}.__cl
 COUNT = Inline(("count",), ("{count} += 1",), ("{count} -= 1",), "{count}")
 AVG = Inline(
     ("count", "total"), (*COUNT.add, "{total} += {scaled}"), (*COUNT.remove, "{total} -= {left_scaled}"),
-    "{total} * 2.0**-{shift} / {count} if {count} else None",
+    "{total} * {scale} / {count} if {count} else None",
 )  # fmt: skip
 SUM = Inline(
     ("count", "total", "floats"), AVG.add + _FLOATS[0], AVG.remove + _FLOATS[1],

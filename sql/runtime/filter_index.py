@@ -26,7 +26,7 @@ from typing import Any
 from sql.plan.bound import Bound, Const, Op, Read
 from sql.plan.logical import Plan
 from sql.rows import Shape, attribute_name
-from sql.runtime.sharing import Several
+from sql.engine.sharing import Several
 
 STRETCHES_MAX = 1_000_000
 """Rules in all stretches of a column together; with more, its range conditions are not indexed."""

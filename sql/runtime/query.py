@@ -144,6 +144,9 @@ class Query(ABC):
         """The bounded source has ended."""
         return []
 
+    def leave(self) -> None:
+        """Work alone from now on, with a copy of what was done together with other rules."""
+
     def variable_changed(self, name: str) -> None:
         """A variable has a new value; what that causes is posted at the next advance of time."""
 
@@ -175,13 +178,13 @@ class Query(ABC):
         self.counts["errors"] += 1
         failure = self.functions.failure(error)
         at_ms = self.now_ms if at_ms is None else at_ms
-        self.errors.append(Emission(self.name, at_ms, "error", [_plain(event.row)], (), str(failure)))
+        self.errors.append(Emission(self.name, at_ms, "error", [plain_row(event.row)], (), str(failure)))
 
     def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
         """An event was refused before it came here: counted, and an emission of its own."""
         self.counts["events_in"] += 1
         self.counts["errors"] += 1
-        return [Emission(self.name, now_ms, "error", [_plain(row)], (), why)]
+        return [Emission(self.name, now_ms, "error", [plain_row(row)], (), why)]
 
     def unseen(self, emissions: list[Emission]) -> list[Emission]:
         """Leave out results that come too late (`catchUp: skip`), and count them as skipped; errors remain."""
@@ -270,12 +273,12 @@ def _offsets(plan: Plan) -> dict[str, int]:
     return {"aggregate": 0, "prev": aggregates, "subquery": subquery, "row_number": subquery + len(plan.subqueries)}
 
 
-def _plain(row: Any) -> dict[str, Any]:
+def plain_row(row: Any) -> dict[str, Any]:
     if isinstance(row, tuple):
         present = [side for side in row if side is not None]
         if len(present) == 1 and not isinstance(present[0], list):
-            return _plain(present[0])
-        return {str(i): as_dicts(side) if isinstance(side, list) else _plain(side)
+            return plain_row(present[0])
+        return {str(i): as_dicts(side) if isinstance(side, list) else plain_row(side)
                 for i, side in enumerate(row) if side is not None}  # fmt: skip
     return {} if row is None else dict(as_dict(row))
 

@@ -16,7 +16,7 @@ from typing import Any
 from sql.runtime.emission import Emission
 from sql.runtime.event_time import EventTime
 from sql.runtime.filter_index import FilterIndex
-from sql.runtime.sharing import SHARING_MIN, Defect, Party, Several, parties
+from sql.engine.sharing import SHARING_MIN, Defect, Party, Several, parties
 from sql.runtime.stage import Stage
 
 
@@ -43,8 +43,7 @@ class Audience:
     def leave(self, member: EventTime) -> None:
         """A rule has a stage of its own again."""
         self.index.settle()
-        if hasattr(member.query, "leave"):
-            member.query.leave()
+        member.query.leave()
         self.members.remove(member)
         del self.by_name[member.name]
         self.has_left = True

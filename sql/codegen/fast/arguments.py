@@ -77,7 +77,7 @@ class Argument:
     def _words(self, owner: str) -> dict[str, str]:
         place = self.place
         return {state: f"{owner}{state}_{place}" for state in ("count", "total", "floats", *QUEUES)} | {
-            "shift": str(self.shift), "value": self.value, "scaled": f"x_{place}",
+            "shift": str(self.shift), "scale": f"2.0**-{self.shift}", "value": self.value, "scaled": f"x_{place}",
             "left": f"left_{place}", "left_scaled": f"left_x_{place}",
         }  # fmt: skip
 

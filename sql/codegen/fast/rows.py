@@ -34,7 +34,10 @@ def _parts(loop: LoopWriter, plan: Plan, names: Names) -> list[tuple[str, Span]]
         if item.name is None:
             text = _spread(loop, item, plan, names) or "**{}"
         elif isinstance(item.value, Read) and item.value.column is None:
-            text = f"{item.name!r}: {names.bind(as_dict, 'as_dict')}(e)"
+            whole = loop.expressions.value(item.value)
+            loop.reader.load(loop.source)
+            text = f"{names.bind(as_dict, 'as_dict')}({whole.text})"
+            text = f"{item.name!r}: {f'None if {whole.text} is None else {text}' if whole.nullable else text}"
         else:
             text = f"{item.name!r}: {loop.value(item.value)}"
         parts.append((text, item.value.span))

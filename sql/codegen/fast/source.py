@@ -56,6 +56,11 @@ class SourceWriter:
         self._depth -= 1
 
     @property
+    def line_count(self) -> int:
+        """How many lines there are so far."""
+        return len(self._lines)
+
+    @property
     def text(self) -> str:
         """The source so far."""
         return "\n".join(self._lines) + "\n"

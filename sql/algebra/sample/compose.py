@@ -1,0 +1,166 @@
+"""What a sampled plan is made of: its window, its content, and the conditions of each source.
+
+    window     leaves            groups                          rows      joined, or WHERE with hits
+    tumbling   at once           folded                          rows      events
+    session    at once           folded                          rows      events
+    state      at once           folded                          rows      events
+    count n    at once           folded                          rows      events
+    hopping    by panes          panes, running where unmerged   rows      events
+    count n k  one by one        running                         rows      events
+    sliding    one by one        running                         rows      events
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sql.algebra.sample.content import Content, Entries
+from sql.algebra.sample.counting import CountInTurn, CountOverlapping
+from sql.algebra.sample.folded import Folded
+from sql.algebra.sample.hopping import Hopping
+from sql.algebra.sample.panes import Panes
+from sql.algebra.sample.rows import Joined, Rows
+from sql.algebra.sample.running import Running
+from sql.algebra.sample.session import Session
+from sql.algebra.sample.shown_inline import inline_look
+from sql.algebra.sample.sliding import Sliding
+from sql.algebra.sample.state import Between
+from sql.algebra.sample.totals import is_merged
+from sql.algebra.sample.tumbling import Tumbling
+from sql.algebra.sample.window import Window
+from sql.binder.kuiper import AGGREGATE_HITS, conjuncts, sources_read
+from sql.calendar.grid import Grid
+from sql.calendar.zones import is_utc
+from sql.catalog.streams import Catalog
+from sql.plan.bound import AggregateCall, Bound, Op, Slot
+from sql.plan.logical import GroupWindowPlan, Plan
+from sql.rows import Shape
+from sql.runtime.hits import HitCounters, Hits
+from sql.types import Type
+
+QUARTER_MS = 900_000
+"""Zones are set back and forth at quarters of an hour, so ends that divide those lie on one even grid."""
+
+
+@dataclass(slots=True)
+class Composition:
+    """The parts of a sampled plan."""
+
+    plan: Plan
+    catalog: Catalog
+    shape: Shape
+    window: Window
+    content: Content
+    shown: Content | None
+    """What one look takes the rows into, where each look is evaluated from the beginning."""
+    entries: Entries
+    filters: list[Bound | None]
+    """FILTER, for each source of FROM."""
+    met_where: Hits | None
+    is_timed: bool
+    common_lines: int = 0
+    """Up to this line the text of the core says nothing of aggregates."""
+
+    def per_event(self) -> Iterator[Bound]:
+        """The expressions that are evaluated for each event."""
+        plan = self.plan
+        window = self.window.plan
+        for condition in (*self.filters, plan.where, window.begin, window.emit, window.when):
+            if condition is not None:
+                yield condition
+        yield from (*plan.group_by, *window.partition_by)
+        for call in plan.aggregates:
+            yield from call.args
+            if call.filter is not None:
+                yield call.filter
+
+
+def is_grouped(plan: Plan) -> bool:
+    """Whether a look shows groups, and not the rows themselves."""
+    return bool(plan.aggregates or plan.group_by or any(hit.name in AGGREGATE_HITS for hit in plan.hits))
+
+
+def leaves_at_once(window: GroupWindowPlan) -> bool:
+    """Whether all events of a window leave together as soon as they have been shown."""
+    return window.kind in ("tumbling", "session", "state") or (
+        window.kind == "count" and window.size == window.interval
+    )
+
+
+def compose(plan: Plan, catalog: Catalog, shape: Shape, hits: HitCounters, zone: Any,
+            make_row: Callable[[dict[str, Any]], Any], *, rule: str, singly: bool = False) -> Composition:  # fmt: skip
+    """The composition of a plan with a window in GROUP BY; `singly`: events leave one by one where they can."""
+    assert plan.window is not None
+    entries = Entries(len(plan.analytics) if _shows_analytics(plan) else 0, make_row)
+    is_fresh = bool(plan.joins) or "WHERE" in hits.by_clause
+    content = _content(plan, plan.window, entries, zone, make_row, at_once=is_fresh or leaves_at_once(plan.window),
+                       singly=singly)  # fmt: skip
+    shown = content if is_fresh else None
+    if is_fresh:
+        content = Joined(Entries(len(plan.analytics), make_row), leaves=not leaves_at_once(plan.window))
+    window = _window(plan, plan.window, content, hits, zone)
+    made = Composition(plan, catalog, shape, window, content, shown, entries, _filters(plan),
+                       hits.by_clause.get("WHERE"), plan.timestamp is not None)  # fmt: skip
+    if isinstance(window, Sliding):
+        window.write_shown = inline_look(made, rule) or window.write_shown
+    return made
+
+
+def _shows_analytics(plan: Plan) -> bool:
+    shown = [*(item.value for item in plan.items), plan.having, *(order.value for order in plan.order_by)]
+    shown += [part for numbering in plan.numberings for part in numbering.partition_by]
+    shown += [order.value for numbering in plan.numberings for order in numbering.order_by]
+    nodes = (node for part in shown if part is not None for node in part.walk())
+    return any(isinstance(node, Slot) and node.kind == "analytic" for node in nodes)
+
+
+def _content(plan: Plan, window: GroupWindowPlan, entries: Entries, zone: Any,
+             make_row: Callable[[dict[str, Any]], Any], *, at_once: bool, singly: bool) -> Content:  # fmt: skip
+    if not is_grouped(plan):
+        return Rows(entries, leaves=not at_once)
+    empty = _empty_row(plan, make_row) if plan.options.emit_empty and not plan.group_by else None
+    calls, limit = plan.aggregates, plan.options.max_groups
+    counts = plan.options.emit_empty
+    if at_once:
+        return Folded(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
+    if window.kind == "hopping" and not singly and _has_panes(window, calls, zone):
+        return Panes(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
+    return Running(calls, plan.group_by, entries, limit, has_dropped=plan.where is not None, shows_empty=empty)
+
+
+def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: Any) -> bool:
+    is_even = is_utc(zone) or QUARTER_MS % window.hop_ms == 0
+    return is_even and all(map(is_merged, calls))
+
+
+def _empty_row(plan: Plan, make_row: Callable[[dict[str, Any]], Any]) -> Any:
+    return tuple(None for _ in plan.sources) if plan.joins else make_row({})
+
+
+def _window(plan: Plan, window: GroupWindowPlan, content: Content, hits: HitCounters, zone: Any) -> Window:
+    empty_max = plan.options.max_empty_windows if plan.options.emit_empty and not window.partition_by else None
+    if window.kind == "tumbling":
+        return Tumbling(window, content, Grid(window.length_ms, zone), empty_max)
+    if window.kind == "hopping":
+        return Hopping(window, content, Grid(window.hop_ms, zone), empty_max)
+    if window.kind == "session":
+        return Session(window, content, Grid(window.length_ms, zone))
+    if window.kind == "sliding":
+        return Sliding(window, content, hits.by_clause.get("WHEN"))
+    if window.kind == "state":
+        return Between(window, content)
+    return CountInTurn(window, content) if window.size == window.interval else CountOverlapping(window, content)
+
+
+def _filters(plan: Plan) -> list[Bound | None]:
+    """What keeps events of each source out of the window: of a join those parts of FILTER that read it alone."""
+    assert plan.window is not None
+    if not plan.joins:
+        return [plan.window.filter]
+    out: list[Bound | None] = []
+    for index in range(len(plan.sources)):
+        parts = tuple(part for part in conjuncts(plan.window.filter) if sources_read(part) <= {index})
+        out.append(Op("and", parts, type=Type.BOOLEAN, span=parts[0].span) if parts else None)
+    return out

@@ -1,0 +1,118 @@
+"""What a window keeps of its events, and what it shows of them: the contract of contents.
+
+A content is one object for a rule. What it keeps of the events of one window is in the slots of an instance, which it
+declares; it writes the statements by which an event comes in, and shows what an instance holds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sql.aggregates.state import decode
+from sql.algebra.sample.text import Loop
+from sql.runtime.state import EventStore, pack_row
+
+Looks = Iterable[tuple[Any, Sequence[Any]]]
+"""Pairs of an entry, from which columns are read, and the values of the aggregates beside it."""
+
+MakeRow = Callable[[dict[str, Any]], Any]
+
+
+class Entries:
+    """What is kept of an event so that its columns can be read later: its row, with analytic values if those are read.
+
+    `text`: the entry of the event at hand; `names`: what an entry is unpacked to.
+    """
+
+    def __init__(self, analytics: int, make_row: MakeRow) -> None:
+        self.analytics = analytics
+        self.make_row = make_row
+        extras = "".join(f", x_{place}" for place in range(analytics))
+        self.text = f"(e{extras})" if analytics else "e"
+
+    def row(self, entry: Any) -> Any:
+        """The row of an entry."""
+        return entry[0] if self.analytics else entry
+
+    def empty(self, row: Any) -> Any:
+        """The entry of a row beside which there is nothing."""
+        return (row, *[None] * self.analytics) if self.analytics else row
+
+    def pack(self, entry: Any) -> Any:
+        """An entry as plain data."""
+        from sql.aggregates.state import encode
+
+        return [pack_row(entry[0]), *map(encode, entry[1:])] if self.analytics else pack_row(entry)
+
+    def unpack(self, packed: Any) -> Any:
+        """The entry that was packed."""
+        return (self.made(packed[0]), *map(decode, packed[1:])) if self.analytics else self.made(packed)
+
+    def made(self, packed: Any) -> Any:
+        """A row of the rule's shape; of a join a tuple of them."""
+        if isinstance(packed, list):
+            return tuple(None if side is None else self.made(side) for side in packed)
+        return self.make_row({name: decode(value) for name, value in packed.items()})
+
+
+class Content(ABC):
+    """What a window keeps."""
+
+    is_bounded = True
+    """Whether it keeps something of every event, so that `maxWindowEvents` applies."""
+
+    slots: dict[str, str]
+    """What an instance has for it: names, and first values as Python text."""
+
+    def write_helpers(self, loop: Loop) -> None:
+        """Functions and classes beside the loop."""
+
+    def generated(self, functions: dict[str, Any]) -> None:
+        """The text has become functions."""
+
+    @abstractmethod
+    def write_enter(self, loop: Loop) -> None:
+        """The event at hand comes in, or raises a data error and has changed nothing."""
+
+    def write_dropped(self, loop: Loop) -> None:
+        """The event at hand is in the window, but WHERE dropped it."""
+
+    @abstractmethod
+    def looks(self, p: Any) -> Looks:
+        """What an instance shows."""
+
+    @abstractmethod
+    def clear(self, p: Any) -> None:
+        """Everything leaves."""
+
+    @abstractmethod
+    def is_empty(self, p: Any) -> bool:
+        """Whether nothing is kept."""
+
+    def cut(self, p: Any, end_ms: int) -> None:
+        """Events from `end_ms` on may be in other windows than those before it."""
+
+    def expire(self, p: Any, edge_ms: int) -> None:
+        """Events at or before an instant leave."""
+        raise AssertionError(f"nothing leaves a {type(self).__name__} by itself")
+
+    @abstractmethod
+    def retained(self, p: Any) -> int:
+        """How many events are kept, in one form or another."""
+
+    def rest(self, parts: Iterable[Any], came: int) -> None:
+        """So many events have come into these instances: bound what waits in them."""
+
+    def held(self, p: Any) -> Iterable[Any]:
+        """Events that the state refers to by their number."""
+        return ()
+
+    @abstractmethod
+    def pack(self, p: Any) -> Any:
+        """What is kept, as plain data."""
+
+    @abstractmethod
+    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+        """Put a snapshot back into a fresh instance."""

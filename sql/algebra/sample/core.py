@@ -1,0 +1,218 @@
+"""The loop of a sampled rule: events come into the instances of its window, and these are shown when they are due.
+
+The functions are written once for a plan and take the core and the instance, so that an instance is only its slots.
+
+    enter(core, rows, at)       events of one instant, or with `at` the instants of each
+    leave(core, p, edge)        events at or before an instant leave, where they leave one by one
+    fold(core, p, events, …)    the rows of a join, through WHERE, into the content of one look
+
+What is shown or fails goes to the owner: a rule, or what several rules share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+from typing import Any, Protocol
+
+from sql.algebra.sample.compose import Composition
+from sql.algebra.sample.content import Looks
+from sql.algebra.sample.join import SourceJoin
+from sql.algebra.sample.partition import Instances
+from sql.algebra.sample.write import write_core
+from sql.codegen.fast.source import Generated, SourceWriter
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.runtime.state import EventStore, pack_key, unpack_key
+from sql.types import key_of
+from sql.windows.event import Event
+
+
+class Owner(Protocol):
+    """Whom a core works for."""
+
+    def shown(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> None:
+        """The window [start, end) is shown."""
+
+    def failed(self, row: Any, error: BaseException, at_ms: int) -> None:
+        """An event could not be evaluated."""
+
+    def skipped(self, windows: int) -> None:
+        """So many empty windows in a row are not shown."""
+
+    def admit(self) -> None:
+        """Raise DataError where one more event would be too many."""
+
+    def is_tight(self, count: int) -> bool:
+        """Whether each of so many events has to be admitted singly."""
+
+    def done(self) -> None:
+        """All that was due up to an instant has been shown."""
+
+
+class Core:
+    """Window, content and instances of a plan, and the generated functions."""
+
+    def __init__(self, composition: Composition, functions: FunctionSet, owner: Owner, now_ms: int, *,
+                 see: Callable[[Any], list[Any]] | None, join: SourceJoin | None) -> None:  # fmt: skip
+        self.composition = composition
+        self.plan = composition.plan
+        self.window = composition.window
+        self.content = composition.content
+        self.functions = functions
+        self.context = functions.writer.context
+        self.owner = owner
+        self.analytic = see
+        self.join = join
+        self.number = 0
+        """Of the newest event that needs one."""
+        self.is_stepping = False
+        self.code = self._generate()
+        self.instances = Instances(self.window, self.code["Instance"], keyed=bool(composition.window.plan.partition_by))
+        self.shown = self.code["Shown"](()) if composition.shown is not None else None
+        """What a look takes the joined rows into."""
+        self.begin(now_ms)
+
+    def _generate(self) -> Generated:
+        writer, names = SourceWriter(), self.functions.names
+        names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "INFINITY": inf}
+        write_core(writer, self.composition, self.functions)
+        made = Generated(writer, names.bound)
+        for content in filter(None, (self.content, self.composition.shown)):
+            content.generated(made.functions)
+        return made
+
+    def begin(self, now_ms: int) -> None:
+        """Begin with empty windows."""
+        self.instances.clear()
+        if self.instances.whole is not None:
+            self.window.begin(self.instances.whole, now_ms)
+            self.instances.queue(self.instances.whole)
+
+    @property
+    def parts(self) -> Iterable[Any]:
+        """All instances."""
+        return self.instances.parts.values()
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def enter(self, rows: Sequence[Any], at: Any, index: int = 0) -> None:
+        """Events of one source: all at the instant `at`, or in event time with `at` the instants of each."""
+        self.code[f"enter_{index}"](self, rows, at)
+        self.content.rest(self.parts, len(rows))
+
+    def next_number(self) -> int:
+        """The number of an event."""
+        self.number += 1
+        return self.number
+
+    def see(self, row: Any, at_ms: int) -> list[Any]:
+        """The values of the analytic functions for an event."""
+        assert self.analytic is not None
+        return self.analytic(Event(row, at_ms, 0))
+
+    def fail(self, row: Any, error: BaseException, at_ms: int) -> None:
+        """An event could not be evaluated."""
+        self.owner.failed(row, error, at_ms)
+
+    def open(self, p: Any, at_ms: int) -> float:
+        """The first event of a window has come; when something is due next."""
+        if p.order is None:
+            self.instances.register(p)
+        self.window.opened(p, at_ms)
+        self.instances.queue(p)
+        return self.instances.due_ms
+
+    def leave_blank(self, p: Any) -> None:
+        """A window has closed while events come: the instance of a key goes with it."""
+        self.instances.leave_blank(p)
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> int | None:
+        """When something is due next."""
+        return self.instances.next_deadline()
+
+    def step(self, now_ms: int) -> float:
+        """Do what is due at or before an instant, each window at its own; when something is due next."""
+        self.is_stepping = True
+        self.window.time_moves()
+        while (p := self.instances.take_due(now_ms)) is not None:
+            self.window.fire(self, p, now_ms)
+            self.instances.leave_blank(p)
+            if p.order is not None:
+                self.instances.queue(p)
+        self.is_stepping = False
+        self.owner.done()
+        return self.instances.due_ms
+
+    def flush(self) -> None:
+        """The bounded source has ended: open windows close at their nominal instants."""
+        while (deadline := self.next_deadline()) is not None:
+            if self.instances.whole is not None and self.window.is_idle(self.instances.whole):
+                return
+            self.step(deadline)
+
+    # --- looks --------------------------------------------------------------------------------------------------------
+
+    def show(self, p: Any, start_ms: int, end_ms: int, trigger_ms: int) -> None:
+        """Show what is in an instance."""
+        self.context.now_ms = trigger_ms
+        if self.shown is None:
+            self.owner.shown(self.content.looks(p), start_ms, end_ms, trigger_ms)
+            return
+        shown = self.composition.shown
+        assert shown is not None
+        events = p.members if self.join is None else self.join(p.members)
+        self.code["fold"](self, self.shown, events, trigger_ms)
+        self.owner.shown(shown.looks(self.shown), start_ms, end_ms, trigger_ms)
+        shown.clear(self.shown)
+
+    def close(self, p: Any, start_ms: int, end_ms: int) -> None:
+        """Show what is in an instance, and empty it."""
+        self.show(p, start_ms, end_ms, end_ms)
+        self.content.clear(p)
+
+    def skip_empty(self, windows: int) -> None:
+        """So many empty windows are not shown."""
+        self.owner.skipped(windows)
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def retained(self) -> int:
+        """How many events are kept, in one form or another."""
+        return sum(map(self.content.retained, self.parts))
+
+    def held(self) -> Iterable[Event]:
+        """Events that the state refers to by their number."""
+        for p in self.parts:
+            yield from self.content.held(p)
+        if self.join is not None:
+            for table in self.join.tables.values():
+                yield from table
+
+    def pack(self) -> dict[str, Any]:
+        """The state as plain data."""
+        parts = [
+            [pack_key(p.key), p.order, self.window.pack(p), self.content.pack(p)]
+            for p in self.parts
+            if not self.instances.keyed or not self.window.is_blank(p)
+        ]
+        tables = {} if self.join is None else self.join.pack()
+        return {"parts": parts, "count": self.instances.count, "number": self.number, "tables": tables}
+
+    def unpack(self, state: dict[str, Any], store: EventStore) -> None:
+        """Put a snapshot back, in the place of what is held."""
+        self.instances.clear()
+        for key, order, marks, content in state["parts"]:
+            p = self.instances.whole
+            if p is None:
+                p = self.code["Instance"](unpack_key(key))
+                self.instances.register(p)
+                p.order = order
+            self.window.unpack(p, marks)
+            self.content.unpack(p, content, store)
+            self.instances.queue(p)
+        self.instances.count = state["count"]
+        self.number = state["number"]
+        if self.join is not None:
+            self.join.unpack(state["tables"], store)

@@ -1,0 +1,53 @@
+"""COUNTWINDOW(n, k): after each k-th row, once n are there, the last n; of COUNTWINDOW(n) each n in turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.sample.text import Loop
+from sql.algebra.sample.window import Window
+
+if TYPE_CHECKING:
+    from sql.algebra.sample.core import Core
+
+
+class CountInTurn(Window):
+    """COUNTWINDOW(n): nothing a window has shown can be seen again."""
+
+    slots = {"count": "0", "first_ms": "0"}
+    marks = ("count", "first_ms")
+
+    def write_after(self, loop: Loop) -> None:
+        with loop.block("if not p.count:"):
+            loop.line("p.first_ms = at")
+        loop.line("p.count += 1")
+        with loop.block(f"if p.count == {self.plan.size}:"):
+            loop.line(f"{loop.names.bind(self.full, 'full')}(core, p, at)")
+
+    def full(self, core: Core, p: Any, at_ms: int) -> None:
+        """The last event of a window has come."""
+        p.count = 0
+        core.close(p, p.first_ms, at_ms)
+        core.leave_blank(p)
+
+    def is_blank(self, p: Any) -> bool:
+        return not p.count
+
+
+class CountOverlapping(Window):
+    """COUNTWINDOW(n, k). `since`: events since the last look."""
+
+    slots = {"since": "0"}
+    marks = ("since",)
+
+    def write_after(self, loop: Loop) -> None:
+        with loop.block(f"if len({loop.own('times')}) > {self.plan.size}:"):
+            self.content.write_leave(loop)
+        loop.line("p.since += 1")
+        with loop.block(f"if p.since == {self.plan.interval}:"):
+            loop.line("p.since = 0")
+            with loop.block(f"if len({loop.own('times')}) == {self.plan.size}:"):
+                loop.line(f"core.show(p, {loop.own('times')}[0], at, at)")
+
+    def is_blank(self, p: Any) -> bool:
+        return not p.since and self.content.is_empty(p)

@@ -1,0 +1,387 @@
+"""Groups of windows whose content leaves at once, folded late: per event a list grows, and C built-ins fold it when
+the window is shown.
+
+    group   [entry, 71.5, 80.2, 69.0, ...]   the first event's entry, then the values that wait, of each argument in turn
+
+Most groups are such plain lists to their end. One that has been folded, or has met a value that is no plain number
+(NULL, text, a wrong type), becomes a `Group`: a list with the accumulators of the aggregates, to which such values go
+at once. Aggregates that look at more than numbers (collect, DISTINCT, own filters) are fed with every event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any
+
+from sql.aggregates.base import NO_EVENT, Accumulator, Removal
+from sql.aggregates.wrap import Place
+from sql.algebra.sample.calls import is_numeric, unless_skipped, write_fed
+from sql.algebra.sample.content import Content, Entries, Looks
+from sql.algebra.sample.text import Loop
+from sql.errors import DataError
+from sql.plan.bound import AggregateCall, Bound
+from sql.runtime.groups import SKIP, is_checked, maker_of
+from sql.runtime.state import EventStore, pack_key, unpack_key
+from sql.windows.event import Event
+
+PENDING_MAX, PENDING_PER_GROUP = 65_536, 16
+"""How many values may wait before all are folded: a fixed number, and for each group about as many as take the room of
+its accumulators, so that a million small groups need none."""
+
+PLACE = Place(0, 0)
+"""Stands for each event where no aggregate asks for it."""
+
+
+class Group(list[Any]):
+    """A group with accumulators beside the values that wait."""
+
+    __slots__ = ("accumulators", "fold", "key", "p")
+
+    def __init__(self, entry: Any, key: Hashable, fold: Folded) -> None:
+        super().__init__((entry,))
+        self.key = key
+        self.fold = fold
+        self.accumulators = fold.fresh()
+
+
+class MixedGroup(Group):
+    """A group with text in it: every further value has to be checked against what is there."""
+
+    __slots__ = ()
+
+    def append(self, value: Any) -> None:
+        self.fold.take(self.p, self, (value,))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        self.fold.take(self.p, self, tuple(values))
+
+
+class Folded(Content):
+    """The groups of windows that are shown once: tumbling, session, state, count."""
+
+    def __init__(self, calls: Sequence[AggregateCall], group_by: Sequence[Bound], entries: Entries, max_groups: int, *,
+                 counts: bool, shows_empty: Any) -> None:  # fmt: skip
+        """`shows_empty`: what the columns of the row of no events are read from, None where there is no such row."""
+        self.calls = calls
+        self.group_by = group_by
+        self.entries = entries
+        self.max_groups = max_groups
+        self.shows_empty = shows_empty
+        numeric = [place for place, call in enumerate(calls) if is_numeric(call)]
+        fed = [place for place in range(len(calls)) if place not in numeric]
+        self.fed = [calls[place] for place in fed]
+        self.makers = [maker_of(call, Removal.NEVER) for call in self.fed]
+        self.needs_event = any(call.definition.needs_event for call in self.fed)
+        self.order = [[*numeric, *fed].index(place) for place in range(len(calls))]
+        """Where the accumulator of each call stands: numbers first."""
+        self.is_bounded = bool(fed)
+        self.counts = counts or bool(fed)
+        self.slots = {"groups": "{}", **({"size": "0"} if self.counts else {})}
+        self.since = 0
+        self.threshold = PENDING_MAX
+        self._describe([calls[place] for place in numeric])
+
+    def _describe(self, calls: Sequence[AggregateCall]) -> None:
+        """Note of the aggregates over numbers alone what folding needs to know."""
+        self.arguments: list[Bound] = list(dict.fromkeys(call.args[0] for call in calls if call.args))
+        """The distinct arguments; none: an event counts as one value, 1."""
+        self.definitions = [call.definition for call in calls]
+        self.width = max(1, len(self.arguments)) if calls or not self.fed else 0
+        self.places = [self.arguments.index(call.args[0]) if call.args else None for call in calls]
+        self.shortcuts = [
+            (definition.of_numbers, definition, 1 + (place or 0))
+            for definition, place in zip(self.definitions, self.places, strict=True)
+        ]
+        self.takes_any = [
+            all(call.definition.of_numbers is len for call in calls if call.args and call.args[0] == argument)
+            for argument in self.arguments
+        ]
+        """Whether an argument is only counted, so that any value but NULL may wait."""
+
+    # --- code ---------------------------------------------------------------------------------------------------------
+
+    def write_enter(self, loop: Loop) -> None:
+        fold = loop.names.bind(self, "folded")
+        loop.key(self.group_by, "key")
+        loop.common_lines = loop.source.line_count
+        values = [loop.named(node, f"a_{place}") for place, node in enumerate(self.arguments)]
+        tests = [f"({test})" for test in self._number_tests(values)]
+        values = values or ["1"] * self.width
+        if self.fed:
+            self._write_fed(loop, fold, values, tests)
+            return
+        many = f"({', '.join(values)},)"
+        append = f"group.append({values[0]})" if len(values) == 1 else f"group.extend({many})"
+        if tests:
+            with loop.block(f"if {' and '.join(tests)}:"):
+                self._write_found(loop, fold, append, values)
+            with loop.block("else:"):
+                loop.line(f"{fold}.admit(p, key, {self.entries.text}, {many})")
+        else:
+            self._write_found(loop, fold, append, values)
+        self._write_count(loop)
+
+    def _number_tests(self, values: list[str]) -> list[str]:
+        """Conditions under which the values may wait: numbers, or anything but NULL where they are only counted."""
+        return [
+            f"{value} is not None" if anything else f"{value}.__class__ is float or {value}.__class__ is int"
+            for value, anything in zip(values, self.takes_any, strict=False)
+        ]
+
+    def _write_found(self, loop: Loop, fold: str, append: str, values: list[str]) -> None:
+        many = ", ".join(values)
+        groups = loop.own("groups")
+        loop.line(f"group = {groups}.get(key)")
+        with loop.block("if group is not None:"):
+            loop.line(append)
+        with loop.block(f"elif {self.room(loop)}:"):
+            loop.line(f"{groups}[key] = [{self.entries.text}, {many}]")
+        with loop.block("else:"):
+            loop.line(f"{fold}.open(p, key, {self.entries.text}, ({many},))")
+
+    def room(self, loop: Loop) -> str:
+        """The condition under which the loop may open a group by itself."""
+        return f"len({loop.own('groups')}) < {self.max_groups}"
+
+    def _write_count(self, loop: Loop) -> None:
+        if self.counts:
+            loop.line("p.size += 1")
+
+    def write_dropped(self, loop: Loop) -> None:
+        self._write_count(loop)
+
+    def _write_fed(self, loop: Loop, fold: str, values: list[str], tests: list[str]) -> None:
+        for place, call in enumerate(self.fed):
+            write_fed(loop, call, f"f_{place}")
+        if self.needs_event:
+            loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, core.next_number())")
+        else:
+            loop.names.bind(PLACE, "PLACE")
+        event = "event" if self.needs_event else "PLACE"
+        loop.line(f"group = {loop.own('groups')}.get(key)")
+        with loop.block(f"if {' and '.join(['group is not None', *tests])}:"):
+            self._write_feed(loop, values, event)
+        with loop.block("else:"):
+            fed = "".join(f"f_{place}, " for place in range(len(self.fed)))
+            numbers = "".join(f"{value}, " for value in values)
+            loop.line(f"{fold}.feed(p, key, {self.entries.text}, ({numbers}), ({fed}), {event})")
+        self._write_count(loop)
+
+    def _write_feed(self, loop: Loop, values: list[str], event: str) -> None:
+        """All or nothing: what may refuse its value is asked before any other takes its own."""
+        loop.line("accumulators = group.accumulators")
+        first = len(self.definitions)
+        for place, call in enumerate(self.fed):
+            if len(self.calls) > 1 and is_checked(call):
+                with unless_skipped(loop, call, f"f_{place}"):
+                    loop.line(f"accumulators[{first + place}].check(f_{place})")
+        if values:
+            many = ", ".join(values)
+            loop.line(f"group.append({many})" if len(values) == 1 else f"group.extend(({many}))")
+        for place, call in enumerate(self.fed):
+            with unless_skipped(loop, call, f"f_{place}"):
+                loop.line(f"accumulators[{first + place}].add(f_{place}, {event})")
+
+    # --- events that are no plain numbers, and groups that are new ----------------------------------------------------
+
+    def open(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
+        """The first event of a group, with plain numbers."""
+        self.make_room(p, key)
+        p.groups[key] = [entry, *values]
+
+    def admit(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
+        """An event with a value that is no plain number. DataError leaves everything as it was."""
+        group = p.groups.get(key)
+        if group is None:
+            self.make_room(p, key)
+            group = self.make(p, key, entry)
+            self.take(p, group, values)
+            p.groups[key] = group
+        else:
+            self.take(p, self.upgraded(p, key, group), values)
+
+    def feed(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...], fed: tuple[Any, ...], event: Any
+             ) -> None:  # fmt: skip
+        """An event of any kind comes into a group with fed aggregates. DataError leaves everything as it was."""
+        group = p.groups.get(key)
+        if group is None:
+            self.make_room(p, key)
+            group = self.make(p, key, entry)
+        else:
+            group = self.upgraded(p, key, group)
+        if self.is_text(values):
+            self.settle(group)  # so that what waits is known
+        accumulators = group.accumulators
+        given = [*(True if place is None else values[place] for place in self.places), *fed]
+        for place in self.order:
+            if given[place] is not SKIP:
+                self.check_one(p, group, place, given[place])
+        if values:
+            self.take(p, group, values)
+        for accumulator, value in zip(accumulators[len(self.definitions) :], fed, strict=True):
+            if value is not SKIP:
+                accumulator.add(value, event)
+        p.groups[key] = group
+
+    def make_room(self, p: Any, key: Hashable) -> None:
+        """Raise DataError where there may be no further group."""
+        if len(p.groups) >= self.max_groups:
+            raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
+
+    def make(self, p: Any, key: Hashable, entry: Any) -> Group:
+        """A group with accumulators that begins with this entry."""
+        return Group(entry, key, self)
+
+    def upgraded(self, p: Any, key: Hashable, group: list[Any]) -> Group:
+        """The group with accumulators, in the place of a plain list."""
+        if isinstance(group, Group):
+            return group
+        made = p.groups[key] = self.make(p, key, group[0])
+        list.extend(made, group[1:])
+        return made
+
+    def take(self, p: Any, group: Group, values: tuple[Any, ...]) -> None:
+        """Values of any kind come into a group with accumulators, in all of them or none."""
+        is_text = self.is_text(values)
+        if is_text or isinstance(group, MixedGroup):
+            self.settle(group)
+        elif all(value.__class__ is float or value.__class__ is int for value in values):
+            list.extend(group, values)
+            return
+        by_call = [True if place is None else values[place] for place in self.places]
+        for place, value in enumerate(by_call):
+            self.check_one(p, group, place, value)
+        for accumulator, value in zip(group.accumulators, by_call, strict=False):
+            accumulator.add(value, NO_EVENT)
+        if is_text:
+            self.mix(p, group)
+
+    @staticmethod
+    def mix(p: Any, group: Group) -> None:
+        """From now on every value is checked against the text in the group."""
+        group.p = p
+        group.__class__ = MixedGroup  # the same slots: only how values come in changes
+
+    def is_text(self, values: tuple[Any, ...]) -> bool:
+        """Whether one of the values is neither a number nor NULL, where numbers are expected."""
+        return any(
+            not anything and value is not None and value.__class__ is not float and value.__class__ is not int
+            for value, anything in zip(values, self.takes_any, strict=False)
+        )
+
+    def check_one(self, p: Any, group: Group, place: int, value: Any) -> None:
+        """Raise the DataError of the accumulator at that place if it cannot take the value."""
+        group.accumulators[place].check(value)
+
+    # --- folding ------------------------------------------------------------------------------------------------------
+
+    def fresh(self) -> list[Accumulator]:
+        """New accumulators: those of the numbers, then those that are fed."""
+        return [definition.make(Removal.NEVER) for definition in self.definitions] + [make() for make in self.makers]
+
+    def settle(self, group: Group) -> None:
+        """Fold the values that wait into the accumulators."""
+        if len(group) > 1:
+            for accumulator, (_, _, first) in zip(group.accumulators, self.shortcuts, strict=False):
+                accumulator.add_many(group[first :: self.width])
+            del group[1:]
+
+    def settled(self, p: Any) -> Iterable[tuple[Hashable, Group]]:
+        """All groups with nothing left to fold."""
+        for key, group in list(p.groups.items()):
+            made = self.upgraded(p, key, group)
+            self.settle(made)
+            yield key, made
+
+    def results(self, group: list[Any]) -> list[Any]:
+        """The aggregates' values."""
+        if isinstance(group, Group):
+            self.settle(group)
+            found = [accumulator.result() for accumulator in group.accumulators]
+            return [found[place] for place in self.order] if self.fed else found
+        out = []
+        width, read = self.width, 0
+        values: list[Any] = []
+        for shortcut, definition, first in self.shortcuts:
+            if first != read:
+                read, values = first, group[first::width]
+            result = None if shortcut is None else shortcut(values)
+            if result is None:
+                accumulator = definition.make(Removal.NEVER)
+                accumulator.add_many(values)
+                result = accumulator.result()
+            out.append(result)
+        return out
+
+    # --- what the window asks -----------------------------------------------------------------------------------------
+
+    def looks(self, p: Any) -> Looks:
+        groups = p.groups.values()
+        if not groups and self.shows_empty is not None:
+            return [(self.entries.empty(self.shows_empty), self.of_none())]
+        return zip(map(itemgetter(0), groups), map(self.results, groups), strict=True)
+
+    def of_none(self) -> list[Any]:
+        """The aggregates' values over no events."""
+        found = [accumulator.result() for accumulator in self.fresh()]
+        return [found[place] for place in self.order]
+
+    def clear(self, p: Any) -> None:
+        self.since = max(0, self.since - sum(map(len, p.groups.values())))
+        p.groups.clear()
+        if self.counts:
+            p.size = 0
+
+    def is_empty(self, p: Any) -> bool:
+        return not (p.size if self.counts else p.groups)
+
+    def retained(self, p: Any) -> int:
+        return p.size if self.is_bounded else sum(map(len, p.groups.values()))
+
+    def rest(self, parts: Iterable[Any], came: int) -> None:
+        self.since += came
+        if self.since <= self.threshold:
+            return
+        parts = list(parts)
+        groups = sum(len(p.groups) for p in parts)
+        self.threshold = PENDING_MAX + PENDING_PER_GROUP * groups
+        if self.since > self.threshold:
+            self.since = 0
+            for p in parts:
+                for _ in self.settled(p):
+                    pass
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def held(self, p: Any) -> Iterable[Any]:
+        if self.needs_event:
+            for group in p.groups.values():
+                for accumulator in group.accumulators:
+                    yield from accumulator.held()
+
+    def pack(self, p: Any) -> Any:
+        return {"groups": self.pack_groups(p), **({"size": p.size} if self.counts else {})}
+
+    def pack_groups(self, p: Any) -> Any:
+        """The groups as plain data; what waits is folded first."""
+        return [
+            [pack_key(key), self.entries.pack(group[0]), isinstance(group, MixedGroup),
+             [group.accumulators[place].snapshot() for place in self.order]]
+            for key, group in self.settled(p)
+        ]  # fmt: skip
+
+    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+        self.unpack_groups(p, state["groups"], store)
+        if self.counts:
+            p.size = state["size"]
+
+    def unpack_groups(self, p: Any, state: Any, store: EventStore) -> None:
+        """Put groups back."""
+        for packed, entry, mixed, parts in state:
+            key = unpack_key(packed)
+            group = p.groups[key] = Group(self.entries.unpack(entry), key, self)
+            for place, part in zip(self.order, parts, strict=True):
+                group.accumulators[place].restore(part, store.find)
+            if mixed:
+                self.mix(p, group)

@@ -1,0 +1,70 @@
+"""HOPPINGWINDOW: at each end E of the hop grid the events of [E - length, E).
+
+    HOPPINGWINDOW(ss, 4, 2)   |-----|-----|-----|        a tick shows the events before its own instant
+                              a   b    c     d
+                                    ^[a b]   ^[a b c]
+
+Contents in panes are cut where a window ends or begins: at each end, and `length % hop` before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.sample.text import Loop
+from sql.algebra.sample.tumbling import OnGrid
+
+if TYPE_CHECKING:
+    from sql.algebra.sample.core import Core
+
+
+class Hopping(OnGrid):
+    """HOPPINGWINDOW(unit, length, hop). `pane_ms`: where the open pane ends."""
+
+    slots = {"end_ms": "None", "pane_ms": "0"}
+    marks = ("end_ms", "pane_ms")
+
+    @property
+    def early_ms(self) -> int:
+        """How long before its end a window has another begin."""
+        return self.plan.length_ms % self.plan.hop_ms
+
+    def write_instant(self, loop: Loop) -> None:
+        if self.early_ms:
+            with loop.block("if p.end_ms is not None and at >= p.pane_ms:"):
+                loop.line(f"{loop.names.bind(self.cut, 'cut')}(p, at)")
+
+    def cut(self, p: Any, at_ms: int) -> None:
+        """The open pane has ended before `at_ms`, at which another one is open."""
+        self.content.cut(p, p.pane_ms)
+        p.pane_ms = self._pane_end(p, at_ms)
+
+    def begin(self, p: Any, now_ms: int) -> None:
+        super().begin(p, now_ms)
+        if p.end_ms is not None:
+            p.pane_ms = self._pane_end(p, now_ms)
+
+    def opened(self, p: Any, at_ms: int) -> None:
+        super().opened(p, at_ms)
+        p.pane_ms = self._pane_end(p, at_ms)
+
+    def _pane_end(self, p: Any, at_ms: int) -> int:
+        end_ms: int = p.end_ms
+        return end_ms - self.early_ms if at_ms < end_ms - self.early_ms else end_ms
+
+    def fire(self, core: Core, p: Any, now_ms: int) -> None:
+        end_ms, length_ms = p.end_ms, self.plan.length_ms
+        self.content.cut(p, p.pane_ms)
+        self.content.expire(p, end_ms - length_ms - 1)
+        was_empty = self.content.is_empty(p)
+        core.show(p, end_ms - length_ms, end_ms, end_ms)
+        p.end_ms = self.grid.next(end_ms)
+        if self.empty_max is not None:
+            self.goes_on(core, p, now_ms, was_empty=was_empty)
+            p.pane_ms = self._pane_end(p, max(end_ms, p.end_ms - self.grid.length_ms))
+            return
+        self.content.expire(p, p.end_ms - length_ms - 1)
+        if self.content.is_empty(p):
+            p.end_ms = None
+        else:
+            p.pane_ms = self._pane_end(p, end_ms)

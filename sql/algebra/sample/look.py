@@ -1,0 +1,144 @@
+"""From what a window shows to output rows: HAVING, row_number, SELECT and the keys of ORDER BY.
+
+    look(looks, …)       the rows of pairs of an entry and the values of its aggregates
+    passing(looks, …)    with row numbers: the pairs that HAVING lets through
+    place_0(…)           where a pair stands among those it is numbered with: (rank, partition)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from sql.algebra.sample.content import Entries, Looks
+from sql.algebra.sample.text import LOCALS, Loop
+from sql.catalog.streams import Catalog
+from sql.codegen.expressions import NUMBER, Code
+from sql.codegen.fast.reader import WINDOW_SLOTS
+from sql.codegen.fast.rows import criteria_text, write_row
+from sql.codegen.fast.source import Generated, SourceWriter
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.plan.logical import Plan
+from sql.rows import Shape
+from sql.runtime.emission import Out
+from sql.runtime.hits import HitCounters
+from sql.types import key_of
+
+Bad = list[tuple[Any, BaseException]]
+"""Rows that could not be made: the row they would have been made of, and why."""
+
+
+class Look:
+    """Makes the rows of one look."""
+
+    def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, functions: FunctionSet, hits: HitCounters,
+                 entries: Entries) -> None:  # fmt: skip
+        self.plan = plan
+        self.hits = hits
+        source, names = SourceWriter(), functions.names
+        names.reserve(LOCALS)
+        names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
+        slots: dict[Any, Code] = dict(WINDOW_SLOTS)
+        slots |= {("aggregate", i): Code(f"v_{i}", True, True) for i in range(len(plan.aggregates))}
+        slots |= {("analytic", i): Code(f"x_{i}", True, True) for i in range(entries.analytics)}
+        slots |= {("row_number", i): Code(f"n_{i}", False, True, NUMBER) for i in range(len(plan.numberings))}
+        self.loop = Loop(source, plan, functions, catalog, shape, slots)
+        self.entries = entries
+        if plan.numberings:
+            self._write_numbering()
+        self._write_look()
+        self.code = Generated(source, names.bound)
+        self.make = self.code["look"]
+
+    # --- code ---------------------------------------------------------------------------------------------------------
+
+    def _write_look(self) -> None:
+        loop, plan = self.loop, self.plan
+        loop.renew()
+        with loop.block("def look(looks, w_start, w_end, w_trigger, bad):"):
+            loop.line("rows = []")
+            with self._each(numbers=len(plan.numberings)):
+                if not plan.numberings:
+                    self._write_having()
+                order = criteria_text(loop.writer, plan.order_by, loop.names)
+                out = f"{loop.names.bind(Out, 'Out')}(" if plan.order_by else ""
+                end = f", None, {order}))" if plan.order_by else ")"
+                write_row(loop.writer, plan, loop.names, f"rows.append({out}", end)
+                self._write_hit("SELECT")
+            loop.line("return rows")
+
+    @contextmanager
+    def _each(self, *, numbers: int = 0) -> Iterator[None]:
+        """The loop over the pairs; one that cannot be evaluated is noted in `bad`."""
+        with self._pairs(numbers):
+            with self.loop.block("try:"):
+                yield
+            with self.loop.block("except DATA_ERRORS as error:"):
+                self.loop.line("bad.append((e, error))")
+
+    def _pairs(self, numbers: int) -> AbstractContextManager[None]:
+        loop = self.loop
+        values = "".join(f"v_{i}, " for i in range(len(self.plan.aggregates)))
+        values += "".join(f"n_{i}, " for i in range(numbers))
+        entry = self.entries.text if self.entries.analytics else "e"
+        return loop.block(f"for {entry}, {f'({values})' if values else '_'} in looks:")
+
+    def _write_having(self) -> None:
+        self.loop.writer.skip_unless(self.plan.having)
+        self._write_hit("HAVING")
+
+    def _write_hit(self, clause: str) -> None:
+        if clause in self.hits.by_clause:
+            self.loop.line(f"{self.loop.names.bind(self.hits.by_clause[clause], 'met')}.note(w_trigger)")
+
+    def _write_numbering(self) -> None:
+        loop, plan = self.loop, self.plan
+        with loop.block("def passing(looks, w_start, w_end, w_trigger, bad):"):
+            loop.line("rows = []")
+            with self._each():
+                self._write_having()
+                values = "".join(f"v_{i}, " for i in range(len(plan.aggregates)))
+                loop.line(f"rows.append(({self.entries.text}, ({values})))")
+            loop.line("return rows")
+        for place, numbering in enumerate(plan.numberings):
+            loop.line("")
+            loop.renew()
+            with loop.block(f"def place_{place}(looks, w_start, w_end, w_trigger, bad):"):
+                loop.line("rows = []")
+                with self._each(numbers=place):
+                    loop.key(numbering.partition_by, "key")
+                    order = criteria_text(loop.writer, numbering.order_by, loop.names)
+                    values = "".join(f"v_{i}, " for i in range(len(plan.aggregates)))
+                    values += "".join(f"n_{i}, " for i in range(place))
+                    loop.line(f"rows.append(({order}, key, {self.entries.text}, ({values})))")
+                loop.line("return rows")
+        loop.line("")
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def rows(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int, bad: Bad) -> list[Any]:
+        """The rows of a window [start, end), those that could not be made in `bad`."""
+        if self.plan.numberings:
+            looks = self._numbered(looks, (start_ms, end_ms, trigger_ms), bad)
+        made: list[Any] = self.make(looks, start_ms, end_ms, trigger_ms, bad)
+        return made
+
+    def _numbered(self, looks: Looks, bounds: Sequence[int], bad: Bad) -> Looks:
+        """The pairs HAVING lets through with their numbers behind the other values; their order stays."""
+        pairs = self.code["passing"](looks, *bounds, bad)
+        for place, numbering in enumerate(self.plan.numberings):
+            placed = self.code[f"place_{place}"](pairs, *bounds, bad)
+            turns = range(len(placed))
+            in_order = sorted(turns, key=lambda turn: placed[turn][0]) if numbering.order_by else turns  # noqa: B023
+            counts: dict[Any, int] = {}
+            numbers = [0] * len(placed)
+            for turn in in_order:
+                key = placed[turn][1]
+                numbers[turn] = counts[key] = counts.get(key, 0) + 1
+            pairs = [
+                (entry, (*values, number))
+                for (_, _, entry, values), number in zip(placed, numbers, strict=True)
+            ]  # fmt: skip
+        found: Looks = pairs
+        return found

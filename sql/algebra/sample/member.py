@@ -1,0 +1,173 @@
+"""A sampled rule among others that keep the same groups: what it holds when it works alone, and what others found.
+
+While a rule is in a gathering (`sql.engine.sharing`) its own core is empty: one core keeps the groups of all. What that
+finds when a window closes lies in the rule's inbox until the rule's own timer fires.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sql.algebra.sample.calls import is_numeric
+from sql.algebra.sample.folded import Folded
+from sql.algebra.sample.tumbling import OnGrid
+from sql.algebra.sample.write import asks_the_time
+from sql.codegen.fast.source import Generated
+from sql.plan.bound import Bound, Op
+from sql.runtime.emission import Emission
+from sql.runtime.state import EventStore
+
+if TYPE_CHECKING:
+    from sql.algebra.sample.core import Core
+    from sql.algebra.sample.query import SampledQuery
+
+Pairs = list[tuple[Any, list[Any]]]
+"""Each group's first entry and the values of aggregates."""
+
+
+@dataclass(slots=True)
+class Closing:
+    """What was in a window [start, end) when it closed: the groups with all aggregates that were gathered."""
+
+    start_ms: int
+    end_ms: int
+    pairs: Pairs
+    picked: dict[tuple[int, ...], Pairs] = field(default_factory=dict)
+
+    def of(self, places: tuple[int, ...]) -> Pairs:
+        """The groups with the aggregates at these places."""
+        found = self.picked.get(places)
+        if found is None:
+            found = self.picked[places] = [(entry, [values[place] for place in places]) for entry, values in self.pairs]
+        return found
+
+
+@dataclass(slots=True)
+class Failure:
+    """An event that failed in a line of `code` that all rules have in common."""
+
+    row: Any
+    error: BaseException
+    at_ms: int
+    code: Generated
+
+
+class Told:
+    """From here on the errors of the closings before may be told."""
+
+
+TOLD = Told()
+
+News = Closing | Failure | Told
+
+
+class Gathering(Protocol):
+    """Rules that share a core, as one of them sees it."""
+
+    core: Core
+
+    def leave(self, query: SampledQuery) -> None:
+        """The rule goes on alone, with a copy of what was gathered for it."""
+
+    def state_of(self, query: SampledQuery) -> Any:
+        """What the rule would hold had it worked alone."""
+
+
+class Member:
+    """A rule that may gather together with others."""
+
+    def __init__(self, query: SampledQuery) -> None:
+        self.query = query
+        self.gathering: Gathering | None = None
+        self.inbox: deque[News] = deque()
+        self.places: tuple[int, ...] = ()
+        """Where the rule's aggregates stand among those of the gathering."""
+
+    @property
+    def signature(self) -> Any:
+        """Equal for rules that find the same groups for the same events; None for a rule that always works alone.
+
+        Aggregates that look at more than numbers are not shared, nor expressions that count divisions by zero for
+        their rule or ask for its time.
+        """
+        query = self.query
+        plan, made = query.plan, query.core.composition
+        window = plan.window
+        if window is None or window.partition_by or plan.insert is not None or plan.options.emit_empty:
+            return None
+        if not isinstance(made.content, Folded) or not isinstance(made.window, OnGrid):
+            return None
+        own = plan.analytics or any(map(_is_the_rules_own, made.per_event()))
+        if own or not all(map(is_numeric, plan.aggregates)):
+            return None
+        options = plan.options
+        return window, plan.where, plan.group_by, options.zone, options.max_groups, query.shape, query.is_timed
+
+    @property
+    def overlap_ms(self) -> int:
+        """How long before the end of a window the next one begins."""
+        window = self.query.core.window.plan
+        return max(0, window.length_ms - (window.hop_ms or window.length_ms))
+
+    # --- alone --------------------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Work alone from now on, with a copy of what was gathered together."""
+        if self.gathering is not None:
+            self.gathering.leave(self.query)
+
+    def reset(self) -> None:
+        """Hold nothing."""
+        self.query.core.begin(self.query.now_ms)
+
+    def hold(self, state: Any) -> None:
+        """Hold what a state says, and nothing else."""
+        self.query.core.unpack(state, EventStore())
+
+    def state(self) -> Any:
+        """What the rule holds, by itself or through its gathering."""
+        return self.query.core.pack() if self.gathering is None else self.gathering.state_of(self.query)
+
+    # --- together -----------------------------------------------------------------------------------------------------
+
+    @property
+    def core(self) -> Core:
+        """The core that has the rule's groups."""
+        return self.query.core if self.gathering is None else self.gathering.core
+
+    def next_deadline(self) -> int | None:
+        """When the rule has something to show next."""
+        for item in self.inbox:
+            if isinstance(item, Closing):
+                return item.end_ms
+        return self.core.next_deadline()
+
+    def read_news(self, now_ms: int) -> list[Emission]:
+        """What the gathering of events has found for this rule up to now."""
+        query = self.query
+        query.now_ms = query.context.now_ms = now_ms
+        self.read_inbox(now_ms)
+        return query.take()
+
+    def read_inbox(self, until_ms: int) -> None:
+        """Show the windows that have ended, and tell what failed before."""
+        query = self.query
+        while self.inbox:
+            item = self.inbox[0]
+            if isinstance(item, Closing):
+                if item.end_ms > until_ms:
+                    break
+                query.context.now_ms = item.end_ms
+                query.make_rows(item.of(self.places), item.start_ms, item.end_ms, item.end_ms)
+            elif isinstance(item, Failure):
+                query.fail(item.row, item.error, item.at_ms, item.code)
+            else:
+                query.done()
+            self.inbox.popleft()
+
+
+def _is_the_rules_own(expression: Bound) -> bool:
+    divides = any(isinstance(node, Op) and node.name in ("/", "%") for node in expression.walk())
+    return divides or asks_the_time(expression)

@@ -1,0 +1,166 @@
+"""Groups of windows that overlap: events are folded once per pane, not once per window.
+
+    HOPPINGWINDOW(ss, 5, 2)    ends at 2, 4, 6, 8 …   a window [end - 5, end) begins in the middle of a hop
+                               panes  |-|--|-|--|-|--     cut at each end and `length % hop` before it
+
+A pane is what a tumbling window keeps. When it is cut, each of its groups joins the `Total` of its key, which can say
+the aggregates over all its panes at a cost that does not depend on how many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from sql.aggregates.extremes import Extreme
+from sql.algebra.sample.content import Looks
+from sql.algebra.sample.folded import Folded, Group
+from sql.algebra.sample.text import Loop
+from sql.algebra.sample.totals import Total, queue_of
+from sql.errors import DataError
+from sql.runtime.state import EventStore
+
+
+class Pane:
+    """A cut pane: the groups of the events before `end_ms`, and how many events there were."""
+
+    __slots__ = ("end_ms", "groups", "size")
+
+    def __init__(self, end_ms: int, groups: dict[Hashable, Group], size: int) -> None:
+        self.end_ms = end_ms
+        self.groups = groups
+        self.size = size
+
+
+class Panes(Folded):
+    """The groups of HOPPINGWINDOW: those of the open pane, and a total of each key over the cut ones.
+
+    Slots: `groups` of the open pane, `panes`, `totals` by key, `joined` (how many groups have joined totals so far),
+    `spare` (so many groups the loop may open by itself).
+    """
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        numeric = [call for call in self.calls if call not in self.fed]
+        self.in_order = [*numeric, *self.fed]
+        self.slots |= {"panes": "deque()", "totals": "{}", "joined": "0", "spare": str(self.max_groups)}
+
+    def room(self, loop: Loop) -> str:
+        return f"len({loop.own('groups')}) < p.spare"
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def open(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
+        total = p.totals.get(key)
+        if total is not None and total.mixed:
+            self.admit(p, key, entry, values)
+        else:
+            super().open(p, key, entry, values)
+
+    def make_room(self, p: Any, key: Hashable) -> None:
+        if key not in p.totals and len(p.groups.keys() | p.totals.keys()) >= self.max_groups:
+            raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
+
+    def make(self, p: Any, key: Hashable, entry: Any) -> Group:
+        group = super().make(p, key, entry)
+        total = p.totals.get(key)
+        if total is not None and total.mixed:
+            self.mix(p, group)
+        return group
+
+    def check_one(self, p: Any, group: Group, place: int, value: Any) -> None:
+        """Over all panes, where numbers may be refused because of text: by an accumulator that holds values."""
+        if place >= len(self.definitions):
+            super().check_one(p, group, place, value)
+            return
+        total = p.totals.get(group.key)
+        refused: DataError | None = None
+        for part in (item.accumulators[place] for item in (*(total.groups if total else ()), group)):
+            try:
+                part.check(value)
+            except DataError as error:
+                if refused is None or (isinstance(part, Extreme) and (part.count or part.nan)):
+                    refused = error
+        if refused is not None:
+            raise refused
+
+    # --- panes --------------------------------------------------------------------------------------------------------
+
+    def cut(self, p: Any, end_ms: int) -> None:
+        """Close the open pane, if there is anything in it; its groups join their totals."""
+        size = p.size if self.counts else 0
+        if p.groups or size:
+            self.since = max(0, self.since - sum(map(len, p.groups.values())))
+            self._join(p, Pane(end_ms, dict(self.settled(p)), size))
+            super().clear(p)
+        self._set_spare(p)
+
+    def _join(self, p: Any, pane: Pane) -> None:
+        p.panes.append(pane)
+        for key, group in pane.groups.items():
+            total = p.totals.get(key)
+            if total is None:
+                total = p.totals[key] = Total([queue_of(call) for call in self.in_order])
+            p.joined += 1
+            total.push(group, p.joined)
+
+    def expire(self, p: Any, edge_ms: int) -> None:
+        while p.panes and p.panes[0].end_ms <= edge_ms + 1:
+            for key in p.panes.popleft().groups:
+                total = p.totals[key]
+                if len(total.groups) == 1:
+                    del p.totals[key]
+                else:
+                    total.pop()
+        self._set_spare(p)
+
+    def _set_spare(self, p: Any) -> None:
+        """Text in an earlier pane makes a group mixed from its first event; and the bound is the whole window's."""
+        mixed = any(total.mixed for total in p.totals.values())
+        p.spare = 0 if mixed else self.max_groups - len(p.totals)
+
+    # --- what the window asks -----------------------------------------------------------------------------------------
+
+    def looks(self, p: Any) -> Looks:
+        """Groups in order of their first event in the window."""
+        if not p.totals and self.shows_empty is not None:
+            return super().looks(p)
+        return map(self._look, sorted(p.totals.values(), key=lambda total: total.numbers[0]))
+
+    def _look(self, total: Total) -> tuple[Any, list[Any]]:
+        found = [aggregate.result() for aggregate in total.aggregates]
+        return total.groups[0][0], [found[place] for place in self.order]
+
+    def clear(self, p: Any) -> None:
+        super().clear(p)
+        p.panes.clear()
+        p.totals.clear()
+        self._set_spare(p)
+
+    def is_empty(self, p: Any) -> bool:
+        return not p.panes and super().is_empty(p)
+
+    def retained(self, p: Any) -> int:
+        if self.is_bounded:
+            return super().retained(p) + sum(pane.size for pane in p.panes)
+        return super().retained(p) + sum(len(total.groups) for total in p.totals.values())
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def held(self, p: Any) -> Iterable[Any]:
+        return ()
+
+    def pack(self, p: Any) -> Any:
+        panes = []
+        for pane in p.panes:
+            panes.append([pane.end_ms, pane.size, self.pack_groups(pane)])
+        return {**super().pack(p), "panes": panes}
+
+    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+        for end_ms, size, groups in state["panes"]:
+            self.unpack_groups(p, groups, store)
+            self._join(p, Pane(end_ms, dict(self.settled(p)), size))
+            p.groups.clear()
+        super().unpack(p, state, store)
+        self._set_spare(p)
+

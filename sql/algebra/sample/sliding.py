@@ -1,0 +1,88 @@
+"""SLIDINGWINDOW: for each triggering event at t the events of (t - length, t]; delayed: (t - length, t + delay).
+
+    SLIDINGWINDOW(ss, 2)      a  b        c
+                              ^[a] ^[a b] ^[c]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.sample.content import Content
+from sql.algebra.sample.text import Loop
+from sql.algebra.sample.window import Window
+from sql.plan.logical import GroupWindowPlan
+from sql.runtime.hits import Hits
+
+if TYPE_CHECKING:
+    from sql.algebra.sample.core import Core
+
+
+class Sliding(Window):
+    """SLIDINGWINDOW(unit, length [, delay]) [OVER(WHEN …)]. `pending`: triggers whose looks are delayed."""
+
+    slots = {"pending": "deque()"}
+
+    def __init__(self, plan: GroupWindowPlan, content: Content, met: Hits | None) -> None:
+        """`met`: the hits of WHEN, if somebody asks for them."""
+        super().__init__(plan, content)
+        self.met = met
+        self.life_ms = plan.length_ms + plan.delay_ms
+        self.write_shown: Callable[[Loop], None] = self._write_call
+        """Writes the look at the event at hand."""
+
+    def write_start(self, loop: Loop) -> None:
+        if self.write_shown != self._write_call:
+            loop.line("out = core.owner.out")
+            loop.line("counts = core.owner.counts")
+
+    def write_before(self, loop: Loop) -> None:
+        times = loop.own("times")
+        with loop.block(f"while {times} and {times}[0] <= at - {self.life_ms}:"):
+            self.content.write_leave(loop)
+
+    def write_after(self, loop: Loop) -> None:
+        with loop.block("if p.queued is None:"):
+            loop.line("due = core.open(p, at)")
+        if self.plan.when is not None:
+            loop.renew()
+            with loop.source.block(f"if not {loop.condition(self.plan.when)}:", self.plan.when.span):
+                loop.line("continue")
+            if self.met is not None:
+                loop.line(f"{loop.names.bind(self.met, 'met')}.note(at)")
+        if not self.plan.delay_ms:
+            self.write_shown(loop)
+            return
+        loop.line(f"{loop.own('pending')}.append(at)")
+        with loop.block(f"if p.queued > at + {self.plan.delay_ms}:"):
+            loop.line("due = core.open(p, at)")
+
+    def _write_call(self, loop: Loop) -> None:
+        loop.line(f"core.show(p, at - {self.plan.length_ms}, at, at)")
+
+    def deadline(self, p: Any) -> int | None:
+        if p.pending:
+            trigger_ms: int = p.pending[0]
+            return trigger_ms + self.plan.delay_ms
+        # Expiry alone shows nothing, but a stream that falls silent must not hold its last window for ever.
+        newest_ms: int | None = p.times[-1] if p.times else None
+        return None if newest_ms is None else newest_ms + self.life_ms
+
+    def fire(self, core: Core, p: Any, now_ms: int) -> None:
+        if not p.pending:
+            self.content.expire(p, p.times[-1])
+            return
+        trigger_ms = p.pending.popleft()
+        end_ms = trigger_ms + self.plan.delay_ms
+        self.content.expire(p, trigger_ms - self.plan.length_ms)
+        core.show(p, trigger_ms - self.plan.length_ms, end_ms, end_ms)
+
+    def is_blank(self, p: Any) -> bool:
+        return not p.times and not p.pending
+
+    def pack(self, p: Any) -> Any:
+        return {"pending": list(p.pending)}
+
+    def unpack(self, p: Any, state: Any) -> None:
+        p.pending.extend(state["pending"])

@@ -1,0 +1,66 @@
+"""STATEWINDOW(begin, emit): from a row that begins to a row that emits, both inside.
+
+The emit condition is not tested on the opening row, as in eKuiper. With one condition each row that meets it shows what
+is stored and starts the next; rows before the first are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.sample.text import Loop
+from sql.algebra.sample.window import Window
+
+if TYPE_CHECKING:
+    from sql.algebra.sample.core import Core
+
+
+class Between(Window):
+    """STATEWINDOW. `first_ms` is None where no window is open."""
+
+    slots = {"first_ms": "None"}
+    marks = ("first_ms",)
+
+    def write_before(self, loop: Loop) -> None:
+        if self.plan.emit is not None:
+            with loop.block("if p.first_ms is None:"):
+                self._write_begins(loop)
+                with loop.block("if not begins:"):
+                    loop.line("continue")
+            loop.renew()
+            return
+        self._write_begins(loop)
+        with loop.block("if begins:"), loop.block("if p.first_ms is not None:"):
+            loop.line(f"{loop.names.bind(self.full, 'full')}(core, p, at)")
+        with loop.block("elif p.first_ms is None:"):
+            loop.line("continue")
+
+    def _write_begins(self, loop: Loop) -> None:
+        """A condition that cannot be evaluated is an error event, and does not hold."""
+        assert self.plan.begin is not None
+        with loop.block("try:"):
+            text = loop.condition(self.plan.begin)
+            loop.source.line(f"begins = {text}", self.plan.begin.span)
+        with loop.block("except DATA_ERRORS as error:"):
+            loop.line("core.fail(e, error, at)")
+            loop.line("begins = False")
+        loop.renew()
+
+    def write_after(self, loop: Loop) -> None:
+        loop.renew()
+        with loop.block("if p.first_ms is None:"):
+            loop.line("p.first_ms = at")
+        if self.plan.emit is not None:
+            with loop.block("else:"):
+                text = loop.condition(self.plan.emit)
+                with loop.source.block(f"if {text}:", self.plan.emit.span):
+                    loop.line(f"{loop.names.bind(self.full, 'full')}(core, p, at)")
+
+    def full(self, core: Core, p: Any, at_ms: int) -> None:
+        """The window closes."""
+        first_ms, p.first_ms = p.first_ms, None
+        core.close(p, first_ms, at_ms)
+        core.leave_blank(p)
+
+    def is_blank(self, p: Any) -> bool:
+        return p.first_ms is None

@@ -1,0 +1,156 @@
+"""Writing the loop of a sampled rule: where slots stand, how an event's columns and values are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from sql.catalog.streams import Catalog
+from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
+from sql.codegen.fast.reader import LocalReader, LoopWriter
+from sql.codegen.fast.source import SourceWriter, identifier
+from sql.codegen.functions import FunctionSet
+from sql.plan.bound import Bound, Slot
+from sql.plan.logical import Plan
+from sql.rows import Shape, attribute_name
+
+LOCALS = frozenset((
+    "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "core", "counts", "due", "e", "edge", "entry",
+    "error", "event", "events", "fold", "g", "get_part", "group", "groups", "held", "instants", "is_tight", "key", "leave", "left",
+    "look", "looks", "members", "number", "odd", "order", "out", "p", "panes", "part", "passing", "pending", "place",
+    "results", "rows", "times", "totals", "trigger", "values", "w_end", "w_start", "w_trigger",
+))  # fmt: skip
+"""What the functions call their locals: a constant or a helper of the rule gets another name."""
+
+CONTAINERS = ("{}", "[]", "deque()")
+"""First values of slots that are never replaced while a window is open, so that a loop may hold them in locals."""
+
+
+class SourceReader(LocalReader):
+    """Reads the columns of the event `e`; of a join `e` is a tuple with a row, or NULL, for each source."""
+
+    def __init__(self, names: Names, catalog: Catalog, shape: Shape, slots: dict[Any, Code], *, joined: bool,
+                 functions: FunctionSet) -> None:  # fmt: skip
+        super().__init__(names, catalog, shape, slots)
+        self.joined = joined
+        self.functions = functions
+        self.sides: dict[tuple[int, str | None], str] = {}
+        self.written: set[tuple[int, str | None]] = set()
+
+    def read(self, source: int, column: str | None) -> Code:
+        if not self.joined:
+            return super().read(source, column)
+        side = self.sides.setdefault((source, None), f"e_{source}")
+        if column is None:
+            return Code(side, True, True)
+        name = self.sides.get((source, column))
+        if name is None:
+            name = self.sides[source, column] = f"c_{source}_{len(self.sides)}_{identifier(column)}"
+        return Code(name, True, True)
+
+    def slot(self, slot: Slot) -> Code:
+        if slot.kind == "hit":
+            hits, attribute = self.functions.reader.hits.of(slot.key)
+            return Code(f"{self.names.bind(hits, 'hits')}.{attribute}", False, False, NUMBER)
+        return super().slot(slot)
+
+    def load(self, writer: SourceWriter) -> None:
+        if not self.joined:
+            super().load(writer)
+            return
+        for (source, column), name in list(self.sides.items()):
+            if (source, column) in self.written:
+                continue
+            self.written.add((source, column))
+            if column is None:
+                writer.line(f"{name} = e[{source}]")
+            else:
+                side = self.sides[source, None]
+                access = f"{side}.get({column!r})" if self.shape == "dict" else f"{side}.{attribute_name(column)}"
+                writer.line(f"{name} = None if {side} is None else {access}")
+
+
+class Loop:
+    """Writes statements about one event: `e`, its instant `at`, the instance `p`, the values of the rule."""
+
+    def __init__(self, source: SourceWriter, plan: Plan, functions: FunctionSet, catalog: Catalog, shape: Shape,
+                 slots: dict[Any, Code]) -> None:  # fmt: skip
+        self.source = source
+        self.plan = plan
+        self.functions = functions
+        self.catalog = catalog
+        self.shape = shape
+        self.slots = slots
+        self.kept: dict[str, str] = {}
+        """The slots of an instance with their first values."""
+        self.hoisted: set[str] = set()
+        self.common_lines = 0
+        """Up to this line the text says nothing of aggregates."""
+        self.renew()
+
+    @property
+    def names(self) -> Names:
+        """The global names of the text."""
+        return self.functions.names
+
+    def renew(self) -> None:
+        """Forget which columns are loaded: what follows is not reached by way of where they were."""
+        reader = SourceReader(
+            self.names, self.catalog, self.shape, self.slots, joined=bool(self.plan.joins), functions=self.functions
+        )
+        writer = self.functions.writer
+        self.expressions = ExpressionWriter(reader, self.names, writer.warnings, writer.context)
+        self.writer = LoopWriter(self.source, reader, self.expressions)
+
+    def line(self, text: str) -> None:
+        """One statement."""
+        self.source.line(text)
+
+    def block(self, header: str) -> AbstractContextManager[None]:
+        """A compound statement."""
+        return self.source.block(header)
+
+    def own(self, name: str) -> str:
+        """The text of a slot of the instance at hand."""
+        return name if name in self.hoisted else f"p.{name}"
+
+    @contextmanager
+    def hoisting(self) -> Iterator[None]:
+        """Around statements about one instance: its containers become locals."""
+        for name, first in self.kept.items():
+            if first in CONTAINERS:
+                self.line(f"{name} = p.{name}")
+                self.hoisted.add(name)
+        yield
+        self.hoisted.clear()
+
+    def condition(self, node: Bound) -> str:
+        """The text of a condition whose columns are loaded."""
+        text = self.expressions.true(node)
+        self.writer.reader.load(self.source)
+        return text
+
+    def named(self, node: Bound, name: str) -> str:
+        """The name of a value: a literal gets one too."""
+        text = self.writer.atom(node, name)
+        if not text.isidentifier():
+            self.line(f"{name} = {text}")
+            return name
+        return text
+
+    def key(self, nodes: Sequence[Bound], name: str) -> None:
+        """Assign the key of the nodes' values."""
+        self.writer.key(nodes, name)
+
+
+def instance_class(source: SourceWriter, name: str, slots: dict[str, str]) -> None:
+    """Write the class of instances: the slots of window and content with their first values."""
+    with source.block(f"class {name}:"):
+        source.line(f"__slots__ = {('key', 'order', 'queued', *slots)!r}")
+        with source.block("def __init__(p, key):"):
+            source.line("p.key = key")
+            source.line("p.order = p.queued = None")
+            for slot, first in slots.items():
+                source.line(f"p.{slot} = {first}")
+    source.line("")

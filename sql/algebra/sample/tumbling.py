@@ -1,0 +1,74 @@
+"""TUMBLINGWINDOW: closes at each boundary of the grid, [start, end). Empty ones are shown with `emitEmpty`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.sample.content import Content
+from sql.algebra.sample.text import Loop
+from sql.algebra.sample.window import Window
+from sql.calendar.grid import Grid
+from sql.plan.logical import GroupWindowPlan
+
+if TYPE_CHECKING:
+    from sql.algebra.sample.core import Core
+
+
+class OnGrid(Window):
+    """Base of windows that end at the boundaries of a grid. `end_ms`: when the open one ends, None where none is."""
+
+    slots = {"end_ms": "None"}
+    marks: tuple[str, ...] = ("end_ms",)
+
+    def __init__(self, plan: GroupWindowPlan, content: Content, grid: Grid, empty_max: int | None) -> None:
+        """`empty_max`: so many empty windows are shown in one step; None: none are shown."""
+        super().__init__(plan, content)
+        self.grid = grid
+        self.empty_max = empty_max
+        self.shown_empty = 0
+        """Empty windows shown since time moved last."""
+
+    def write_after(self, loop: Loop) -> None:
+        with loop.block("if p.end_ms is None:"):
+            loop.line("due = core.open(p, at)")
+
+    def begin(self, p: Any, now_ms: int) -> None:
+        if self.empty_max is not None:
+            p.end_ms = self.grid.next(now_ms)
+
+    def opened(self, p: Any, at_ms: int) -> None:
+        p.end_ms = self.grid.next(at_ms)
+
+    def time_moves(self) -> None:
+        self.shown_empty = 0
+
+    def deadline(self, p: Any) -> int | None:
+        end_ms: int | None = p.end_ms
+        return end_ms
+
+    def goes_on(self, core: Core, p: Any, now_ms: int, *, was_empty: bool) -> None:
+        """An empty window follows the last; after `empty_max` of them in one step the next is after `now_ms`."""
+        self.shown_empty = self.shown_empty + 1 if was_empty else 0
+        if self.shown_empty == self.empty_max:
+            after = self.grid.next(now_ms)
+            core.skip_empty((after - p.end_ms) // self.grid.length_ms)
+            p.end_ms = after
+
+    def is_blank(self, p: Any) -> bool:
+        return p.end_ms is None
+
+    def is_idle(self, p: Any) -> bool:
+        return self.empty_max is not None and self.content.is_empty(p)
+
+
+class Tumbling(OnGrid):
+    """TUMBLINGWINDOW(unit, length)."""
+
+    def fire(self, core: Core, p: Any, now_ms: int) -> None:
+        end_ms = p.end_ms
+        was_empty = self.empty_max is not None and self.content.is_empty(p)
+        p.end_ms = None if self.empty_max is None else self.grid.next(end_ms)
+        core.show(p, self.grid.floor(end_ms - 1), end_ms, end_ms)
+        self.content.clear(p)
+        if self.empty_max is not None:
+            self.goes_on(core, p, now_ms, was_empty=was_empty)

@@ -1,0 +1,81 @@
+"""The contract of sampled windows: when the content is shown, and what leaves.
+
+A window is one object for a rule. What it remembers is in the slots of an instance, `p`, of which there is one, or one
+for each key of OVER(PARTITION BY). It writes the statements around an event's coming in, and does what is due.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.sample.content import Content
+from sql.algebra.sample.text import Loop
+from sql.plan.logical import GroupWindowPlan
+
+if TYPE_CHECKING:
+    from sql.algebra.sample.core import Core
+
+
+class Window(ABC):
+    """When the content of an instance is shown, and what leaves it."""
+
+    slots: dict[str, str]
+    """What an instance has for it: names, and first values as Python text."""
+    marks: tuple[str, ...] = ()
+    """The slots that a snapshot holds: plain numbers, or None."""
+
+    def __init__(self, plan: GroupWindowPlan, content: Content) -> None:
+        self.plan = plan
+        self.content = content
+
+    # --- code ---------------------------------------------------------------------------------------------------------
+
+    def write_start(self, loop: Loop) -> None:
+        """Before the first of several events."""
+
+    def write_instant(self, loop: Loop) -> None:
+        """Before an event, where the instant may be another than that of the event before."""
+
+    def write_before(self, loop: Loop) -> None:
+        """Before the event at hand comes in; `continue` keeps it out."""
+
+    def write_after(self, loop: Loop) -> None:
+        """After it has come in."""
+
+    # --- what happens -------------------------------------------------------------------------------------------------
+
+    def begin(self, p: Any, now_ms: int) -> None:
+        """The rule starts, with its only instance."""
+
+    def opened(self, p: Any, at_ms: int) -> None:
+        """The first event of a window has come."""
+
+    def time_moves(self) -> None:
+        """A step begins in which what is due is done."""
+
+    def deadline(self, p: Any) -> int | None:
+        """When something is due next."""
+        return None
+
+    def fire(self, core: Core, p: Any, now_ms: int) -> None:
+        """Do what is due at the deadline, which is at or before `now_ms`."""
+
+    @abstractmethod
+    def is_blank(self, p: Any) -> bool:
+        """Whether the instance holds nothing, and waits for nothing."""
+
+    def is_idle(self, p: Any) -> bool:
+        """Whether nothing would be shown at the deadline but that the window is empty."""
+        return False
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def pack(self, p: Any) -> Any:
+        """What the instance remembers, as plain data."""
+        return {name: getattr(p, name) for name in self.marks}
+
+    def unpack(self, p: Any, state: Any) -> None:
+        """Put a snapshot back."""
+        for name in self.marks:
+            setattr(p, name, state[name])

@@ -1,0 +1,133 @@
+"""The text of the functions of a sampled rule's core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.sample.text import LOCALS, Loop, instance_class
+from sql.codegen.expressions import NUMBER, Code
+from sql.codegen.fast.source import SourceWriter
+from sql.codegen.functions import FunctionSet
+from sql.plan.bound import Apply, Bound
+
+if TYPE_CHECKING:
+    from sql.algebra.sample.compose import Composition
+
+
+def write_core(source: SourceWriter, made: Composition, functions: FunctionSet) -> None:
+    """Write the classes and functions of a composition."""
+    from collections import deque
+
+    functions.names.reserve(LOCALS)
+    functions.names.bound["deque"] = deque
+    loop = _loop(source, made, functions)
+    instance_class(source, "Instance", loop.kept)
+    made.content.write_helpers(loop)
+    if made.shown is not None:
+        loop.kept = made.shown.slots
+        instance_class(source, "Shown", loop.kept)
+        made.shown.write_helpers(loop)
+        _write_fold(made, loop)
+    for index, condition in enumerate(made.filters):
+        loop = _loop(source, made, functions)
+        _write_enter(made, loop, index, condition)
+        made.common_lines = loop.common_lines
+
+
+def _loop(source: SourceWriter, made: Composition, functions: FunctionSet) -> Loop:
+    slots: dict[Any, Code] = {("analytic", i): Code(f"x_{i}", True, True) for i in range(len(made.plan.analytics))}
+    slots["event_time", None] = Code("at", False, True, NUMBER)
+    loop = Loop(source, made.plan, functions, made.catalog, made.shape, slots)
+    loop.kept = {**made.window.slots, **made.content.slots}
+    return loop
+
+
+def _write_enter(made: Composition, loop: Loop, index: int, condition: Bound | None) -> None:
+    is_timed, keyed = made.is_timed, bool(made.window.plan.partition_by)
+    with loop.block(f"def enter_{index}(core, rows, {'instants' if is_timed else 'at'}):"):
+        if is_timed:
+            loop.line("due = core.instances.due_ms")
+        if made.content.is_bounded:
+            loop.line("is_tight = core.owner.is_tight(len(rows))")
+        if keyed:
+            loop.line("get_part = core.instances.parts.get")
+            _write_events(made, loop, index, condition)
+            return
+        loop.line("p = core.instances.whole")
+        made.window.write_start(loop)
+        if not is_timed:
+            made.window.write_instant(loop)
+        with loop.hoisting():
+            _write_events(made, loop, index, condition)
+
+
+def _write_events(made: Composition, loop: Loop, index: int, condition: Bound | None) -> None:
+    with loop.block("for e, at in zip(rows, instants):" if made.is_timed else "for e in rows:"):
+        if made.is_timed:
+            with loop.block("if at >= due:"):
+                loop.line("due = core.step(at)")
+            if made.window.plan.partition_by is None or not made.window.plan.partition_by:
+                made.window.write_instant(loop)
+            if made.plan.analytics or any(map(asks_the_time, made.per_event())):
+                loop.line(f"{loop.names.bind(loop.functions.writer.context, 'context')}.now_ms = at")
+        if made.plan.joins:
+            sides = ", ".join("e" if place == index else "None" for place in range(len(made.plan.sources)))
+            loop.line(f"e = ({sides},)")
+        with loop.block("try:"):
+            _write_event(made, loop, condition)
+        with loop.block("except DATA_ERRORS as error:"):
+            loop.line("core.fail(e, error, at)")
+
+
+def _write_event(made: Composition, loop: Loop, condition: Bound | None) -> None:
+    plan, content = made.plan, made.content
+    if plan.analytics:
+        loop.line(f"{''.join(f'x_{i}, ' for i in range(len(plan.analytics)))}= core.see(e, at)")
+    loop.writer.skip_unless(condition)
+    if content.is_bounded:
+        with loop.block("if is_tight:"):
+            loop.line("core.owner.admit()")
+    if made.window.plan.partition_by:
+        loop.key(made.window.plan.partition_by, "part")
+        loop.line("p = get_part(part)")
+        with loop.block("if p is None:"):
+            loop.line("p = Instance(part)")
+        made.window.write_instant(loop)
+    made.window.write_before(loop)
+    if plan.where is None or made.shown is not None:
+        content.write_enter(loop)
+    else:
+        with loop.source.block(f"if {loop.condition(plan.where)}:", plan.where.span):
+            content.write_enter(loop)
+        with loop.block("else:"):
+            content.write_dropped(loop)
+    if made.window.plan.partition_by:
+        with loop.block("if p.order is None:"):
+            loop.line("core.instances.register(p)")
+    made.window.write_after(loop)
+
+
+def _write_fold(made: Composition, loop: Loop) -> None:
+    """The rows of one look, through WHERE, into what it shows."""
+    plan, shown = made.plan, made.shown
+    assert shown is not None
+    with loop.block("def fold(core, p, events, trigger):"), loop.hoisting(), loop.block("for event in events:"):
+        loop.line("e = event.row")
+        loop.line("at = event.time_ms")
+        if plan.analytics:
+            nothing = f"({'None, ' * len(plan.analytics)})"
+            loop.line(f"{''.join(f'x_{i}, ' for i in range(len(plan.analytics)))}= event.extra or {nothing}")
+        loop.renew()
+        with loop.block("try:"):
+            loop.writer.skip_unless(plan.where)
+            if made.met_where is not None:
+                loop.line(f"{loop.names.bind(made.met_where, 'met')}.note(at)")
+            shown.write_enter(loop)
+        with loop.block("except DATA_ERRORS as error:"):
+            loop.line("core.fail(e, error, trigger)")
+    loop.line("")
+
+
+def asks_the_time(expression: Bound) -> bool:
+    """Whether an expression calls a function of the present instant."""
+    return any(isinstance(node, Apply) and node.function.context for node in expression.walk())

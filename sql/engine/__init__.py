@@ -1,0 +1,1 @@
+"""The engine: hosting rules, routing events to them, sharing work among them."""
