@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sql.plan.logical import Plan
@@ -10,9 +10,6 @@ from sql.rows import as_dict
 from sql.runtime.emission import Emission
 from sql.runtime.query import Query
 from sql.runtime.stage import Stage
-
-Lane = Callable[[Sequence[Any], Sequence[int]], list[Emission]]
-"""Takes events with their time stamps, in order, and does what is due before each by itself."""
 
 
 class EventTime:
@@ -25,8 +22,7 @@ class EventTime:
         self.query = query
         self.plan: Plan = query.plan
         self.name = query.name
-        self.lane: Lane | None = getattr(query, "push_timed", None)
-        self.takes_batches = self.lane is not None
+        self.takes_batches = query.takes_times
         self.counts = {"late": 0, "refused_future": 0}
         self.stage = Stage(self.plan, query.context.zone, self, now_ms, waits=not is_stateless(self.plan))
         self.inbox: list[Emission] = []
@@ -87,8 +83,8 @@ class EventTime:
 
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Released events."""
-        if self.lane is not None:
-            return self.lane(rows, times)
+        if self.takes_batches:
+            return self.query.push_timed(rows, times)
         out: list[Emission] = []
         for row, at_ms in zip(rows, times, strict=True):
             out += self.step_to(at_ms) if self.stage.waits else []

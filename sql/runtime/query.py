@@ -83,6 +83,9 @@ class Query(ABC):
     steps_itself = False
     """Whether `advance` goes through every due instant up to now by itself."""
 
+    takes_times = False
+    """Whether `push_timed` takes events with their own time stamps, many at a time."""
+
     takes_lots = False
     """Whether rows that come from another query together are one step (stream queries)."""
 
@@ -127,6 +130,10 @@ class Query(ABC):
     def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows that another query gave out together arrive."""
         return self.push(stream, rows, now_ms)
+
+    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Events of the only stream with their time stamps, which never decrease; what is due is done before each."""
+        raise AssertionError(f"a {type(self).__name__} takes events one by one")
 
     @abstractmethod
     def advance(self, now_ms: int) -> list[Emission]:

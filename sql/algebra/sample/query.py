@@ -34,6 +34,7 @@ class SampledQuery(Query):
         plan = self.plan
         self.out: list[Emission] = []
         self.is_timed = plan.timestamp is not None
+        self.takes_times = not plan.joins
         self.counts["windows_empty_skipped"] = 0
         self.row_limit = row_limit(plan, self.functions)
         self.is_plain_output = not (

@@ -77,12 +77,8 @@ class Rows(Content):
 class Joined(Rows):
     """Events whose look is evaluated from the beginning: they are joined, or WHERE asks what was shown before.
 
-    A look takes the joined rows through WHERE into `shown`, the content of one look, and shows that.
+    A look takes the joined rows through WHERE into the content of one look, and shows that.
     """
-
-    def __init__(self, entries: Entries, shown: Content, *, leaves: bool) -> None:
-        super().__init__(entries, leaves=leaves)
-        self.shown = shown
 
     def write_enter(self, loop: Loop) -> None:
         loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, core.next_number(), {self._extra()})")

@@ -38,6 +38,8 @@ class FastQuery(Query):
     the engine.
     """
 
+    takes_times = True
+
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.out: list[Emission] = []
