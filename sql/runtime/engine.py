@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sql.catalog.streams import Catalog, Stream
+from sql.engine.sharing import parties
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
@@ -19,7 +20,6 @@ from sql.runtime.context.own import OwnContext
 from sql.runtime.emission import Emission, joined
 from sql.runtime.event_time import EventTime
 from sql.runtime.filter_index import FilterIndex
-from sql.engine.sharing import parties
 from sql.runtime.stages import stage_parties
 from sql.runtime.validation import Validator
 
@@ -60,17 +60,12 @@ def start(
     """A running query for a plan, on generated code where that covers it, and which of the two it is."""
     query: Any = None
     path: Path = ("engine", "generated code is switched off")
-    if fast and plan.mode == "sample" and not any(spread.kind == "requests" for spread in plan.spreads):
-        from sql.algebra.sample.query import SampledQuery
-
-        query = SampledQuery(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
-        path = ("fast", "")
-    elif fast:
+    if fast:
         from sql.codegen.fast import Refusal, compile_fast
 
         query = compile_fast(name, plan, catalog, now_ms, shape, make_row)
         path = ("engine", query.reason) if isinstance(query, Refusal) else ("fast", "")
-    if query is None or path[0] == "engine":
+    if path[0] == "engine":
         query = on_operators(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
     return (query if plan.timestamp is None else EventTime(query, now_ms)), path
 

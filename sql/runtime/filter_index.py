@@ -23,10 +23,10 @@ from itertools import compress, islice
 from operator import attrgetter
 from typing import Any
 
+from sql.engine.sharing import Several
 from sql.plan.bound import Bound, Const, Op, Read
 from sql.plan.logical import Plan
 from sql.rows import Shape, attribute_name
-from sql.engine.sharing import Several
 
 STRETCHES_MAX = 1_000_000
 """Rules in all stretches of a column together; with more, its range conditions are not indexed."""

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
+from sql.engine.sharing import SHARING_MIN, Defect, Party, Several, parties
 from sql.runtime.emission import Emission
 from sql.runtime.event_time import EventTime
 from sql.runtime.filter_index import FilterIndex
-from sql.engine.sharing import SHARING_MIN, Defect, Party, Several, parties
 from sql.runtime.stage import Stage
 
 

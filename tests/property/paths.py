@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from edge.deploy.row_shapes import row_maker
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
+from sql.algebra.sample.query import SampledQuery
 from sql.rows import Shape
 from tests.conformance.catalog import define
 from tests.property.rules import Rule
@@ -136,11 +137,12 @@ class Run:
 
 def check_names(query: Any) -> None:
     """No local of a generated function hides what expressions call by a bound name."""
-    code = getattr(query, "query", query).code
-    for function in code.functions.values():
-        if isinstance(function, FunctionType) and function.__code__.co_filename == code.file:
-            hidden = {name for name in function.__code__.co_varnames if code.functions.get(name) is not None}
-            assert not hidden, f"{query.plan.text}\n{function.__name__}: locals hide {sorted(hidden)}"
+    inner = getattr(query, "query", query)
+    for code in (inner.core.code, inner.look.code) if isinstance(inner, SampledQuery) else (inner.code,):
+        for function in code.functions.values():
+            if isinstance(function, FunctionType) and function.__code__.co_filename == code.file:
+                hidden = {name for name in function.__code__.co_varnames if code.functions.get(name) is not None}
+                assert not hidden, f"{query.plan.text}\n{function.__name__}: locals hide {sorted(hidden)}"
 
 
 UNCOMPARED = ("retained", "division_by_zero")

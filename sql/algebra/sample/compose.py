@@ -1,13 +1,13 @@
 """What a sampled plan is made of: its window, its content, and the conditions of each source.
 
-    window     leaves            groups                          rows      joined, or WHERE with hits
-    tumbling   at once           folded                          rows      events
-    session    at once           folded                          rows      events
-    state      at once           folded                          rows      events
-    count n    at once           folded                          rows      events
-    hopping    by panes          panes, running where unmerged   rows      events
-    count n k  one by one        running                         rows      events
-    sliding    one by one        running                         rows      events
+window     leaves            groups                          rows      joined, or WHERE with hits
+tumbling   at once           folded                          rows      events
+session    at once           folded                          rows      events
+state      at once           folded                          rows      events
+count n    at once           folded                          rows      events
+hopping    by panes          panes, running where unmerged   rows      events
+count n k  one by one        running                         rows      events
+sliding    one by one        running                         rows      events
 """
 
 from __future__ import annotations

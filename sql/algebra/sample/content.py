@@ -91,6 +91,10 @@ class Content(ABC):
     def is_empty(self, p: Any) -> bool:
         """Whether nothing is kept."""
 
+    def write_leave(self, loop: Loop) -> None:
+        """The oldest event of the window leaves."""
+        raise AssertionError(f"nothing leaves a {type(self).__name__} singly")
+
     def cut(self, p: Any, end_ms: int) -> None:
         """Events from `end_ms` on may be in other windows than those before it."""
 

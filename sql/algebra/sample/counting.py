@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.window import Window
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class CountInTurn(Window):
     """COUNTWINDOW(n): nothing a window has shown can be seen again."""
 
-    slots = {"count": "0", "first_ms": "0"}
+    slots: ClassVar[dict[str, str]] = {"count": "0", "first_ms": "0"}
     marks = ("count", "first_ms")
 
     def write_after(self, loop: Loop) -> None:
@@ -37,7 +37,7 @@ class CountInTurn(Window):
 class CountOverlapping(Window):
     """COUNTWINDOW(n, k). `since`: events since the last look."""
 
-    slots = {"since": "0"}
+    slots: ClassVar[dict[str, str]] = {"since": "0"}
     marks = ("since",)
 
     def write_after(self, loop: Loop) -> None:

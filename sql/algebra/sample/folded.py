@@ -1,7 +1,7 @@
 """Groups of windows whose content leaves at once, folded late: per event a list grows, and C built-ins fold it when
 the window is shown.
 
-    group   [entry, 71.5, 80.2, 69.0, ...]   the first event's entry, then the values that wait, of each argument in turn
+    group   [entry, 71.5, 80.2, 69.0, ...]   the first event's entry, then values that wait, of each argument in turn
 
 Most groups are such plain lists to their end. One that has been folded, or has met a value that is no plain number
 (NULL, text, a wrong type), becomes a `Group`: a list with the accumulators of the aggregates, to which such values go
@@ -43,6 +43,8 @@ class Group(list[Any]):
         self.key = key
         self.fold = fold
         self.accumulators = fold.fresh()
+        self.p: Any = None
+        """The instance it is in, known of a group with text."""
 
 
 class MixedGroup(Group):

@@ -9,7 +9,7 @@ Contents in panes are cut where a window ends or begins: at each end, and `lengt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.tumbling import OnGrid
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Hopping(OnGrid):
     """HOPPINGWINDOW(unit, length, hop). `pane_ms`: where the open pane ends."""
 
-    slots = {"end_ms": "None", "pane_ms": "0"}
+    slots: ClassVar[dict[str, str]] = {"end_ms": "None", "pane_ms": "0"}
     marks = ("end_ms", "pane_ms")
 
     @property

@@ -1,8 +1,8 @@
 """From what a window shows to output rows: HAVING, row_number, SELECT and the keys of ORDER BY.
 
-    look(looks, …)       the rows of pairs of an entry and the values of its aggregates
-    passing(looks, …)    with row numbers: the pairs that HAVING lets through
-    place_0(…)           where a pair stands among those it is numbered with: (rank, partition)
+look(looks, …)       the rows of pairs of an entry and the values of its aggregates
+passing(looks, …)    with row numbers: the pairs that HAVING lets through
+place_0(…)           where a pair stands among those it is numbered with: (rank, partition)
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Look:
         for place, numbering in enumerate(self.plan.numberings):
             placed = self.code[f"place_{place}"](pairs, *bounds, bad)
             turns = range(len(placed))
-            in_order = sorted(turns, key=lambda turn: placed[turn][0]) if numbering.order_by else turns  # noqa: B023
+            in_order = sorted(turns, key=lambda turn: placed[turn][0]) if numbering.order_by else turns
             counts: dict[Any, int] = {}
             numbers = [0] * len(placed)
             for turn in in_order:

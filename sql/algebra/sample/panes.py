@@ -141,9 +141,8 @@ class Panes(Folded):
         return not p.panes and super().is_empty(p)
 
     def retained(self, p: Any) -> int:
-        if self.is_bounded:
-            return super().retained(p) + sum(pane.size for pane in p.panes)
-        return super().retained(p) + sum(len(total.groups) for total in p.totals.values())
+        cut = (pane.size if self.is_bounded else len(pane.groups) for pane in p.panes)
+        return super().retained(p) + sum(cut)
 
     # --- state --------------------------------------------------------------------------------------------------------
 
@@ -151,9 +150,7 @@ class Panes(Folded):
         return ()
 
     def pack(self, p: Any) -> Any:
-        panes = []
-        for pane in p.panes:
-            panes.append([pane.end_ms, pane.size, self.pack_groups(pane)])
+        panes = [[pane.end_ms, pane.size, self.pack_groups(pane)] for pane in p.panes]
         return {**super().pack(p), "panes": panes}
 
     def unpack(self, p: Any, state: Any, store: EventStore) -> None:
@@ -163,4 +160,3 @@ class Panes(Folded):
             p.groups.clear()
         super().unpack(p, state, store)
         self._set_spare(p)
-

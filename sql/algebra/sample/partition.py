@@ -1,4 +1,4 @@
-"""The instances of a window: one for the rule, or one for each key of OVER(PARTITION BY), with their timers in one heap.
+"""The instances of a window: one for the rule, or one for each key of OVER(PARTITION BY); their timers are one heap.
 
 An instance stands in the heap at its deadline or before: one that is found there too early is put where it belongs. So
 a session that each event prolongs costs nothing per event.

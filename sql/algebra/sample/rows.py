@@ -26,9 +26,9 @@ class Rows(Content):
     def write_helpers(self, loop: Loop) -> None:
         if not self.leaves:
             return
-        with loop.block("def leave(core, p, edge):"), loop.hoisting():
-            with loop.block("while times and times[0] <= edge:"):
-                self.write_leave(loop)
+        while_old = "while times and times[0] <= edge:"
+        with loop.block("def leave(core, p, edge):"), loop.hoisting(), loop.block(while_old):
+            self.write_leave(loop)
         loop.line("")
 
     def write_enter(self, loop: Loop) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
-from sql.aggregates.base import Removal
+from sql.aggregates.base import NO_EVENT, Removal
 from sql.aggregates.inline import QUEUES, SHIFTS, Inline, lines
 from sql.aggregates.state import decode, encode
 from sql.algebra.sample.calls import unless_skipped, write_fed
@@ -63,8 +63,8 @@ class Argument:
         """The names its statements use."""
         place = self.place
         states = {name: f"{owner}.{name}_{place}" for name in ("count", "total", "floats", *QUEUES)}
-        return {**states, "shift": f"{owner}.shift", "scale": f"{owner}.scale", "value": value, "scaled": scaled, "left": value,
-                "left_scaled": scaled}  # fmt: skip
+        unit = {"shift": f"{owner}.shift", "scale": f"{owner}.scale"}
+        return {**states, **unit, "value": value, "scaled": scaled, "left": value, "left_scaled": scaled}
 
     def written(self, which: str, words: dict[str, str]) -> list[str]:
         """The statements that take a value in (`add`) or out (`remove`)."""
@@ -125,9 +125,9 @@ class Running(Content):
             self._write_inline(loop, "add")
             loop.line("return True")
         loop.line("")
-        with loop.block("def leave(core, p, edge):"), loop.hoisting():
-            with loop.block("while times and times[0] <= edge:"):
-                self.write_leave(loop)
+        while_old = "while times and times[0] <= edge:"
+        with loop.block("def leave(core, p, edge):"), loop.hoisting(), loop.block(while_old):
+            self.write_leave(loop)
         loop.line("")
         with loop.block("def results(g):"):
             with loop.block("if g.acc is not None:"):
@@ -313,7 +313,7 @@ class Running(Content):
             if checked:
                 part.check(value)
         for part, value in zip(parts, given, strict=True):
-            part.add(value, None)
+            part.add(value, NO_EVENT)
         if g.acc is None:
             g.acc = parts
             g.odd = sum(map(self._is_odd, self._values_held(g)))
@@ -342,7 +342,7 @@ class Running(Content):
         parts = [make() for make in self.makers]
         for values in self._values_held(g):
             for part, value in zip(parts, self._by_call(values), strict=True):
-                part.add(value, None)
+                part.add(value, NO_EVENT)
         return parts
 
     def _is_odd(self, values: Sequence[Any]) -> bool:
@@ -355,7 +355,7 @@ class Running(Content):
     def withdraw(self, g: Any, values: tuple[Any, ...]) -> None:
         """An event leaves a group with accumulators, which may be the last that needed them."""
         for part, value in zip(g.acc, self._by_call(values), strict=True):
-            part.remove(value, None)
+            part.remove(value, NO_EVENT)
         g.odd -= self._is_odd(values)
         if not g.odd:
             g.acc = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.text import Loop
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Session(Window):
     """SESSIONWINDOW(unit, maximum, timeout). `first_ms` is None where no session is open."""
 
-    slots = {"first_ms": "None", "last_ms": "0", "tick_ms": "0"}
+    slots: ClassVar[dict[str, str]] = {"first_ms": "None", "last_ms": "0", "tick_ms": "0"}
     marks = ("first_ms", "last_ms", "tick_ms")
 
     def __init__(self, plan: GroupWindowPlan, content: Content, ticks: Grid) -> None:

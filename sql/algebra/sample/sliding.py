@@ -1,13 +1,13 @@
 """SLIDINGWINDOW: for each triggering event at t the events of (t - length, t]; delayed: (t - length, t + delay).
 
-    SLIDINGWINDOW(ss, 2)      a  b        c
-                              ^[a] ^[a b] ^[c]
+SLIDINGWINDOW(ss, 2)      a  b        c
+                          ^[a] ^[a b] ^[c]
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.text import Loop
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Sliding(Window):
     """SLIDINGWINDOW(unit, length [, delay]) [OVER(WHEN …)]. `pending`: triggers whose looks are delayed."""
 
-    slots = {"pending": "deque()"}
+    slots: ClassVar[dict[str, str]] = {"pending": "deque()"}
 
     def __init__(self, plan: GroupWindowPlan, content: Content, met: Hits | None) -> None:
         """`met`: the hits of WHEN, if somebody asks for them."""

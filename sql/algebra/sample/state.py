@@ -6,7 +6,7 @@ is stored and starts the next; rows before the first are dropped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.window import Window
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Between(Window):
     """STATEWINDOW. `first_ms` is None where no window is open."""
 
-    slots = {"first_ms": "None"}
+    slots: ClassVar[dict[str, str]] = {"first_ms": "None"}
     marks = ("first_ms",)
 
     def write_before(self, loop: Loop) -> None:

@@ -16,10 +16,10 @@ from sql.plan.logical import Plan
 from sql.rows import Shape, attribute_name
 
 LOCALS = frozenset((
-    "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "core", "counts", "due", "e", "edge", "entry",
-    "error", "event", "events", "fold", "g", "get_part", "group", "groups", "held", "instants", "is_tight", "key", "leave", "left",
-    "look", "looks", "members", "number", "odd", "order", "out", "p", "panes", "part", "passing", "pending", "place",
-    "results", "rows", "times", "totals", "trigger", "values", "w_end", "w_start", "w_trigger",
+    "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "core", "counts", "due", "e", "edge",
+    "entry", "error", "event", "events", "fold", "g", "get_part", "group", "groups", "instants", "is_tight", "key",
+    "leave", "look", "looks", "members", "number", "odd", "out", "p", "panes", "part", "passing", "pending", "results",
+    "rows", "times", "totals", "trigger", "w_end", "w_start", "w_trigger",
 ))  # fmt: skip
 """What the functions call their locals: a constant or a helper of the rule gets another name."""
 

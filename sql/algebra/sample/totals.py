@@ -13,6 +13,7 @@ from sql.algebra.sample.folded import Group, MixedGroup
 from sql.plan.bound import AggregateCall
 from sql.runtime.groups import maker_of
 
+
 class Stacks:
     """The aggregate over a queue of parts in two stacks: each part is merged a constant number of times.
 

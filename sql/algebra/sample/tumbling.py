@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.text import Loop
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class OnGrid(Window):
     """Base of windows that end at the boundaries of a grid. `end_ms`: when the open one ends, None where none is."""
 
-    slots = {"end_ms": "None"}
+    slots: ClassVar[dict[str, str]] = {"end_ms": "None"}
     marks: tuple[str, ...] = ("end_ms",)
 
     def __init__(self, plan: GroupWindowPlan, content: Content, grid: Grid, empty_max: int | None) -> None:

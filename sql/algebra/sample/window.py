@@ -7,7 +7,7 @@ for each key of OVER(PARTITION BY). It writes the statements around an event's c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.text import Loop
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Window(ABC):
     """When the content of an instance is shown, and what leaves it."""
 
-    slots: dict[str, str]
+    slots: ClassVar[dict[str, str]]
     """What an instance has for it: names, and first values as Python text."""
     marks: tuple[str, ...] = ()
     """The slots that a snapshot holds: plain numbers, or None."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sql.calendar.zones import is_utc
+from sql.algebra.sample.query import SampledQuery
 from sql.catalog.streams import Catalog
 from sql.codegen.fast.batches import BatchQuery
 from sql.codegen.fast.data_batches import DataBatchQuery
@@ -15,21 +15,15 @@ from sql.codegen.fast.every_event import (
     KeepAllQuery,
     LatestQuery,
     LengthQuery,
-    SlidingQuery,
     TimeQuery,
-    needs_look,
 )
-from sql.codegen.fast.fed_panes import OVERLAPPING, why_not_merged
 from sql.codegen.fast.feeding import FEEDING, is_numeric
-from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
-from sql.codegen.fast.panes import CountQuery, HoppingQuery
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import Refused
-from sql.codegen.fast.showing import SHOWING
 from sql.codegen.fast.stateless import StatelessQuery
 from sql.errors import Span
 from sql.plan.bound import AggregateCall, Apply, Bound, Slot
-from sql.plan.logical import GroupWindowPlan, Plan
+from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.runtime.groups import is_checked
 
@@ -43,8 +37,11 @@ class Refusal:
 
 
 def compile_fast(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
-                 make_row: Callable[[dict[str, Any]], Any] | None = None) -> FastQuery | Refusal:  # fmt: skip
+                 make_row: Callable[[dict[str, Any]], Any] | None = None
+                 ) -> FastQuery | SampledQuery | Refusal:  # fmt: skip
     """A fast query for the plan, started at `now_ms`; or why there is none."""
+    if plan.mode == "sample":
+        return SampledQuery(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
     try:
         kind = _shape_of(plan)
         return kind(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
@@ -55,7 +52,7 @@ def compile_fast(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Sh
 def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct") -> str:
     """The generated code of a rule, or the sentence that says why it runs on the operators."""
     query = compile_fast(name, plan, catalog, 0, shape)
-    return query.source if isinstance(query, FastQuery) else f"# runs on the operators: {query.reason}\n"
+    return query.source if not isinstance(query, Refusal) else f"# runs on the operators: {query.reason}\n"
 
 
 def _shape_of(plan: Plan) -> type[FastQuery]:
@@ -74,7 +71,7 @@ def _shape_of(plan: Plan) -> type[FastQuery]:
     if plan.prevs:
         raise Refused("it reads earlier events (prev, prior)", plan.prevs[0].span)
     _check_clock(plan)
-    return _sampled(plan) if plan.mode == "sample" else _delta(plan)
+    return _delta(plan)
 
 
 def _delta(plan: Plan) -> type[FastQuery]:
@@ -141,35 +138,6 @@ def _check_variables(plan: Plan) -> None:
                 raise Refused(f"variable {node.key} may change while an event is held", node.span)
 
 
-def _sliding(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
-    if window.delay_ms:
-        raise Refused("its looks are delayed", window.span)
-    _check_running(plan, may_order=needs_look(plan))
-    if plan.timestamp is not None:
-        _check_instants(plan, [*(item.value for item in plan.items), *([plan.having] if plan.having else [])])
-    return SlidingQuery
-
-
-def _sampled(plan: Plan) -> type[FastQuery]:
-    window = plan.window
-    assert window is not None
-    if plan.analytics:
-        raise Refused("an analytic function runs before the window", plan.analytics[0].span)
-    if window.partition_by:
-        raise Refused("OVER(PARTITION BY) has a window per key", window.span)
-    if plan.options.emit_empty:
-        raise Refused("emitEmpty shows windows without events", window.span)
-    kind = _WINDOWS.get(window.kind)
-    if kind is None:
-        raise Refused(f"{window.kind} windows have no generated code", window.span)
-    found = kind(plan, window)
-    if plan.aggregates or plan.group_by:
-        return _fed(plan, found)
-    if found not in SHOWING:
-        raise Refused("it shows the rows of a sliding window", window.span)
-    return SHOWING[found]
-
-
 def _fed(plan: Plan, query: type[FastQuery]) -> type[FastQuery]:
     """The query, or the one in its place where an aggregate looks at more than numbers."""
     calls = [call for call in plan.aggregates if not is_numeric(call)]
@@ -179,8 +147,6 @@ def _fed(plan: Plan, query: type[FastQuery]) -> type[FastQuery]:
             _check_aggregate(call)
         if definition.needs_event or definition.ever or (not call.args and definition.of_numbers is None):
             raise Refused(f"aggregate {definition.name} looks at the events themselves", call.span)
-        if query in OVERLAPPING and (reason := why_not_merged(call)) is not None:
-            raise Refused(reason, call.span)
     return _FED[query] if calls else query
 
 
@@ -191,40 +157,14 @@ def _check_aggregate(call: AggregateCall) -> None:
         raise Refused(f"aggregate {call.definition.name} has DISTINCT, FILTER or its own GROUP BY", call.span)
 
 
-def _tumbling(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
-    return TumblingQuery
-
-
-def _session(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
-    return SessionQuery
-
-
-def _hopping(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
-    # Zones are set back and forth at quarters of an hour, so ends that divide those lie on one even grid.
-    if not is_utc(plan.options.zone_info()) and QUARTER_MS % window.hop_ms:
-        raise Refused(f"its ends follow the clock of {plan.options.zone}, which is set twice a year", window.span)
-    return HoppingQuery
-
-
-def _count(plan: Plan, window: GroupWindowPlan) -> type[FastQuery]:
-    return CountBatchQuery if window.size == window.interval else CountQuery
-
-
-QUARTER_MS = 900_000
-
 _RUNNING: dict[str, type[FastQuery]] = {
     "length": LengthQuery, "lastevent": LengthQuery, "keepall": KeepAllQuery, "time": TimeQuery,
     "ext_timed": DataClockQuery, "unique": LatestQuery,
 }  # fmt: skip
 
-_FED = {**FEEDING, **OVERLAPPING}
+_FED = FEEDING
 
 BATCHES = ("length_batch", "time_batch", "time_length_batch", "ext_timed_batch")
-
-_WINDOWS: dict[str, Callable[[Plan, GroupWindowPlan], type[FastQuery]]] = {
-    "tumbling": _tumbling, "session": _session, "hopping": _hopping, "count": _count,
-    "sliding": _sliding,
-}  # fmt: skip
 
 
 # --- the clock --------------------------------------------------------------------------------------------------------
