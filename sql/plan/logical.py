@@ -294,7 +294,8 @@ class Plan:
     def fingerprint(self) -> str:
         """Equal for plans that compute the same from the same state: state is carried over between them."""
         parts = (
-            _LAYOUTS.get(self.mode, self.mode), self.sources, [source.windows for source in self.sources], self.joins, self.analytics,
+            _LAYOUTS.get(self.mode, self.mode),
+            self.sources, [source.windows for source in self.sources], self.joins, self.analytics,
             self.window, self.where, self.group_by, self.aggregates, self.prevs, self.row_kind, self.output,
             self.hits, self.spreads, self.context,
             self.timestamp, self.options.zone, self.options.late_tolerance_ms,
