@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sql.algebra.sample.query import SampledQuery
 from sql.catalog.streams import Catalog
 from sql.codegen.fast.batches import BatchQuery
 from sql.codegen.fast.data_batches import DataBatchQuery
@@ -27,6 +26,9 @@ from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.runtime.groups import is_checked
 
+if TYPE_CHECKING:
+    from sql.algebra.sample.query import SampledQuery
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -41,6 +43,8 @@ def compile_fast(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Sh
                  ) -> FastQuery | SampledQuery | Refusal:  # fmt: skip
     """A fast query for the plan, started at `now_ms`; or why there is none."""
     if plan.mode == "sample":
+        from sql.algebra.sample.query import SampledQuery
+
         return SampledQuery(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
     try:
         kind = _shape_of(plan)
