@@ -184,5 +184,12 @@ CODES: dict[str, Code] = {
     "B817": Code("a statement that reads no stream its context divides", "read one of the streams it lists"),
     "B818": Code("what only a partition has, or what a statement without FROM cannot have", "the message says which"),
     "B819": Code("a context that is still used", "remove the rules that use it before"),
+    "B711": Code("warning: an every inside an every", "keep one of them"),
+    "B712": Code("warning: keys of every-distinct are remembered for ever", "give it a period"),
+    "B713": Code("warning: one side of an OR ends the every of the other", "write every (a or b)"),
+    "B714": Code("warning: a step that is only a not waits for nothing", "put a clock beside it"),
+    "B715": Code("warning: searches that nothing ends", "add where timer:within(…) or -[n]>"),
+    "B808": Code("a variable that the pattern does not have, or defined twice", "define each variable of PATTERN once"),
+    "B809": Code("what cannot stand in or beside match_recognize", "the hint says where it can"),
     "B820": Code("two contexts for one rule", "name it beside the SQL or in it, not both"),
 }

@@ -52,6 +52,8 @@ def _shows_events(rule: CompiledRule) -> bool:
 
 def _has_statistics(plan: Plan) -> bool:
     """Whether a window posts rows of its own, which are dicts."""
+    if any(source.recognize is not None for source in plan.sources):
+        return True
     specs = (lookup(window.name) for source in plan.sources for window in source.windows)
     return any(spec is not None and spec.role == "derived" for spec in specs)
 

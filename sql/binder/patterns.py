@@ -13,6 +13,7 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.binder.expressions import ExpressionBinder, Place
+from sql.binder.pattern_advice import advise
 from sql.binder.scope import Scope, SourceScope
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
@@ -50,6 +51,8 @@ class PatternBinder:
     def bind(self) -> PatternPlan:
         """The plan; problems are reported, never raised."""
         root, _ = self._bind(self.clause.root, {})
+        if not self.problems.errors:
+            advise(self.clause.root, self.problems)
         return PatternPlan(root, tuple(self.tags.values()), self.clause.suppress, self.clause.discard, self.text)
 
     # --- as the statement around it sees it ---------------------------------------------------------------------------

@@ -15,9 +15,10 @@ from sql.binder.items import SELECT, ItemBinder, row_kind
 from sql.binder.output_limits import OutputLimitBinder
 from sql.binder.partitions import keys_fixed
 from sql.binder.patterns import PatternBinder
+from sql.binder.recognize import RecognizeBinder, refuse_join
 from sql.binder.scope import Scope, SourceScope
 from sql.binder.spreads import SpreadBinder
-from sql.binder.windows import bind_group_window, bind_lot, bind_windows
+from sql.binder.windows import bind_group_window, bind_lot, bind_period, bind_windows
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound, Const, Read, Slot
@@ -33,6 +34,8 @@ from sql.plan.logical import (
     SubqueryPlan,
 )
 from sql.plan.options import RuleOptions
+from sql.plan.patterns import LengthPlan
+from sql.plan.recognize import RecognizePlan
 from sql.types import Type
 from sql.windows import catalog as windows
 
@@ -249,9 +252,35 @@ class SelectBinder:
             return SourcePlan("", source.alias, windows=plans, union=source.retain == "union",
                               unidirectional=source.unidirectional, reclaim_ms=self._reclaim(), columns=columns,
                               pattern=pattern, matches_by_name=by_name, keeps_last=self._keeps_last())  # fmt: skip
+        recognize = None
+        if source.recognize is not None:
+            recognize = self._recognize(index, source.recognize)
+            columns = recognize.columns
         return SourcePlan(source.name, source.alias, condition, plans, source.retain == "union", None,
                           source.unidirectional, self._reclaim(), columns, retained_rows,
-                          keeps_last=self._keeps_last())  # fmt: skip
+                          recognize=recognize, keeps_last=self._keeps_last())  # fmt: skip
+
+    def _recognize(self, index: int, clause: ast.Recognize) -> RecognizePlan:
+        """match_recognize: the rest of the statement reads its measures."""
+        if self.select.joins:
+            refuse_join(self.problems, clause.span)
+        scope = self.scope.sources[index]
+        recognized = RecognizeBinder(clause, scope, self.catalog, self.text, self.problems)
+
+        def length(node: ast.Expr) -> LengthPlan:
+            period = bind_period(self._alone(index), node, "'interval'")
+            return LengthPlan(period.parts, period.span)
+
+        plan = recognized.bind(length)
+        known = self.scope.reads[index]
+        below = None if recognized.reads is None or known is None else known | recognized.reads
+        self.read_below[index], self.scope.reads[index] = below, set()
+        self.scope.sources[index] = replace(scope, columns=plan.columns, declared={})
+        for node, name in ((self.select.where, "WHERE"), *((item, "GROUP BY") for item in self.select.group_by[:1])):
+            if node is not None:
+                self.problems.error("B809", f"{name} cannot stand beside match_recognize", node.span,
+                                    "put conditions into DEFINE, or insert the matches into a stream")  # fmt: skip
+        return plan
 
     def _keeps_last(self) -> bool:
         return any(note.name == "iterableunbound" for note in self.select.annotations)

@@ -25,7 +25,7 @@ _REGION = re.compile(
     | (?P<string> ['"] )
     | (?P<name> ` )
     | (?P<bang> !(?!=) )
-    | (?P<stray> [^\w\s+\-*/%&|^<>=(),.;:\[\]@#!] )
+    | (?P<stray> [^\w\s+\-*/%&|^<>=(),.;:\[\]@#!{}?] )
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -11,6 +11,7 @@ from sqlglot import Token, TokenType
 from sql.language.calls import CallParser
 from sql.language.cursor import span_of
 from sql.language.patterns import PatternGrammar
+from sql.language.recognize import RecognizeGrammar
 from sql.language.tokens import NAME_TOKENS
 from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, WindowCall
 
@@ -62,8 +63,8 @@ class SourceParser(CallParser):
             if kind is None:
                 break
             joins.append(self._join(kind, start))
-        if self._at_word("match_recognize"):
-            self._unsupported("match_recognize", self._curr)
+        if self._match_word("match_recognize"):
+            first = replace(first, recognize=RecognizeGrammar(cast("OutputParser", self)).clause())
         return first, tuple(joins)
 
     def _join_kind(self) -> Literal["inner", "left", "right", "full", "cross"] | None:

@@ -17,6 +17,7 @@ from sql.errors import NOWHERE, Problem, Span
 from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import PatternPlan
+from sql.plan.recognize import RecognizePlan
 from sql.syntax import CronField, InsertInto
 from sql.types import Type
 
@@ -123,6 +124,8 @@ class SourcePlan:
     """A scan table: it keeps so many of its newest rows, which the rows of streams are joined with. None: a stream."""
     pattern: PatternPlan | None = None
     """The rows are the matches of this pattern; `stream` is empty then."""
+    recognize: RecognizePlan | None = None
+    """Behind the windows the rows are the matches of this row pattern."""
     keeps_last: bool = False
     """Without a window the last row can be read: `@IterableUnbound`."""
     matches_by_name: bool = False
@@ -130,6 +133,11 @@ class SourcePlan:
 
     def __hash__(self) -> int:
         return hash((self.stream, self.alias))
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams whose events feed it."""
+        return (self.stream,) if self.pattern is None else self.pattern.streams
 
     @property
     def rows_are_tuples(self) -> bool:

@@ -12,6 +12,7 @@ from sql.runtime.limits import LimitBuilder
 from sql.runtime.matches import Matches
 from sql.runtime.output import Everything
 from sql.runtime.query import in_order
+from sql.runtime.recognized import Recognized
 from sql.runtime.state import EventStore
 from sql.runtime.windowed import WindowedQuery
 from sql.windows.event import Delta, Event
@@ -39,6 +40,12 @@ class DeltaQuery(WindowedQuery):
             if source.pattern is not None
         }
         """The patterns among the sources, by their place."""
+        self.recognized = {
+            index: Recognized(source, plan.options, self.catalog, self.context, self.warnings, self.shape)
+            for index, source in enumerate(plan.sources)
+            if source.recognize is not None
+        }
+        """The sources with match_recognize, by their place."""
         self.limit = self._limits().build(plan.output) if plan.output else None
         self.forced = any("FORCE_UPDATE" in flags or "START_EAGER" in flags for flags in _flags(plan.sources))
         self.late_posts: list[Delta] = []
@@ -107,6 +114,8 @@ class DeltaQuery(WindowedQuery):
 
     def _updates(self, index: int, deltas: Iterable[Delta]) -> list[Update]:
         out = []
+        if index in self.recognized:
+            deltas = [self._recognize(index, delta) for delta in deltas]
         for delta in deltas:
             joined = delta if self.joined is None else self.joined.change(index, delta)
             if joined is None:
@@ -115,6 +124,21 @@ class DeltaQuery(WindowedQuery):
             if update is not None:
                 out.append(update)
         return out
+
+    def _recognize(self, index: int, delta: Delta) -> Delta:
+        """What a change of the window completes, as a change."""
+        return self._shown(self.recognized[index].change(delta, self.now_ms))
+
+    def _shown(self, rows: Iterable[Any]) -> Delta:
+        """Rows of matches as events of their own."""
+        return Delta([event for row in rows if (event := self.arrive(row, self.now_ms)) is not None])
+
+    def content(self) -> Iterable[Event]:
+        content = super().content()
+        for found in self.recognized.values():
+            rows = found.present(content)
+            return [Event(row, self.now_ms, -number) for number, row in enumerate(rows, 1)]
+        return content
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.now_ms = self.context.now_ms = max(self.now_ms, now_ms)
@@ -129,7 +153,11 @@ class DeltaQuery(WindowedQuery):
             # In order of their due times; at one instant what leaves and is released comes before the output tick.
             if due is not None and due[0] <= now_ms and (tick is None or due[0] <= tick):
                 _, is_pattern, index = due
-                if is_pattern:
+                if is_pattern and index in self.recognized:
+                    delta = self._shown(self.recognized[index].advance(now_ms))
+                    update = self.changes.update(delta) if delta.inserted else None
+                    updates += [] if update is None else [update]
+                elif is_pattern:
                     updates += self._matched(index, self.matches[index].advance(now_ms), now_ms)
                 else:
                     updates += self._updates(index, self.windows[index].advance(now_ms))
@@ -150,8 +178,13 @@ class DeltaQuery(WindowedQuery):
         At one instant what a window lets go comes before the timers of patterns.
         """
         due = [(deadline, False, i) for i, w in enumerate(self.windows) if (deadline := w.next_deadline()) is not None]
-        due += [(deadline, True, i) for i, p in self.matches.items() if (deadline := p.next_deadline()) is not None]
+        timed: dict[int, Matches | Recognized] = {**self.matches, **self.recognized}
+        due += [(deadline, True, i) for i, p in timed.items() if (deadline := p.next_deadline()) is not None]
         return min(due) if due else None
+
+    def _machines(self) -> list[Matches | Recognized]:
+        """What finds matches, of patterns over events and over rows."""
+        return [*self.matches.values(), *self.recognized.values()]
 
     def _tick(self, now_ms: int) -> list[Emission]:
         assert self.limit is not None
@@ -166,12 +199,12 @@ class DeltaQuery(WindowedQuery):
         if self.late_posts or (self.limit is not None and self.limit.condition.pending):
             return self.now_ms  # at the next advance of time
         tick = None if self.limit is None else self.limit.next_deadline()
-        patterns = [pattern.next_deadline() for pattern in self.matches.values()]
+        patterns = [pattern.next_deadline() for pattern in self._machines()]
         return earliest((super().next_deadline(), tick, *patterns))
 
     def counters(self) -> dict[str, int]:
         counts = super().counters()
-        for pattern in self.matches.values():
+        for pattern in self._machines():
             for name, count in pattern.counters().items():
                 counts[name] = counts.get(name, 0) + count
         return counts
@@ -266,6 +299,7 @@ class DeltaQuery(WindowedQuery):
         return {
             **super()._state(),
             "patterns": [pattern.snapshot() for pattern in self.matches.values()],
+            "recognized": [found.snapshot() for found in self.recognized.values()],
             "limit": None if self.limit is None else self.limit.snapshot(),
             "posts": [[[event.seq for event in side] for side in post] for post in self.late_posts],
         }
@@ -274,6 +308,8 @@ class DeltaQuery(WindowedQuery):
         super()._put_back(state, store)
         for pattern, part in zip(self.matches.values(), state["patterns"], strict=True):
             pattern.restore(part, self.make_row)
+        for found, part in zip(self.recognized.values(), state["recognized"], strict=True):
+            found.restore(part, self.make_row)
         if self.limit is not None:
             self.limit.restore(state["limit"])
         self.late_posts = [Delta(*([store.find(seq) for seq in side] for side in post)) for post in state["posts"]]

@@ -64,6 +64,8 @@ def _shape_of(plan: Plan) -> type[FastQuery]:
         raise Refused("stream queries run on the operators")
     if len(plan.sources) != 1 or plan.joins:
         raise Refused("it joins several sources")
+    if plan.sources[0].recognize is not None:
+        raise Refused("it has match_recognize")
     if plan.sources[0].pattern is not None:
         raise Refused("its source is a pattern", plan.sources[0].pattern.root.span)
     if plan.subqueries:

@@ -154,7 +154,7 @@ class Member(Hosted):
 
 def streams_of(plan: Plan) -> set[str]:
     """The streams a statement itself reads, subqueries included; its context's conditions may read others."""
-    found = {source.stream for source in plan.sources}
+    found = {stream for source in plan.sources for stream in source.streams}
     for subquery in plan.subqueries:
         found |= streams_of(subquery.plan)
     return found

@@ -1,0 +1,98 @@
+"""A row pattern as a program: places that each take one row, and which places may follow, the preferred first.
+
+The order of what follows is that of SQL: the left alternative first, a greedy repetition goes on before it ends, a
+reluctant one ends before it goes on. Walked through in this order, the first reading that is complete is the preferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import permutations
+
+from sql.syntax import RowChoice, RowPattern, RowPermutation, RowSequence, RowTimes, RowVariable
+
+END = -1
+"""Follows a place where the whole pattern may end."""
+
+
+class Program:
+    """`variables[p]`: the variable of place p. `first` and `after[p]`: what may follow, in order of preference."""
+
+    def __init__(self, pattern: RowPattern, places: dict[str, int]) -> None:
+        self.places = places
+        self.variables: list[int] = []
+        self._jumps: dict[int, tuple[int, ...]] = {}
+        """Steps without a row: where each leads, in order of preference."""
+        self._steps = 0
+        self._next: dict[int, int] = {}
+        """The step behind each place."""
+        self._place_of: dict[int, int] = {}
+        end = self._step()
+        entry = self._compile(pattern, end)
+        self._end = end
+        self.first = self._reach(entry)
+        self.after = [self._reach(self._next[place]) for place in range(len(self.variables))]
+
+    def _step(self, *leads: int) -> int:
+        self._steps += 1
+        if leads:
+            self._jumps[self._steps] = leads
+        return self._steps
+
+    def _compile(self, pattern: RowPattern, then: int) -> int:
+        """The step at which a part begins that goes on at `then`."""
+        if isinstance(pattern, RowVariable):
+            step = self._step()
+            self._place_of[step] = len(self.variables)
+            self._next[len(self.variables)] = then
+            self.variables.append(self.places[pattern.name])
+            return step
+        if isinstance(pattern, RowSequence):
+            return self._in_turn(pattern.parts, then)
+        if isinstance(pattern, RowChoice):
+            return self._step(*(self._compile(part, then) for part in pattern.parts))
+        if isinstance(pattern, RowPermutation):
+            return self._step(*(self._in_turn(order, then) for order in permutations(pattern.parts)))
+        assert isinstance(pattern, RowTimes)
+        return self._times(pattern, then)
+
+    def _in_turn(self, parts: Iterable[RowPattern], then: int) -> int:
+        for part in reversed(tuple(parts)):
+            then = self._compile(part, then)
+        return then
+
+    def _times(self, pattern: RowTimes, then: int) -> int:
+        """`low` times for sure, then an endless loop or as many more as are allowed."""
+        entry = then
+        if pattern.high is None:
+            loop = self._step(0)
+            body = self._compile(pattern.operand, loop)
+            self._jumps[loop] = (then, body) if pattern.reluctant else (body, then)
+            entry = loop
+        else:
+            for _ in range(pattern.high - pattern.low):
+                body = self._compile(pattern.operand, entry)
+                entry = self._step(then, body) if pattern.reluctant else self._step(body, then)
+        for _ in range(pattern.low):
+            entry = self._compile(pattern.operand, entry)
+        return entry
+
+    def _reach(self, step: int) -> tuple[int, ...]:
+        """The places, and END, that a step leads to without a row, the preferred first."""
+        found: dict[int, None] = {}
+        seen: set[int] = set()
+
+        def visit(at: int) -> None:
+            if at in seen:
+                return
+            seen.add(at)
+            if at == self._end:
+                found[END] = None
+            elif at in self._place_of:
+                found[self._place_of[at]] = None
+            else:
+                for lead in self._jumps[at]:
+                    visit(lead)
+
+        visit(step)
+        return tuple(found)

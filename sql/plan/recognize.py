@@ -1,0 +1,46 @@
+"""The plan of match_recognize: variables with their conditions, what a match shows, and when it is told.
+
+Expressions read a variable through `Read(i, column)`, i being its place among `variables`; a condition reads the row it
+tests as source `OWN`, and the row n before it as source `len(variables) + k`, where `previous[k]` is n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sql.plan.bound import AggregateCall, Bound
+from sql.plan.patterns import LengthPlan
+from sql.syntax import RowPattern
+from sql.types import Type
+
+Skip = Literal["past last row", "to next row", "to current row"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowVariablePlan:
+    """A variable; `is_list`: it may take several rows. Without a condition any row fits."""
+
+    name: str
+    is_list: bool = False
+    condition: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizePlan:
+    """A row pattern over one stream. The rows it gives are its measures."""
+
+    pattern: RowPattern
+    variables: tuple[RowVariablePlan, ...]
+    measures: tuple[tuple[str, Bound], ...]
+    aggregates: tuple[tuple[AggregateCall, int], ...] = ()
+    """The aggregates of the measures, each with the variable whose rows it reads."""
+    previous: tuple[int, ...] = ()
+    partition_by: tuple[Bound, ...] = ()
+    all_matches: bool = False
+    skip: Skip = "past last row"
+    interval: LengthPlan | None = None
+    or_terminated: bool = False
+    columns: dict[str, Type] = field(default_factory=dict, compare=False)
+    row_columns: dict[str, Type] | None = field(default=None, compare=False)
+    text: str = field(default="", compare=False, repr=False)
