@@ -6,6 +6,7 @@
 #   make test-all every test, as continuous integration runs them
 #   make check    lint, format, types, layers, tidiness, generated documentation: what must hold before a commit
 #   make parity   the engine inside Spark beside the engine; ARGS="FILE.jsonl" for other scenarios
+#   make crash-cloud  kill the cloud job while a reader polls; ARGS="--kills 20" for fewer kills
 #   make docs     write the generated parts of docs/ anew
 #   make bench    the benchmarks
 #   make image    the container image, with docker, podman or buildah; ENGINE=podman to choose, IMAGE=name:tag
@@ -19,7 +20,7 @@ ARGS ?=
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-all check parity docs bench image lock clean
+.PHONY: help demo quick test test-all check parity crash-cloud docs bench image lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -71,6 +72,9 @@ check: $(VENV)/.for-development
 
 parity: $(VENV)/.for-development
 	$(RUN) -m tests.spark.parity $(or $(ARGS),tests/conformance/scenarios/rules.jsonl)
+
+crash-cloud: $(VENV)/.for-development
+	$(RUN) -m tests.spark.crash $(ARGS)
 
 docs: $(VENV)/.for-development
 	$(RUN) -m edge.docs

@@ -28,6 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for verb in (compact, retain, forget):
         verb.add_argument("out", metavar="OUT", help="path of the tables")
         verb.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
+    report = verbs.add_parser("report", help="write one static page: rules, gateways, files that do not count, runs")
+    report.add_argument("out", metavar="OUT", help="path of the tables")
+    report.add_argument("--html", type=Path, default=Path("fleet.html"), metavar="FILE", help="the page (fleet.html)")
+    report.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
     retain.add_argument("--days", type=_days, required=True, metavar="N", help="the days that stay, today included")
     forget.add_argument("gateway", metavar="GATEWAY", help="id of the gateway")
     backfill = verbs.add_parser("backfill", help="run rules over raw events of the past, the engine itself in Spark")
@@ -50,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if find_spec("pyspark") is None:
         raise MissingError("PySpark is not installed; install it with: pip install 'penstock[cloud]'")
-    verbs = {"aggregate": aggregate, "backfill": backfill}
+    verbs = {"aggregate": aggregate, "backfill": backfill, "report": report}
     return verbs.get(arguments.verb, maintain)(arguments)
 
 
@@ -99,6 +103,22 @@ def backfill(arguments: argparse.Namespace) -> int:
         print(f"penstock cloud backfill: {error}", file=sys.stderr)
         return job.FAILED
     print(json.dumps(counts))
+    return job.OK
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """The page about the fleet."""
+    from cloud_sync.spark import job
+
+    try:
+        with job.opened(arguments.master) as spark:
+            from cloud_sync.spark.report import page
+
+            arguments.html.write_text(page(spark, arguments.out), encoding="utf-8")
+    except job.JobError as error:
+        print(f"penstock cloud report: {error}", file=sys.stderr)
+        return job.FAILED
+    print(f"written to {arguments.html}")
     return job.OK
 
 

@@ -16,7 +16,7 @@ from cloud_sync.declaration import CloudSettings
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.spark import job, maintenance, tables, view
+from cloud_sync.spark import job, maintenance, report, tables, view
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables
 from cloud_sync.targets import open_target
@@ -238,6 +238,10 @@ def test_two_machines_under_one_gateway_id_are_named(spark: Any, bucket: Path, o
     upload(bucket, "gw1", rows(random.Random(2), 5))
     code, metrics = run(bucket, out)
     assert (code, metrics["twins"], metrics["rows"]) == (job.OK, ["gw1"], 10)
+    html = report.page(spark, str(out))
+    assert (
+        html.count("<td>gw1</td>") == 2 and "<h1>Fleet, version 1</h1>" in html and "<h2>Newest runs (1)</h2>" in html
+    )
 
 
 def test_a_dry_run_checks_everything_and_writes_nothing(bucket: Path, out: Path) -> None:

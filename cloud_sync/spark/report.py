@@ -1,0 +1,87 @@
+"""`penstock cloud report OUT`: what a fleet has sent, as one static page without scripts.
+
+Rules with the age of their newest window, gateways (silent ones first) with missing sequence numbers, files that do not
+count, and the newest runs. Ages count from the newest window of the whole fleet, not from the clock of this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from cloud_sync.spark import fleet, view
+from cloud_sync.spark.job import RUNS
+from cloud_sync.spark.storage import open_storage
+from cloud_sync.spark.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LISTED_MAX = 1_000
+"""Rows of one table of the page; the rest is counted."""
+SILENT_MS = 3_600_000
+"""A gateway whose newest window is so much older than the fleet's is silent."""
+
+STYLE = (
+    "body{font:14px system-ui;margin:2em;max-width:75em}table{border-collapse:collapse;margin:.5em 0 2em}"
+    "td,th{padding:.2em .8em;border-bottom:1px solid #ccc;text-align:left}td.n{text-align:right}.bad{color:#b00}"
+)
+
+
+def page(spark: SparkSession, out: str) -> str:
+    """The page as HTML."""
+    tables = Tables(spark, open_storage(spark, out))
+    version = tables.current()
+    gateways = [row.asDict() for row in view.gateways(spark, out).collect()]
+    newest_ms = max((_ms(row["last"]) for row in gateways), default=0)
+    for row in gateways:
+        row["silent"] = _length(newest_ms - _ms(row["last"])) if newest_ms - _ms(row["last"]) > SILENT_MS else ""
+    gateways.sort(key=lambda row: (_ms(row["last"]), row["gateway"]))
+    rules = _rules(tables, len({row["gateway"] for row in gateways}))
+    bad = view.quarantine(spark, out).select("file", "reason").orderBy("file").limit(LISTED_MAX + 1).collect()
+    runs = tables.read([part.path for part in version.runs], RUNS).orderBy("version", ascending=False).limit(20)
+    return "".join([
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>Fleet</title><style>{STYLE}</style>",
+        f"<h1>Fleet, version {version.number}</h1>",
+        _table("Rules", ("rule", "level", "windows", "newest", "records", "gateways", "of"), rules),
+        _table("Gateways", ("gateway", "spool", "rows", "highest_seq", "missing", "first", "last", "silent"), gateways),
+        _table("Files that do not count", ("file", "reason"), [row.asDict() for row in bad]),
+        _table("Newest runs", tuple(runs.columns), [row.asDict() for row in runs.collect()]),
+    ])  # fmt: skip
+
+
+def _rules(tables: Tables, known: int) -> list[dict[str, Any]]:
+    """One row per rule and level; `gateways` of `of` are in its newest window."""
+    windows = tables.read(tables.current().fleet.values(), fleet.FLEET)
+    found = windows.groupBy("rule", "level").agg(
+        F.count_distinct("start_ms").alias("windows"), F.max("window_start").alias("newest"),
+        F.sum("records").alias("records"), F.max_by("gateways", "start_ms").alias("in_newest"),
+    ).orderBy("rule", "level")  # fmt: skip
+    return [row.asDict() | {"gateways": len(row["in_newest"]), "of": known} for row in found.collect()]
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    lines = "".join(f"<tr>{''.join(_cells(row, columns))}</tr>" for row in rows[:LISTED_MAX])
+    more = f"<p>and {len(rows) - LISTED_MAX} more</p>" if len(rows) > LISTED_MAX else ""
+    return f"<h2>{escape(title)} ({len(rows)})</h2><table><tr>{head}</tr>{lines}</table>{more}"
+
+
+def _cells(row: dict[str, Any], columns: Sequence[str]) -> Iterable[str]:
+    for name in columns:
+        value = row[name]
+        is_bad = (name in ("missing", "quarantined", "conflicting") and value) or (name == "silent" and value)
+        kind = " class=bad" if is_bad else " class=n" if isinstance(value, int) else ""
+        yield f"<td{kind}>{escape('' if value is None else str(value))}</td>"
+
+
+def _ms(instant: Any) -> int:
+    return 0 if instant is None else int(instant.timestamp() * 1000)
+
+
+def _length(duration_ms: int) -> str:
+    hours = duration_ms // 3_600_000
+    return f"{hours // 24}d{hours % 24}h" if hours >= 24 else f"{hours}h"
