@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "test": "run the tests written in rule files, on a virtual clock",
     "replay": "run recorded events through a rule, as fast as it can",
     "explain": "show how a rule is executed",
+    "import": "turn an export of eKuiper into rule files",
     "schema": "print the JSON Schema of rule files, for editors",
     "cloud": "upload the spool, or aggregate what was uploaded with Spark",
     "spool": "look into the spool: ls, verify, export, repair, replay",
@@ -34,6 +35,9 @@ COMMANDS: dict[str, str] = {
     "health": "ask a running gateway whether it is healthy",
     "doctor": "check this machine and the configuration",
 }
+
+MODULES = {"import": "import_"}
+"""Modules of commands that Python has another use for the name of."""
 
 _EPILOG = """exit codes:
   0  done, nothing wrong
@@ -57,7 +61,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser, subparsers = _parser()
     name = next((word for word in words if not word.startswith("-")), None)
     if name in COMMANDS:
-        command = cast(Command, importlib.import_module(f"edge.commands.{name}"))
+        command = cast(Command, importlib.import_module(f"edge.commands.{MODULES.get(name, name)}"))
         command.add_arguments(subparsers[name])
         subparsers[name].set_defaults(run=command.run)
     arguments = parser.parse_args(words)

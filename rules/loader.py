@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rules import read_contexts, read_rules, read_streams
 from rules.document import Document, Limits
@@ -18,9 +18,9 @@ from rules.model import Variable
 from rules.problems import FileProblem, Report, in_order
 from rules.reading import LoadedContext, LoadedRule, LoadedStream, LoadedTest, Reading
 from rules.secrets import Secrets
-from rules.yaml_source import read_file, read_text
+from rules.yaml_source import Kind, read_file, read_text
 
-SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".yaml", ".yml", ".json", ".sql")
 """Files of a directory that are rule files."""
 
 
@@ -76,9 +76,9 @@ def load_file(
     return _loaded(shown, document, problems, secrets)
 
 
-def load_text(text: str, name: str = "<text>", *, secrets: Secrets | None = None, as_json: bool = False) -> LoadedFile:
+def load_text(text: str, name: str = "<text>", *, secrets: Secrets | None = None, kind: Kind = "yaml") -> LoadedFile:
     """Load a text as if it were a file of this name."""
-    document, problems = read_text(text, name, as_json=as_json)
+    document, problems = read_text(text, name, kind=kind)
     return _loaded(name, document, problems, secrets)
 
 
@@ -166,9 +166,16 @@ def _loaded(name: str, document: Document | None, problems: list[FileProblem], s
 
 def _read(file: LoadedFile, reading: Reading) -> None:
     data = reading.document.data
+    if _creates(data):
+        file.streams = read_streams.read_texts(reading, data)
+        return
+    if isinstance(data, list) and data and all(isinstance(item, dict) or _creates(item) for item in data):
+        file.streams = read_streams.read_streams(reading, data, (), only=str)
+        _add_rules(file, reading, read_rules.read_rules(reading, data, (), only=dict))
+        return
     if not isinstance(data, dict):
         reading.report.error("R103", "a rule file is a mapping", reading.document.value_span(()),
-                             "begin with 'rules:', or with 'id:', 'sql:' and 'actions:'")  # fmt: skip
+                             "begin with 'rules:', with 'id:', 'sql:' and 'actions:', or with CREATE")  # fmt: skip
         return
     if not read_rules.is_rule_file(data):
         rule = read_rules.read_rule(reading, data, ())
@@ -180,6 +187,11 @@ def _read(file: LoadedFile, reading: Reading) -> None:
     _add_rules(file, reading, read_rules.read_rules(reading, data.get("rules")))
     file.tests += read_rules.read_tests(reading, data.get("tests"), ("tests",))
     file.variables = read_rules.read_variables(reading, data.get("variables"))
+
+
+def _creates(data: Any) -> bool:
+    """Whether this is text with CREATE statements, perhaps behind a comment."""
+    return isinstance(data, str) and data.lstrip().lower().startswith(("create", "--", "/*"))
 
 
 def _add_rules(file: LoadedFile, reading: Reading, rules: list[LoadedRule]) -> None:

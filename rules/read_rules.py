@@ -53,11 +53,18 @@ def read_variables(reading: Reading, data: Any) -> dict[str, Variable]:
     return found
 
 
-def read_rules(reading: Reading, data: Any) -> list[LoadedRule]:
-    """The rules under `rules`, as a list or by id; an id that stands twice is reported."""
+def read_rules(
+    reading: Reading, data: Any, at: Path = ("rules",), only: type[Any] = object
+) -> list[LoadedRule]:  # fmt: skip
+    """The rules under `rules`, as a list or by id; an id that stands twice is reported.
+
+    `at` is where they stand, and `only` the class of those members of the list that are rules.
+    """
     found: dict[str, LoadedRule] = {}
     nameless: list[LoadedRule] = []
-    for path, item, name in items(reading, data, ("rules",), "rules"):
+    for path, item, name in items(reading, data, at, "rules"):
+        if not isinstance(item, only):
+            continue
         rule = read_rule(reading, item, path, name)
         if rule is None:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rules import streams
@@ -15,17 +15,39 @@ from sql.language import parse
 from sql.syntax import CreateStream
 
 
-def read_streams(reading: Reading, data: Any) -> list[LoadedStream]:
-    """The streams under `streams`, as texts or mappings, in a list or by name."""
+def read_streams(
+    reading: Reading, data: Any, at: Path = ("streams",), only: type[Any] = object
+) -> list[LoadedStream]:  # fmt: skip
+    """The streams under `streams`, as texts or mappings, in a list or by name.
+
+    `at` is where they stand, and `only` the class of those members of the list that are streams.
+    """
+    members = items(reading, data, at, "streams")
+    return _each_once(
+        reading,
+        (
+            stream
+            for path, item, name in members
+            if isinstance(item, only)
+            for stream in _read_stream(reading, item, path, name)
+        ),
+    )
+
+
+def read_texts(reading: Reading, text: str) -> list[LoadedStream]:
+    """The streams of a file that is nothing but CREATE statements."""
+    return _each_once(reading, _stream_texts(reading, text, (), None))
+
+
+def _each_once(reading: Reading, streams: Iterable[LoadedStream]) -> list[LoadedStream]:
+    """The streams by their names; a name that stands twice is reported."""
     found: dict[str, LoadedStream] = {}
-    for path, item, name in items(reading, data, ("streams",), "streams"):
-        for stream in _read_stream(reading, item, path, name):
-            first = found.setdefault(stream.name, stream)
-            if first is not stream:
-                line = reading.text.position(first.name_span.start)[0]
-                reading.report.error(
-                    "R106", f"the stream '{stream.name}' is already defined in line {line}", stream.name_span
-                )
+    for stream in streams:
+        first = found.setdefault(stream.name, stream)
+        if first is not stream:
+            line = reading.text.position(first.name_span.start)[0]
+            message = f"the stream '{stream.name}' is already defined in line {line}"
+            reading.report.error("R106", message, stream.name_span)
     return list(found.values())
 
 

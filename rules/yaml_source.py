@@ -11,9 +11,9 @@ refused at its first alias. Both PyYAML back ends, in C and in Python, give the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -24,8 +24,21 @@ from rules.scalars import resolve_plain, was_octal
 from sql.errors import Span
 
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+Kind = Literal["yaml", "json", "sql"]
+"""How a rule file is written."""
+
+_KINDS: dict[str, Kind] = {".json": "json", ".sql": "sql"}
 _STYLES: dict[str | None, Style] = {None: "plain", "": "plain", "'": "'", '"': '"', "|": "|", ">": ">"}
 _TEXT_TAGS = ("tag:yaml.org,2002:str", "!")
+
+
+def kind_of(name: str) -> Kind:
+    """How a file of this name is written.
+
+    >>> kind_of("a.JSON"), kind_of("b.yml")
+    ('json', 'yaml')
+    """
+    return _KINDS.get(FilePath(name).suffix.lower(), "yaml")
 
 
 def read_file(path: FilePath, name: str, limits: Limits) -> tuple[Document | None, list[FileProblem]]:
@@ -48,13 +61,13 @@ def read_file(path: FilePath, name: str, limits: Limits) -> tuple[Document | Non
         column = len(content[content.rfind(b"\n", 0, error.start) + 1 : error.start].decode("utf-8", "replace")) + 1
         return None, [FileProblem(name, line, column, "R002", f"byte 0x{content[error.start]:02x} is not UTF-8",
                                   "save the file as UTF-8")]  # fmt: skip
-    return read_text(text, name, limits, as_json=path.suffix.lower() == ".json")
+    return read_text(text, name, limits, kind=kind_of(path.name))
 
 
 def read_text(
-    text: str, name: str = "<text>", limits: Limits | None = None, *, as_json: bool = False
+    text: str, name: str = "<text>", limits: Limits | None = None, *, kind: Kind = "yaml"
 ) -> tuple[Document | None, list[FileProblem]]:
-    """Read a text; like `read_file`."""
+    """Read a text; like `read_file`. Of the kind `sql` it is one text."""
     report = Report(FileText(name, text))
     builder = Builder(report, limits or Limits())
     if len(text) > builder.limits.file_bytes_max:
@@ -64,7 +77,7 @@ def read_text(
         report.error("R002", f"the character U+{ord(bad[0]):04X} may not stand in a rule file", Span(*bad.span()))
         return None, report.found
     try:
-        document = json_source.read(builder) if as_json else _read_yaml(text, builder, report)
+        document = _READERS[kind](text, builder, report)
     except TooMuch:
         return None, report.found
     return document, report.found
@@ -178,3 +191,17 @@ def _syntax_error(error: yaml.MarkedYAMLError, report: Report) -> None:
         line = report.text.position(context.index)[0]
         began = f" {error.context}, begun in line {line}"
     report.error("R001", f"{problem}{began}", Span(start, start + 1))
+
+
+def _read_json(text: str, builder: Builder, report: Report) -> Document | None:
+    return json_source.read(builder)
+
+
+def _read_sql(text: str, builder: Builder, report: Report) -> Document | None:
+    builder.scalar(text, Span(0, max(1, len(text))), "plain")
+    return builder.finish()
+
+
+_READERS: dict[Kind, Callable[[str, Builder, Report], Document | None]] = {
+    "yaml": _read_yaml, "json": _read_json, "sql": _read_sql,
+}  # fmt: skip

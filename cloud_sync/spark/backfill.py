@@ -27,6 +27,7 @@ from rules.compile import Compiled, compile_rules
 from rules.drive import Arrival, drive
 from rules.loader import load_text, unite
 from rules.secrets import Secrets
+from rules.yaml_source import kind_of
 from sql import Emission, Engine, Plan
 from sql.types import Type
 
@@ -56,7 +57,7 @@ def compiled(sources: Sources, zone: str) -> Compiled:
     import cloud_sync.sink  # noqa: F401  registers the cloud action; `sinks` registers the others
 
     secrets = Secrets(may_be_absent=True)
-    files = (load_text(text, path, secrets=secrets, as_json=path.endswith(".json")) for text, path in sources)
+    files = (load_text(text, path, secrets=secrets, kind=kind_of(path)) for text, path in sources)
     return compile_rules(unite(files), zone=zone)
 
 

@@ -20,6 +20,7 @@ from rules.compile import Compiled, CompiledRule, compile_rules
 from rules.loader import LoadedFile, load_file, load_text, rule_files, unite
 from rules.problems import FileProblem, in_order
 from rules.secrets import Secrets
+from rules.yaml_source import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class RuleFiles:
 
     def _of_text(self, name: str, text: str) -> LoadedFile:
         path = str(self.directory / name)
-        return load_text(text, path, secrets=self._secrets, as_json=name.lower().endswith(".json"))
+        return load_text(text, path, secrets=self._secrets, kind=kind_of(name))
 
     def _current(self) -> dict[str, LoadedFile]:
         """Every file of the directory, read again only where it changed."""

@@ -36,7 +36,7 @@ def cli() -> str:
     """The commands with their arguments."""
     import importlib
 
-    from edge.cli import COMMANDS
+    from edge.cli import COMMANDS, MODULES
 
     parts = [
         "# Command line\n\nExit codes: 0 done, 1 the input has problems, 2 wrong usage or configuration, 3 something "
@@ -44,7 +44,7 @@ def cli() -> str:
     ]
     for name, text in COMMANDS.items():
         parser = argparse.ArgumentParser(prog=f"penstock {name}", description=text)
-        importlib.import_module(f"edge.commands.{name}").add_arguments(parser)
+        importlib.import_module(f"edge.commands.{MODULES.get(name, name)}").add_arguments(parser)
         parts += _command(parser, text, "##")
     return "\n".join(parts)
 

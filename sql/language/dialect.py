@@ -49,8 +49,12 @@ class StreamParser(ContextParser):
         if word in STATEMENTS:
             return STATEMENTS[word](self)
         if word in PROMPT:
-            way = f"{PROMPT[word]}; at the prompt of `penstock sql` it works as in eKuiper's shell"
-            self._refuse("P014", f"{word.upper()} is no statement of a rule file", span_of(self._curr), way)
+            self._refuse(
+                "P014",
+                f"{word.upper()} is a command of eKuiper's shell, no statement of a rule file",
+                span_of(self._curr),
+                PROMPT[word],
+            )
         if word in NOT_YET:
             self._unsupported(NOT_YET[word], self._curr)
         if not self._curr:

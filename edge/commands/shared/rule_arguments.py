@@ -43,7 +43,7 @@ def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProb
         if not path.exists():
             raise UsageError(f"'{path}' does not exist")
         if path.is_dir() and not rule_files(path):
-            raise UsageError(f"'{path}' holds no rule files (*.yaml, *.yml, *.json)")
+            raise UsageError(f"'{path}' holds no rule files (*.yaml, *.yml, *.json, *.sql)")
     _check_zone(zone)
     register_sinks()
     compiled = compile_rules(load_paths(paths, secrets=Secrets(may_be_absent=True)), zone=zone)

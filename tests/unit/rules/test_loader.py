@@ -229,9 +229,7 @@ def test_a_problem_reads_like_a_sentence() -> None:
 
 
 def test_a_long_line_is_cut_around_the_caret() -> None:
-    file = load_text(
-        json.dumps({**EKUIPER, "tags": ["x" * 30] * 20, "triggred": True, "name": "y" * 300}), as_json=True
-    )
+    file = load_text(json.dumps({**EKUIPER, "tags": ["x" * 30] * 20, "triggred": True, "name": "y" * 300}), kind="json")
     (problem,) = file.problems
     head, line, caret, _ = problem.render().split("\n")
     assert len(line) < 170

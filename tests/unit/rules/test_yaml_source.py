@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rules.document import Document, Limits
 from rules.problems import FileProblem
 from rules.scalars import offsets
-from rules.yaml_source import read_file, read_text
+from rules.yaml_source import Kind, read_file, read_text
 from sql.errors import Span
 from tests.support.search import examples
 
@@ -32,8 +32,8 @@ def short(problems: list[FileProblem]) -> list[str]:
     return [f"{problem.line}:{problem.column}: {problem.code}" for problem in problems]
 
 
-def read(text: str, *, as_json: bool = False) -> Document:
-    document, problems = read_text(text, as_json=as_json)
+def read(text: str, *, kind: Kind = "yaml") -> Document:
+    document, problems = read_text(text, kind=kind)
     assert document is not None
     assert not [problem.render() for problem in problems if problem.is_error]
     return document
@@ -172,7 +172,7 @@ def test_a_byte_order_mark_is_no_character(tmp_path: Path) -> None:
 
 def test_json_is_read_as_json() -> None:
     text = '{\n\t"a": "\\ud83d\\ude00 \\/ \\n",\n\t"b": [1, -2.5e1, true, null, {}, []]\n}\n'
-    assert read(text, as_json=True).data == {"a": "😀 / \n", "b": [1, -25.0, True, None, {}, []]}
+    assert read(text, kind="json").data == {"a": "😀 / \n", "b": [1, -25.0, True, None, {}, []]}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_json_is_read_as_json() -> None:
     ],
 )
 def test_bad_json_is_one_positioned_problem(text: str, expected: str) -> None:
-    assert short(read_text(text, as_json=True)[1]) == [expected]
+    assert short(read_text(text, kind="json")[1]) == [expected]
 
 
 # --- positions --------------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_an_offset_into_a_text_is_a_place_in_the_file(text: str, line: int, colu
 
 def test_an_offset_into_a_json_text_skips_escapes() -> None:
     text = '{"sql": "SELECT \\ud83d\\ude00, \\"q\\"\\n, bad"}'
-    document = read(text, as_json=True)
+    document = read(text, kind="json")
     value = document.data["sql"]
     mark = offsets(text, document.places[("sql",)], value)[value.index("bad")]
     assert text[mark : mark + 3] == "bad"
@@ -257,10 +257,13 @@ def test_every_visible_character_is_found_where_it_stands(value: str, style: str
             assert char.isspace() or text[mark] in (char, "\\")
 
 
-@given(st.text(max_size=60) | st.text("ab:-[]{}#&*!|>'\"%@`,? \n\t\\01<~", max_size=60), st.booleans())
+@given(
+    st.text(max_size=60) | st.text("ab:-[]{}#&*!|>'\"%@`,? \n\t\\01<~", max_size=60),
+    st.sampled_from(["yaml", "json", "sql"]),
+)
 @examples(300)
-def test_any_text_gives_a_document_or_a_problem(text: str, as_json: bool) -> None:
-    document, problems = read_text(text, as_json=as_json)
+def test_any_text_gives_a_document_or_a_problem(text: str, kind: Kind) -> None:
+    document, problems = read_text(text, kind=kind)
     assert document is not None or any(problem.is_error for problem in problems)
     for problem in problems:
         assert problem.render()

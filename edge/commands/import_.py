@@ -1,0 +1,141 @@
+"""`penstock import ekuiper EXPORT.json --out DIR`: rule files from an export of eKuiper's rulesets or all of its data.
+
+An export is JSON whose streams, tables and rules are texts by name. Streams and tables become `streams.yaml`, each rule
+a file of its own, word for word, so that `check` speaks of what was written. What has no equivalent is listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from edge.base.errors import UsageError
+from edge.commands.shared import rule_arguments
+
+EXPORT_BYTES_MAX = 64 * 1024 * 1024
+
+LEFT_OUT = {
+    "nativePlugins": "functions, sources and sinks in Go",
+    "portablePlugins": "functions, sources and sinks as other programs",
+    "pluginConfig": "settings of plug-ins",
+    "Service": "external services that are called as functions",
+    "service": "external services that are called as functions",
+    "Schema": "schemas of messages; declare the columns of the stream",
+    "schema": "schemas of messages; declare the columns of the stream",
+    "uploads": "uploaded files",
+    "scripts": "functions in JavaScript",
+    "sinkConfig": "settings of sinks: write them into the action, or use a connection of the gateway",
+    "connectionConfig": "connections: write them under connections: of the gateway's configuration",
+}
+"""Parts of an export that no rule file can hold, and what they are."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("system", choices=["ekuiper"], help="where the export comes from")
+    parser.add_argument("file", type=Path, metavar="EXPORT.json", help="a ruleset, or a full export")
+    parser.add_argument(
+        "--out", type=Path, default=Path("rules"), metavar="DIR", help="folder to write (default rules)"
+    )
+    parser.add_argument("--force", action="store_true", help="write over files that are there")
+    rule_arguments.add_zone(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    export = _read(arguments.file)
+    files = dict(_files(export))
+    if not files:
+        raise UsageError(f"{arguments.file}: no streams, tables or rules in it")
+    there = sorted(name for name in files if (arguments.out / name).exists())
+    if there and not arguments.force:
+        raise UsageError(f"{arguments.out} has {', '.join(there)} already; choose another --out, or --force")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (arguments.out / name).write_text(text, "utf-8")
+    print(f"{arguments.out}: {len(files)} file{'' if len(files) == 1 else 's'} written")
+    for line in _left_out(export):
+        print(f"not imported: {line}")
+    return _checked([arguments.out / name for name in files], arguments.zone)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    if path.stat().st_size > EXPORT_BYTES_MAX:
+        raise UsageError(f"{path}: larger than {EXPORT_BYTES_MAX} bytes")
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"{path}: an export is a JSON object with 'streams', 'tables' and 'rules'")
+    return found
+
+
+def _files(export: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and texts of the rule files."""
+    import yaml
+
+    texts = [_text(export, part, name) for part in ("streams", "tables") for name in _part(export, part)]
+    if texts:
+        yield "streams.yaml", yaml.safe_dump({"streams": texts}, allow_unicode=True, width=10_000, sort_keys=False)
+    taken: set[str] = set()
+    for name in _part(export, "rules"):
+        rule = _rule(export, name)
+        file = re.sub(r"[^\w.-]", "_", name).lstrip("._") or "rule"
+        while f"{file}.yaml" in taken or file == "streams":
+            file += "_"
+        taken.add(f"{file}.yaml")
+        yield f"{file}.yaml", yaml.safe_dump(rule, allow_unicode=True, width=10_000, sort_keys=False)
+
+
+def _part(export: Mapping[str, Any], part: str) -> Mapping[str, Any]:
+    found = export.get(part) or {}
+    if not isinstance(found, dict):
+        raise UsageError(f"'{part}' of the export is no object by name")
+    return found
+
+
+def _text(export: Mapping[str, Any], part: str, name: str) -> str:
+    text = export[part][name]
+    if not isinstance(text, str):
+        raise UsageError(f"'{part}.{name}' of the export is no CREATE statement")
+    return text
+
+
+def _rule(export: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A rule, which an export holds as text inside JSON. Without an id it is called as the export calls it."""
+    written = export["rules"][name]
+    try:
+        rule = json.loads(written) if isinstance(written, str) else written
+    except ValueError as error:
+        raise UsageError(f"'rules.{name}' of the export is no JSON: {error}") from None
+    if not isinstance(rule, dict):
+        raise UsageError(f"'rules.{name}' of the export is no rule")
+    return {"id": name, **{key: value for key, value in rule.items() if value not in (None, "")}}
+
+
+def _left_out(export: Mapping[str, Any]) -> Iterator[str]:
+    """What stays behind, one line each."""
+    for part, what in LEFT_OUT.items():
+        for name in _part(export, part):
+            yield f"{part} '{name}': {what}"
+    for kind, sections in _part(export, "sourceConfig").items():
+        found = json.loads(sections) if isinstance(sections, str) else sections
+        for name in found or {}:
+            where = "mqtt: of the gateway" if kind == "mqtt" else f"sources.{kind}.{name} of the gateway"
+            yield f"sourceConfig '{kind}.{name}': its settings go under {where}"
+
+
+def _checked(paths: list[Path], zone: str) -> int:
+    """Check what was written, as `penstock check` does."""
+    from rules.problems import render_all
+
+    compiled, problems = rule_arguments.compile_files(paths, zone)
+    if problems:
+        print(render_all(problems))
+    errors = sum(problem.is_error for problem in problems)
+    print(f"{len(compiled.rules)} of {len([1 for file in compiled.loaded.files for _ in file.rules])} rules compile, "
+          f"{errors} errors, {len(problems) - errors} warnings")  # fmt: skip
+    return 1 if errors else 0
