@@ -196,7 +196,7 @@ def publisher(port: int) -> Iterator[Publisher]:
 def bucket_rows(bucket: Path) -> list[dict[str, Any]]:
     """Every record of every uploaded file."""
     rows: list[dict[str, Any]] = []
-    for path in sorted((bucket / "v1").rglob("*.jsonl.gz")):  # beside it lies what is still being written
+    for path in sorted((bucket / "v2").rglob("*.jsonl.gz")):  # beside it lies what is still being written
         with gzip.open(path, "rt", encoding="utf-8") as file:
             rows += [json.loads(line) for line in file]
     return rows
