@@ -141,6 +141,43 @@ CODES: dict[str, Code] = {
     "B531": Code("the remove stream of an aggregate stream query", "select without rstream"),
     "B532": Code("a lookup table: outside stores are not asked", "use a scan table on a topic that carries its rows"),
     "B533": Code("a table where a stream is needed", "read a stream, and join the table to it"),
+    "B541": Code(
+        "a table read by other values than its key", "give one value per column of the primary key: T[k].column"
+    ),
+    "B542": Code("as many columns must be named as are selected", "name each selected column once, and select no *"),
+    "B543": Code(
+        "a data window on a named window or table", "leave the window out: the relation keeps its rows itself"
+    ),
+    "B544": Code(
+        "unidirectional where it has no meaning",
+        "it stands at a stream without data window, whose events drive the join",
+    ),
+    "B545": Code("rollup outside of into table", "group by the keys"),
+    "B546": Code(
+        "into table groups by other keys than the table has", "group by the columns of its primary key, in their order"
+    ),
+    "B547": Code(
+        "an aggregate that is not declared so in the table", "declare the column as the aggregate that is selected"
+    ),
+    "B548": Code(
+        "an aggregate that must forget, without a data window", "declare minever or maxever, or add a window in FROM"
+    ),
+    "B549": Code(
+        "a value of another type than its column", "select a value of the column's type, or declare the column so"
+    ),
+    "B550": Code("a column that into table keeps is written", "only into table writes columns that aggregate"),
+    "B551": Code("a name that is taken", "choose another name"),
+    "B552": Code("a named window without data window", "say which rows it keeps, for example #keepall or #length(100)"),
+    "B553": Code("rows are copied from what keeps none", "copy from a named window"),
+    "B554": Code("a key that aggregates", "make a plain column the key"),
+    "B555": Code("an index with several btree columns", "the last column may be btree, those before it hash"),
+    "B556": Code("WHEN NOT MATCHED that changes rows", "it may only insert"),
+    "B557": Code(
+        "a question that cannot be asked on demand",
+        "select from, insert into, update or delete from a named window or table",
+    ),
+    "B558": Code("a question that is deployed", "ask it on demand: Engine.query"),
+    "B559": Code("an index that cannot be made", "the message says which rows collide"),
     "B601": Code("retain-union or retain-intersection of fewer than two windows", "remove it"),
     "B602": Code("OVER(WHEN …) on a window that is no sliding window", "use FILTER(WHERE …) to choose what enters"),
     "B603": Code("an output limit on a window that fires by itself", "remove it, or use a window of FROM"),

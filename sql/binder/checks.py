@@ -58,7 +58,7 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
     if plan.prevs and plan.mode != "delta":
         error("B322", "prev and prior read the windows of FROM", plan.prevs[0].span)
     needs_window = any(call.name != "prior" for call in plan.prevs)
-    if needs_window and plan.sources and not plan.sources[0].windows:
+    if needs_window and plan.sources and not plan.sources[0].keeps:
         error("B324", "prev() needs a data window", plan.prevs[0].span, "for example E#length(2)")
     snapshot = plan.output is not None and plan.output.mode == "snapshot"
     if (
@@ -66,13 +66,13 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
         and not plan.aggregates
         and not any(source.pattern for source in plan.sources)
         and plan.mode == "delta"
-        and not any(s.windows for s in plan.sources)
+        and not any(s.keeps for s in plan.sources)
     ):
         error("B606", "output snapshot of plain rows needs a window in FROM", _at(select.output, span))
     if (
         plan.mode == "delta"
         and plan.joins
-        and not all(source.windows or source.unidirectional for source in plan.sources)
+        and not all(source.keeps or source.unidirectional for source in plan.sources)
     ):
         hint = "for example E#length(5) as e" if is_epl else "for example GROUP BY TUMBLINGWINDOW(ss, 10)"
         error("B527", "each joined stream needs a window, or is unidirectional", span, hint)

@@ -147,7 +147,7 @@ class LevelBinder:
         binder.text, binder.epl = self.text, True
         return binder
 
-    def _no_subquery(self, node: ast.Subquery) -> Bound:
+    def _no_subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
         self.problems.error("B209", "a subquery cannot stand in the definition of a context", node.span)
         return Const(None)
 

@@ -49,7 +49,7 @@ def check_effects(problems: Problems, select: ast.Select, sources: Sequence[ast.
 def _one_by_one(plan: Plan) -> bool:
     """Whether each result holds one row at most."""
     return (plan.mode == "delta" and plan.output is None and not plan.joins and not plan.spreads
-            and not any(source.windows or source.pattern for source in plan.sources))  # fmt: skip
+            and not any(source.keeps or source.pattern for source in plan.sources))  # fmt: skip
 
 
 def _check_self_insert(problems: Problems, select: ast.Select, sources: Sequence[ast.Source]) -> None:
@@ -69,7 +69,7 @@ def _check_annotations(problems: Problems, select: ast.Select, sources: Sequence
     for note in select.annotations:
         if note.name == "hint":
             _check_hint(problems, note, sources, plan)
-        elif note.name not in DESCRIPTIVE | EFFECTIVE:
+        elif note.name not in DESCRIPTIVE | EFFECTIVE | {"priority"}:
             problems.warn("B706", f"the annotation @{note.name} has no effect", note.span,
                           did_you_mean(note.name, ["name", "hint", "description"]))  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
-from sql.binder import calls
+from sql.binder import calls, tables
 from sql.binder.partitions import WORD, below, bind_property, property_path
 from sql.binder.scope import Scope
 from sql.errors import Problems, Span, did_you_mean
@@ -25,9 +25,13 @@ from sql.plan.bound import (
     PrevCall,
     Read,
     Slot,
+    TableRead,
 )
 from sql.plan.logical import Numbering
-from sql.types import Type, type_named, type_names
+from sql.types import Type, order_key, type_named, type_names
+
+BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]
+"""Binds a subquery, in the scope it stands in."""
 
 UNKNOWN = Const(None)
 """Stands where an expression could not be bound; its problem has been reported."""
@@ -51,7 +55,7 @@ class Place:
 class ExpressionBinder:
     """Binds expressions of one statement; collects the aggregates, analytic functions and prevs it meets."""
 
-    def __init__(self, scope: Scope, bind_subquery: Callable[[ast.Subquery], Bound]) -> None:
+    def __init__(self, scope: Scope, bind_subquery: BindSubquery) -> None:
         self.scope = scope
         self.problems: Problems = scope.problems
         self.aggregates: list[AggregateCall] = []
@@ -119,17 +123,23 @@ class ExpressionBinder:
             return below(self.scope, slot, held, () if node.table is None else (node.name,), node.span)
         if self._is_alias(node, place):
             return self._alias(node, place)
+        if node.table is not None and tables.is_table(self, node.table):
+            return tables.column(self, tables.row(self, node.table, (), place, node.span), node.name, node.span)
         if node.table is not None and self.scope.source_named(node.table) is None:
             outer = ast.Column(node.table, span=Span(node.span.start, node.span.start + len(node.table)))
             if self._is_alias(outer, place):
                 return self._field(ast.Field(outer, node.name, span=node.span), place)
         bound = self.scope.column(node.name, node.table, node.span)
-        if bound is None and node.table is None and node.name.lower() in calls.BARE:
+        return self._bare(node, place) if bound is None else bound
+
+    def _bare(self, node: ast.Column, place: Place) -> Bound:
+        """A name that is no column: a function without parentheses, or an event by its alias."""
+        if node.table is None and node.name.lower() in calls.BARE:
             return self._call(ast.Call(node.name.lower(), span=node.span, name_span=node.span), place)
-        if bound is None:
-            self.scope.unknown(node.table or node.name, node.span)
-            return UNKNOWN
-        return bound
+        if node.table is None and (index := self.scope.aliased(node.name)) is not None:
+            return self.scope.read_all(index, node.span)
+        self.scope.unknown(node.table or node.name, node.span)
+        return UNKNOWN
 
     def _read_everywhere(self, column: str) -> None:
         for reads in self.scope.reads:
@@ -228,7 +238,11 @@ class ExpressionBinder:
             ends = zip((">" if node.low_open else ">=", "<" if node.high_open else "<="), args[1:], strict=True)
             parts = tuple(Op(sign, (args[0], end), type=Type.BOOLEAN, span=node.span) for sign, end in ends)
             return self._negatable(Op("and", parts, type=Type.BOOLEAN, span=node.span), node.negated)
-        return self._negatable(Op("between", args, type=Type.BOOLEAN, span=node.span), node.negated)
+        either = self.epl and not node.in_range
+        turned = "turned" if either and not all(isinstance(end, Const) for end in args[1:]) else None
+        if either and turned is None:
+            args = (args[0], *_in_order(args[1], args[2]))
+        return self._negatable(Op("between", args, turned, type=Type.BOOLEAN, span=node.span), node.negated)
 
     def _in(self, node: ast.In, place: Place) -> Bound:
         operand = self.bind(node.operand, place)
@@ -286,10 +300,16 @@ class ExpressionBinder:
         if path is not None and self.scope.context is not None:
             return bind_property(self.scope, self.scope.context, path, node.span)
         base = self.bind(node.base, place)
+        if isinstance(base, TableRead) and base.column is None:
+            return tables.column(self, base, node.name, node.span)
         self.expect(base, Type.OBJECT, f"'{node.name}' is read from a struct", node.base.span)
         return self.scope.field(base, node.name, node.span)
 
     def _index(self, node: ast.Index, place: Place) -> Bound:
+        if isinstance(node.base, ast.Column) and node.base.table is None and tables.is_table(self, node.base.name):
+            return tables.row(self, node.base.name, (node.index, *node.more), place, node.span)
+        for extra in node.more:
+            self.problems.error("B304", "an element has one index", extra.span)
         base = self.bind(node.base, place)
         if isinstance(base, Read) and base.column is None and base.type is Type.OBJECT:
             self.problems.error("B806", "this is one event, not a list of them", node.base.span,
@@ -301,6 +321,10 @@ class ExpressionBinder:
         return Op("slice", (self.bind(node.base, place), *bounds), type=Type.ARRAY, span=node.span)
 
     def _method(self, node: ast.Method, place: Place) -> Bound:
+        if isinstance(node.base, ast.Column) and node.name == "keys" and tables.is_table(self, node.base.name):
+            return tables.keys(self, node.base.name, node.span)
+        if node.name in tables.LIST_METHODS and not node.args:
+            return tables.method(self, node, self.bind(node.base, place))
         if node.name.lower() != "selectfrom" or len(node.args) != 1 or not isinstance(node.args[0], ast.Lambda):
             self.problems.error("B305", f"unknown method '{node.name}'", node.span, "lists have selectFrom(x => …)")
             return UNKNOWN
@@ -320,7 +344,12 @@ class ExpressionBinder:
         return UNKNOWN
 
     def _subquery(self, node: ast.Subquery, place: Place) -> Bound:
-        return self.bind_subquery(node)
+        return self.bind_subquery(node, self.scope)
+
+    def _quantified(self, node: ast.Quantified, place: Place) -> Bound:
+        operand = self.bind(node.operand, place)
+        values = self.bind_subquery(node, self.scope)
+        return Op("quantified", (operand, values), (node.op, node.quantifier), type=Type.BOOLEAN, span=node.span)
 
     def _call(self, node: ast.Call, place: Place) -> Bound:
         return calls.bind_call(self, node, place)
@@ -329,6 +358,12 @@ class ExpressionBinder:
 def _holds_aggregate(node: ast.Expr) -> bool:
     found = (part for part in node.walk() if isinstance(part, ast.Call) and aggregates.lookup(part.name))
     return any(part.name not in calls.SCALAR_FORMS or len(part.args) < 2 for part in found)
+
+
+def _in_order(low: Bound, high: Bound) -> tuple[Bound, Bound]:
+    """Two constants as the ends of a range: EPL turns a reversed one round."""
+    assert isinstance(low, Const) and isinstance(high, Const)
+    return (high, low) if order_key(low.value) > order_key(high.value) else (low, high)
 
 
 def _arithmetic_type(op: str, args: tuple[Bound, ...]) -> Type:

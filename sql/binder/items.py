@@ -69,7 +69,7 @@ class ItemBinder:
         """The name of a column without alias: its text in EPL; the field's or function's name in eKuiper."""
         expr = item.expr
         if isinstance(expr, ast.Column):
-            alone = len(self.scope.sources) == 1 and self.scope.sources[0].tag is None
+            alone = self.scope.own == 1 and self.scope.sources[0].tag is None
             return expr.name if not self.binder.epl or alone else item.text
         if self.binder.epl:
             return item.text
@@ -85,7 +85,7 @@ class ItemBinder:
                 return []
             chosen = [index]
         else:
-            chosen = list(range(len(self.scope.sources)))
+            chosen = list(range(self.scope.own))
         check_excluded(self.binder, star)
         replaced = {item.alias for item in star.replaced if item.alias}
         excluded = (*star.excluded, *(name for name in replaced if name not in star.excluded))

@@ -287,7 +287,7 @@ class PatternBinder:
         known = self.reads.get(stream, set())
         self.reads[stream] = None if reads is None or known is None else known | reads
 
-    def _no_subquery(self, node: ast.Subquery) -> Bound:
+    def _no_subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
         self.problems.error("B804", "a subquery cannot stand in a pattern", node.span,
                             "put the condition into WHERE, which sees each match")  # fmt: skip
         return Const(None)

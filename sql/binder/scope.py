@@ -50,9 +50,25 @@ class Scope:
     """The context whose partitions the statement runs in: `context.…` are their properties."""
     places: dict[str, tuple[Slot, Property]] = field(default_factory=dict)
     """In the definition of a context: the events that started the partition, by name."""
+    outer: Scope | None = None
+    """Of a subquery: the scope around it. Its sources stand behind the subquery's own, and need their names."""
+    own: int = 0
+    """How many of the sources are the statement's own."""
+    correlated: bool = False
+    """Whether a source of the scope around was read."""
+    at_arrival: bool = False
+    """Variables are read as they were when the event arrived: what filters of FROM do."""
+    tables: set[str] = field(default_factory=set)
+    """The tables whose rows were read by key."""
+    preferred: int | None = None
+    """The source that a name means which several have: the relation in `set` of a trigger."""
 
     def __post_init__(self) -> None:
+        self.own = self.own or len(self.sources)
         self.reads = [set() for _ in self.sources]
+        if self.outer is not None:
+            self.sources = [*self.sources, *self.outer.sources]
+            self.reads = [*self.reads, *self.outer.reads]
 
     # --- reading ---
 
@@ -60,6 +76,7 @@ class Scope:
         """A column of one source, remembered as read."""
         columns = self.sources[index].columns
         known = self.reads[index]
+        self.correlated = self.correlated or index >= self.own
         if known is not None:
             known.add(column)
         return Read(index, column, type=Type.ANY if columns is None else columns.get(column, Type.ANY), span=span)
@@ -68,6 +85,7 @@ class Scope:
         """The whole event of one source, or the list of a repeated tag: everything is read."""
         columns = self.sources[index].columns
         known = self.reads[index]
+        self.correlated = self.correlated or index >= self.own
         if columns is None:
             self.reads[index] = None
         elif known is not None:
@@ -89,13 +107,20 @@ class Scope:
         for index, source in enumerate(self.sources):
             if name == source.alias:
                 return index
-        matches = [index for index, source in enumerate(self.sources) if name == source.stream]
+        matches = [index for index, source in enumerate(self.sources[: self.own]) if name == source.stream]
+        matches = matches or [index for index, source in enumerate(self.sources) if name == source.stream]
         return matches[0] if len(matches) == 1 else None
+
+    def aliased(self, name: str) -> int | None:
+        """The source with this alias, where it was given one."""
+        return next((i for i, item in enumerate(self.sources) if item.alias == name != item.stream), None)
 
     def holders(self, name: str) -> list[int]:
         """The sources that declare a column of this name."""
-        return [i for i, source in enumerate(self.sources)
-                if source.columns is not None and name in source.columns and source.tag is None]  # fmt: skip
+        own = self.sources[: self.own]
+        found = [i for i, source in enumerate(own)
+                 if source.columns is not None and name in source.columns and source.tag is None]  # fmt: skip
+        return [self.preferred] if self.preferred in found and self.preferred is not None else found
 
     def tag_named(self, name: str) -> int | None:
         """The tag of a pattern that is called so."""
@@ -123,8 +148,9 @@ class Scope:
             return self.read(declared[0], name, span)
         if name in self.catalog.variables:
             variable = self.catalog.variables[name]
-            return Slot("variable", name, type=variable.type, span=span)
-        free = [index for index, source in enumerate(self.sources) if source.columns is None and source.tag is None]
+            return Slot("arrived" if self.at_arrival else "variable", name, type=variable.type, span=span)
+        own = self.sources[: self.own]
+        free = [index for index, source in enumerate(own) if source.columns is None and source.tag is None]
         if len(free) == 1:
             return self.read(free[0], name, span)
         return self._in_any(free, name, span) if free else None
@@ -193,7 +219,7 @@ class Scope:
         if source is None and any(item.tag is not None for item in self.sources):
             self._unknown_tag(name, span)
             return
-        among = self.sources if source is None else [self.sources[source]]
+        among = self.sources[: self.own] if source is None else [self.sources[source]]
         known = [column for item in among for column in (item.columns or {}) if column != META]
         where = " and ".join(f"stream '{item.stream}'" for item in among) or "a statement without FROM"
         has = f"; it has {', '.join(sorted(known)[:12])}" if known else ""

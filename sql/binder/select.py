@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from sql import syntax as ast
-from sql.binder import kuiper
+from sql.binder import kuiper, relations
 from sql.binder.checks import check_clauses, check_plan
 from sql.binder.contexts import check_statement, check_without_source, context_named, priority_of
 from sql.binder.effects import check_effects
@@ -39,6 +39,8 @@ from sql.plan.recognize import RecognizePlan
 from sql.types import Type
 from sql.windows import catalog as windows
 
+SubqueryKind = Literal["scalar", "row", "rows", "list", "exists"]
+
 HAVING = Place("HAVING", aggregates=True, prevs=True, windows=True)
 ORDER_BY = Place("ORDER BY", aggregates=True, windows=True)
 WHERE = Place("WHERE", prevs=True)
@@ -64,8 +66,13 @@ class SelectBinder:
     """Binds one SELECT; subqueries are bound by binders of their own into the same problems."""
 
     def __init__(self, select: ast.Select, catalog: Catalog, options: RuleOptions, text: str, problems: Problems,
-                 context: ContextPlan | None = None) -> None:  # fmt: skip
+                 context: ContextPlan | None = None, outer: Scope | None = None, *, on_demand: bool = False
+                 ) -> None:  # fmt: skip
+        """`outer`: the scope around a subquery. `on_demand`: the query runs once, over relations."""
+        select = relations.with_criteria(select, catalog) if select.into_table else select
         self.select = select
+        self.outer = outer
+        self.on_demand = on_demand
         self.catalog = catalog
         self.options = options
         self.text = text
@@ -80,7 +87,7 @@ class SelectBinder:
         self.patterns: dict[int, PatternBinder] = {}
         """The patterns of FROM by their place."""
         self.sources = [self._stream_of(i, source) for i, source in enumerate(self._all_sources())]
-        tables = any(stream.kind != "stream" for stream in self.sources)
+        tables = any(stream.kind in ("scan", "lookup") for stream in self.sources)
         self.mode: Mode = "lots" if select.lots else "sample" if select.windows or tables else "delta"
         self.scope = self._scope()
         self.binder = ExpressionBinder(self.scope, self._subquery)
@@ -121,7 +128,7 @@ class SelectBinder:
             scopes.append(
                 SourceScope(source.alias, source.name, columns, scalar if is_item else None, is_item, declared)
             )
-        scope = Scope(self.catalog, self.problems, scopes, context=self.context)
+        scope = Scope(self.catalog, self.problems, scopes, context=self.context, outer=self.outer)
         seen: set[str] = set()
         for source in self._all_sources():
             if source.alias in seen:
@@ -140,21 +147,25 @@ class SelectBinder:
         epl_source = any(
             isinstance(source, ast.StreamSource) and (source.windows or source.filter) for source in self._all_sources()
         )
-        return bool(select.lots or epl_source or select.selector or select.output or select.insert_into
-                    or select.annotations)  # fmt: skip
+        relations = any(stream.is_relation for stream in self.sources)
+        return bool(select.lots or epl_source or select.selector or select.output or select.insert_into or relations
+                    or select.annotations or self.outer or self.on_demand or select.into_table)  # fmt: skip
 
     # --- the statement ------------------------------------------------------------------------------------------------
 
     def bind(self) -> Plan:
         select, binder = self.select, self.binder
         check_clauses(self.problems, select, self._all_sources(), self.sources)
+        relations.check_sources(self.problems, self._all_sources(), self.sources)
         sources = tuple(self._source(i, source) for i, source in enumerate(self._all_sources()))
+        sources = self._driving(sources)
         self.scope.columns_first = binder.epl
         self.scope.aliases = {item.alias: item for item in select.items if item.alias}
         joins = tuple(self._join(join) for join in select.joins)
         window = self._window()
-        where = binder.condition(select.where, WHERE)
-        group_by = tuple(binder.bind(item, GROUP_BY) for item in select.group_by)
+        where = self._where(sources)
+        keys, sets = relations.grouping(self.problems, select)
+        group_by = tuple(binder.bind(item, GROUP_BY) for item in keys)
         spreads = SpreadBinder(binder, SELECT)
         items_of = ItemBinder(select, binder, self.mode, send_meta=self.options.send_meta)
         items = self._with_fixed_keys(items_of.bind(spreads))
@@ -167,6 +178,8 @@ class SelectBinder:
             self._row_count(node, name) for node, name in ((select.limit, "LIMIT"), (select.offset, "OFFSET"))
         )
         output = None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
+        items = self._renamed(items)
+        into_table = relations.bind_into(binder, select, group_by, items, sets)
         timestamps = self._timestamps()
         timestamp = next(iter(timestamps.values()))[0] if timestamps else None
         plan = Plan(
@@ -204,12 +217,23 @@ class SelectBinder:
             uses_meta=binder.uses_meta,
             context=self.context if select.context is not None else None,
             priority=priority_of(select),
+            into_table=into_table,
+            relations=self._relations(),
         )
-        if plan.context is not None:
-            plan = self._in_context(plan, plan.context)
-        check_plan(self.problems, select, plan, is_epl=binder.epl)
-        check_effects(self.problems, select, self._all_sources(), plan, is_epl=binder.epl)
+        return self._checked(plan if plan.context is None else self._in_context(plan, plan.context))
+
+    def _checked(self, plan: Plan) -> Plan:
+        relations.check_target(self.problems, self.select, plan, self.catalog, self.scope)
+        check_plan(self.problems, self.select, plan, is_epl=self.binder.epl)
+        check_effects(self.problems, self.select, self._all_sources(), plan, is_epl=self.binder.epl)
         return plan
+
+    def _where(self, sources: tuple[SourcePlan, ...]) -> Bound | None:
+        """WHERE; that of a statement that keeps no events decides as each arrives."""
+        self.scope.at_arrival = self._filters_only(sources)
+        where = self.binder.condition(self.select.where, WHERE)
+        self.scope.at_arrival = False
+        return where
 
     def _with_fixed_keys(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
         """Beside aggregates a key of the context is a property of the partition, no column of some event."""
@@ -242,23 +266,26 @@ class SelectBinder:
             return SourcePlan(source.name, source.alias, lot=bind_lot(self._alone(index), source))
         assert isinstance(source, ast.StreamSource)
         binder = self._alone(index)
+        binder.scope.at_arrival = True
         condition = binder.condition(source.filter, FILTER)
+        binder.scope.at_arrival = False
         pattern = self.patterns[index].bind() if index in self.patterns else None
         plans = bind_windows(binder, source)
         columns = self._derive(index, plans)
-        retained_rows = self.sources[index].retained_rows
+        stream = self.sources[index]
         if pattern is not None:
             by_name = not self._matches_alone()
             return SourcePlan("", source.alias, windows=plans, union=source.retain == "union",
                               unidirectional=source.unidirectional, reclaim_ms=self._reclaim(), columns=columns,
                               pattern=pattern, matches_by_name=by_name, keeps_last=self._keeps_last())  # fmt: skip
+        kind = stream.kind if stream.kind in ("window", "table") else None
         recognize = None
         if source.recognize is not None:
             recognize = self._recognize(index, source.recognize)
             columns = recognize.columns
         return SourcePlan(source.name, source.alias, condition, plans, source.retain == "union", None,
-                          source.unidirectional, self._reclaim(), columns, retained_rows,
-                          recognize=recognize, keeps_last=self._keeps_last())  # fmt: skip
+                          source.unidirectional, self._reclaim(), columns, stream.retained_rows,
+                          recognize=recognize, keeps_last=self._keeps_last(), relation=kind)  # fmt: skip
 
     def _recognize(self, index: int, clause: ast.Recognize) -> RecognizePlan:
         """match_recognize: the rest of the statement reads its measures."""
@@ -291,7 +318,8 @@ class SelectBinder:
             tags = ExpressionBinder(self.scope, self._subquery)
             tags.text, tags.epl = self.text, True
             return tags
-        scope = Scope(self.catalog, self.problems, [self.scope.sources[index]], context=self.context)
+        scope = Scope(self.catalog, self.problems, [self.scope.sources[index]], context=self.context,
+                      tables=self.scope.tables)  # fmt: skip
         binder = ExpressionBinder(scope, self._subquery)
         binder.text, binder.epl = self.text, True
         self.scope.reads[index] = scope.reads[0] = self.scope.reads[index]
@@ -383,7 +411,7 @@ class SelectBinder:
                 hint = 'declare it: WITH (…, TIMESTAMP="ts"), or set isEventTime: false'
                 self.problems.error("B403", f"event time needs a timestamp column, and stream '{name}' has none",
                                     self.select.span, hint)  # fmt: skip
-        for stream, reads in zip(self.sources, self._stream_reads(), strict=not self.patterns):
+        for stream, reads in zip(self.sources, self._stream_reads(), strict=False):
             if stream.name in found and reads is not None:
                 reads.add(found[stream.name][0])
         for pattern in self.patterns.values():
@@ -397,7 +425,7 @@ class SelectBinder:
 
     def _reads(self) -> dict[str, frozenset[str] | None]:
         out: dict[str, frozenset[str] | None] = {}
-        for index, (source, reads) in enumerate(zip(self.sources, self._stream_reads(), strict=not self.patterns)):
+        for index, (source, reads) in enumerate(zip(self.sources, self._stream_reads(), strict=False)):
             if index in self.patterns:
                 continue
             known = out.get(source.name, frozenset())
@@ -409,7 +437,8 @@ class SelectBinder:
             for name, columns in found.items():
                 known = out.get(name, frozenset())
                 out[name] = None if columns is None or known is None else known | columns
-        return out
+        # Rows of relations are objects, and those of their streams with them.
+        return dict.fromkeys(out) if self._relations() else out
 
     def _pattern_reads(self, pattern: PatternBinder) -> dict[str, frozenset[str] | None]:
         """What a pattern and the statement over its matches read of its streams; of a joined one whole events."""
@@ -421,16 +450,62 @@ class SelectBinder:
                    for name, stream in pattern.streams.items()}  # fmt: skip
         return {name: None if reads is None else checked[name] | reads for name, reads in pattern.reads.items()}
 
-    def _subquery(self, node: ast.Subquery) -> Bound:
-        inner = SelectBinder(node.select, self.catalog, self.options, self.text, self.problems, self.context)
+    def _driving(self, sources: tuple[SourcePlan, ...]) -> tuple[SourcePlan, ...]:
+        """A stream without window that is joined with tables only drives the join: nothing else of it makes rows."""
+        tables = sum(source.relation == "table" for source in sources)
+        if self.mode != "delta" or len(sources) < 2 or tables != len(sources) - 1:
+            return sources
+        return tuple(source if source.keeps else replace(source, unidirectional=True) for source in sources)
+
+    def _filters_only(self, sources: tuple[SourcePlan, ...]) -> bool:
+        """Whether WHERE decides about each event as it arrives: nothing keeps events."""
+        return self.mode == "delta" and len(sources) == 1 and not sources[0].keeps and self.outer is None
+
+    def _renamed(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
+        """The items under the names of `insert into S(a, b)`."""
+        target = self.select.insert_into
+        if target is None or not target.columns:
+            return items
+        shown = [item for item in items if not item.invisible]
+        if len(shown) != len(target.columns) or any(item.name is None for item in shown):
+            self.problems.error("B542", f"{len(target.columns)} columns are named and {len(shown)} are selected",
+                                target.span, "name as many as are selected, and select no *")  # fmt: skip
+            return items
+        names = dict(zip(map(id, shown), target.columns, strict=True))
+        return tuple(replace(item, name=names.get(id(item), item.name)) for item in items)
+
+    def _relations(self) -> frozenset[str]:
+        own = {stream.name for stream in self.sources if stream.is_relation} | self.scope.tables
+        own |= {self.select.into_table} if self.select.into_table else set()
+        return frozenset(own.union(*(sub.plan.relations for sub in self.subqueries)))
+
+    def _subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
+        inner = SelectBinder(node.select, self.catalog, self.options, self.text, self.problems, self.context, scope)
         plan = inner.bind()
-        if len(plan.items) != 1:
-            self.problems.error("B208", "a subquery in an expression selects one column", node.span)
-        if not plan.aggregates and not any(source.windows for source in plan.sources):
+        kind = _subquery_kind(node, plan)
+        if kind == "list" and (len(plan.items) != 1 or plan.items[0].name is None):
+            self.problems.error("B208", "IN, ANY and ALL compare with one column", node.span, "select one column")
+        whole = plan.aggregates and not inner.scope.correlated and plan.row_kind == "aggregate"
+        if plan.sources and not (whole or all(source.keeps for source in plan.sources)):
             self.problems.error("B209", "a subquery needs a window to read from", node.span, "for example E#lastevent")
-        self.subqueries.append(SubqueryPlan(plan, node.exists))
-        result = Type.BOOLEAN if node.exists else plan.items[0].value.type
+        if plan.joins or plan.output or plan.insert:
+            self.problems.error("B209", "a subquery reads one stream, without output limit", node.span)
+        outer = tuple(source.alias for source in inner.scope.sources[inner.scope.own :])
+        self.subqueries.append(SubqueryPlan(plan, kind, inner.scope.correlated, outer))
+        self.scope.tables |= inner.scope.tables
+        types = {"exists": Type.BOOLEAN, "row": Type.OBJECT, "rows": Type.ARRAY, "list": Type.ARRAY}
+        result = types.get(kind) or plan.items[0].value.type
         return Slot("subquery", len(self.subqueries) - 1, type=result, span=node.span)
+
+
+def _subquery_kind(node: ast.Subquery | ast.Quantified, plan: Plan) -> SubqueryKind:
+    if isinstance(node, ast.Quantified):
+        return "list"
+    if node.exists:
+        return "exists"
+    if plan.group_by:
+        return "rows"
+    return "scalar" if len(plan.items) == 1 and plan.items[0].name is not None else "row"
 
 
 def key_names(groupwin: Any) -> list[str]:

@@ -6,12 +6,13 @@ A stream without declared columns is schemaless: every name is legal and reads N
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Container, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from sql.errors import DataError, Problem, Span, SqlError
-from sql.syntax import ColumnDefinition, CreateStream, CreateVariable, Option
+from sql.aggregates.state import decode, encode
+from sql.errors import DataError, Problem, Span, SqlError, did_you_mean
+from sql.syntax import ColumnDefinition, ColumnType, CreateStream, CreateVariable, Option
 from sql.types import Type, declared_type, type_named, type_of
 
 if TYPE_CHECKING:
@@ -37,10 +38,19 @@ class Stream:
     timestamp_format: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
-    kind: Literal["stream", "scan", "lookup"] = "stream"
-    """A stream, a table of the newest rows, or a table that an outside store answers for."""
+    kind: Literal["stream", "scan", "lookup", "window", "table"] = "stream"
+    """A stream, a table of the newest rows, a table that an outside store answers for, a named window, a table of EPL:
+    the last two are relations, with their rows in `Catalog.relations`."""
     declared: tuple[ColumnDefinition, ...] = ()
     """The columns with their full types, as STRICT_VALIDATION checks them."""
+
+    derived: bool = False
+    """Made by `insert into`: it has the columns of the statements that insert."""
+
+    @property
+    def is_relation(self) -> bool:
+        """Whether it is a named window or a table, which keep rows that statements read and write."""
+        return self.kind in ("window", "table")
 
     @property
     def is_strict(self) -> bool:
@@ -64,10 +74,15 @@ class Variable:
     type: Type
     value: Any = None
     constant: bool = False
+    arrived: Any = None
+    """The value as the present event arrived: what filters of FROM see, whatever statements have assigned since."""
+
+    def __post_init__(self) -> None:
+        self.arrived = self.value
 
 
 class Catalog:
-    """Streams, variables and contexts by name. Names are case-sensitive, as in eKuiper and Esper."""
+    """Streams, relations, variables and contexts by name. Names are case-sensitive, as in eKuiper and Esper."""
 
     def __init__(self) -> None:
         self.streams: dict[str, Stream] = {}
@@ -75,6 +90,12 @@ class Catalog:
         self.context_variables: dict[str, dict[str, Variable]] = {}
         """By context: the variables with a value per partition, as declared."""
         self.contexts: dict[str, ContextPlan] = {}
+        self.relations: dict[str, Any] = {}
+        """Named windows and tables with their rows (`sql.algebra.table`)."""
+        self.unseen: Callable[[str, str], Any] = lambda statement, relation: None
+        """The changes of a named window that a statement has not been told of yet (`sql.runtime.steps`)."""
+        self.assigned: list[Variable] = []
+        """Variables assigned since `settle`."""
         self.watchers: list[Callable[[str], None]] = []
         """Called with the name of a variable that got a new value."""
 
@@ -84,13 +105,21 @@ class Catalog:
 
     def define(self, statement: CreateStream) -> Stream:
         """Declare the stream of a CREATE STREAM or create schema statement; SqlError for unknown types and options."""
-        problems = _check(statement)
+        problems = _check(statement, self.streams)
         if problems:
             raise SqlError(problems)
         options = {option.key.upper(): option.value for option in statement.options}
         if statement.kind == "table":
             options.setdefault("TYPE", "file")
-        columns = {column.name: declared_type(column.type) for column in statement.columns} or None
+        columns = {column.name: self.type_of(column.type) for column in statement.columns} or None
+        declared = statement.columns
+        for name in statement.like:
+            other = self.streams.get(name)
+            if other is None:
+                raise SqlError([Problem("B202", f"unknown schema '{name}'", statement.span,
+                                        did_you_mean(name, self.streams))])  # fmt: skip
+            columns = {**(columns or {}), **(other.columns or {})} or None
+            declared = (*declared, *other.declared)
         stream = Stream(
             statement.name,
             columns,
@@ -99,7 +128,7 @@ class Catalog:
             options=options,
             defaults={column.name: column.default for column in statement.columns if column.default is not None},
             kind="stream" if statement.kind != "table" else _table_kind(options),
-            declared=statement.columns,
+            declared=declared,
         )
         self.add(stream)
         return stream
@@ -108,7 +137,7 @@ class Catalog:
         """Declare what `insert into name` produces, unless the stream is known already; unite the columns otherwise."""
         known = self.streams.get(name)
         if known is None:
-            self.add(Stream(name, columns))
+            self.add(Stream(name, columns, derived=True))
         elif known.columns is not None and columns is not None and not known.options:
             self.add(replace(known, columns={**columns, **known.columns}))
 
@@ -117,17 +146,42 @@ class Catalog:
         found = Catalog()
         found.streams, found.contexts, found.watchers = self.streams, self.contexts, self.watchers
         found.variables = ChainMap(own, self.variables)
+        found.relations, found.unseen = self.relations, self.unseen
         return found
 
     def assign(self, name: str, value: Any) -> None:
         """Give a variable a new value, and tell who watches."""
-        self.variables[name].value = value
+        variable = self.variables[name]
+        variable.value = value
+        self.assigned.append(variable)
         for watcher in self.watchers:
             watcher(name)
 
+    def variables_snapshot(self) -> dict[str, Any]:
+        """The values of all variables that are no constants, as plain JSON-able data."""
+        return {name: encode(item.value) for name, item in self.variables.items() if not item.constant}
+
+    def restore_variables(self, values: dict[str, Any]) -> None:
+        """Put the values of a snapshot back; a variable that is not declared any more is left out."""
+        for name, value in values.items():
+            if name in self.variables and not self.variables[name].constant:
+                self.variables[name].value = self.variables[name].arrived = decode(value)
+
+    def settle(self) -> None:
+        """The event has been dealt with: filters of the next one see what statements have assigned."""
+        for variable in self.assigned:
+            variable.arrived = variable.value
+        self.assigned.clear()
+
+    def type_of(self, column: ColumnType) -> Type:
+        """The type of a declared column: a schema's name stands for an event of it."""
+        return Type.OBJECT if column.name in self.streams else declared_type(column)
+
     def define_variable(self, statement: CreateVariable, value: Any) -> Variable:
         """Declare a variable with its first value."""
-        variable = Variable(statement.name, type_named(statement.type_name) or Type.ANY, value, statement.constant)
+        kind = Type.OBJECT if statement.type_name in self.streams else type_named(statement.type_name) or Type.ANY
+        kind = Type.ARRAY if statement.array else kind
+        variable = Variable(statement.name, kind, value, statement.constant)
         self.variables[statement.name] = variable
         return variable
 
@@ -140,14 +194,13 @@ def _table_kind(options: dict[str, Any]) -> Literal["scan", "lookup"]:
     return "lookup" if str(options.get("KIND", "scan")).lower() == "lookup" else "scan"
 
 
-def _check(statement: CreateStream) -> list[Problem]:
-    from sql.errors import did_you_mean
+def _check(statement: CreateStream, schemas: Container[str]) -> list[Problem]:
     from sql.types import type_names
 
     found: list[Problem] = []
     seen: dict[str, Span] = {}
     for column in statement.columns:
-        if type_named(column.type.name) is None:
+        if type_named(column.type.name) is None and column.type.name not in schemas:
             found.append(Problem("B101", f"unknown type '{column.type.name}'", column.type.span,
                                  did_you_mean(column.type.name, type_names())))  # fmt: skip
         if column.name in seen:

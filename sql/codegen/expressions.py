@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sql.codegen import support
-from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot
-from sql.types import Descending, Type, equal
+from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot, TableRead
+from sql.types import Descending, Type, equal, key_of
 
 NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
 
@@ -37,6 +37,7 @@ class Reader(Protocol):
 
     def read(self, source: int, column: str | None) -> Code: ...
     def slot(self, slot: Slot) -> Code: ...
+    def relation(self, name: str) -> Any: ...
 
 
 class Names:
@@ -105,6 +106,8 @@ class ExpressionWriter:
             return Code(name) if node.property is None else self._call("field", name, repr(node.property))
         if isinstance(node, Enumerate):
             return self._enumerate(node)
+        if isinstance(node, TableRead):
+            return self._table_read(node)
         assert isinstance(node, Op)
         return getattr(self, _METHODS[node.name])(node)  # type: ignore[no-any-return]
 
@@ -218,6 +221,24 @@ class ExpressionWriter:
     def _descending(self, node: Op) -> Code:
         wrap = self.names.bind(Descending, "Descending")
         return Code(f"{wrap}({self.text(node.args[0])})", nullable=False)
+
+    def _table_read(self, node: TableRead) -> Code:
+        """A look into the table's rows by key."""
+        table = self.reader.relation(node.table)
+        if node.keys is None:
+            return Code(f"{self.names.bind(table, f't_{node.table}')}.keys()", nullable=False)
+        key_text = self.names.bind(key_of, "key_of")
+        keys = [f"{key_text}({self.text(key)})" for key in node.keys]
+        key = keys[0] if len(keys) == 1 else f"({', '.join(keys)}{',' if keys else ''})"
+        if node.column is None:
+            return Code(f"{self.names.bind(table.row_at, f'row_{node.table}')}({key})")
+        return Code(f"{self.names.bind(table.value_at, f'at_{node.table}')}({key}, {node.column!r})")
+
+    def _quantified(self, node: Op) -> Code:
+        """`x op any|all (select …)`: the operand, the list of the subquery's values; extra: (op, quantifier)."""
+        sign, quantifier = node.extra
+        helper = "any_of" if quantifier == "any" else "all_of"
+        return self._call(helper, repr(sign), *(self.text(arg) for arg in node.args), sure=BOOLEAN)
 
     def _enumerate(self, node: Enumerate) -> Code:
         base = self.text(node.base)
@@ -347,7 +368,11 @@ def _conjunction(tests: list[str], text: str) -> str:
 
 def _expand_between(node: Op) -> Op:
     operand, low, high = node.args
-    return Op("and", (Op(">=", (operand, low)), Op("<=", (operand, high))), type=Type.BOOLEAN, span=node.span)
+    straight = Op("and", (Op(">=", (operand, low)), Op("<=", (operand, high))), type=Type.BOOLEAN, span=node.span)
+    if node.extra != "turned":
+        return straight
+    turned = Op("and", (Op(">=", (operand, high)), Op("<=", (operand, low))), type=Type.BOOLEAN, span=node.span)
+    return Op("or", (straight, turned), type=Type.BOOLEAN, span=node.span)
 
 
 _METHODS = {
@@ -356,5 +381,5 @@ _METHODS = {
     "index": "_index", "slice": "_slice", "array": "_array", "case": "_case", "not": "_not", "is": "_is",
     "in": "_in", "like": "_like", "and": "_condition", "or": "_condition", "=": "_condition", "!=": "_condition",
     "<": "_compared", "<=": "_compared", ">": "_compared", ">=": "_compared", "isnull": "_condition",
-    "between": "_condition", "descending": "_descending",
+    "between": "_condition", "descending": "_descending", "quantified": "_quantified",
 }  # fmt: skip

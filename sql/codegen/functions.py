@@ -1,7 +1,7 @@
 """Small functions for the engine's operators, one per clause: (event, aggregate values, window) -> value.
 
 e   the event; its row is a dict, a struct, or for joins a tuple of rows
-a   the values of aggregates, then of prev calls, then of subqueries
+a   the values of aggregates, then of prev calls
 w   the window's (start, end, trigger), the built-in properties of expression windows, or TRUE on insert rows
 """
 
@@ -37,8 +37,9 @@ class EngineReader:
     """How the engine's functions read: through the event `e`, the values `a` and the window `w`."""
 
     def __init__(self, names: Names, catalog: Catalog, context: Context, *, shape: Shape, joined: bool,
-                 offsets: dict[str, int], hits: HitCounters, partition: Sequence[Any] | None = None
-                 ) -> None:  # fmt: skip
+                 offsets: dict[str, int], hits: HitCounters, partition: Sequence[Any] | None = None,
+                 subqueries: Sequence[Callable[[Any], Any]] = ()) -> None:  # fmt: skip
+        self.subqueries = subqueries
         self.names = names
         self.context = context
         self.partition = partition
@@ -57,6 +58,10 @@ class EngineReader:
         name = self.names.temporary()
         return Code(f"(None if ({name} := {row}) is None else {self._column(name, column)})")
 
+    def relation(self, name: str) -> Any:
+        """The named window or table of this name."""
+        return self.catalog.relations[name]
+
     def _column(self, row: str, column: str) -> str:
         return f"{row}.get({column!r})" if self.shape == "dict" else f"{row}.{attribute_name(column)}"
 
@@ -64,15 +69,17 @@ class EngineReader:
         if slot.kind == "hit":
             hits, attribute = self.hits.of(slot.key)
             return Code(f"{self.names.bind(hits, 'hits')}.{attribute}", False, False, NUMBER)
-        if slot.kind in ("aggregate", "prev", "subquery", "row_number"):
+        if slot.kind == "subquery":
+            return Code(f"{self.names.bind(self.subqueries[slot.key], 'subquery')}(e)")
+        if slot.kind in ("aggregate", "prev", "row_number"):
             return Code(f"a[{self.offsets[slot.kind] + slot.key}]")
         if slot.kind == "analytic":
             return Code(f"e.extra[{slot.key}]")
         if slot.kind == "window":
             return Code(f"w[{('start', 'end', 'trigger').index(slot.key)}]", False, True, NUMBER)
-        if slot.kind == "variable":
+        if slot.kind in ("variable", "arrived"):
             variable = self.names.bind(self.catalog.variables[slot.key], f"v_{slot.key}")
-            return Code(f"{variable}.value")
+            return Code(f"{variable}.{'value' if slot.kind == 'variable' else 'arrived'}")
         if slot.kind == "context":
             # In the definition of a context the partition comes with the call.
             partition = "a" if self.partition is None else self.names.bind(self.partition, "partition")
@@ -116,12 +123,14 @@ class FunctionSet:
 
     def __init__(self, catalog: Catalog, context: Context, warnings: Warnings, *, shape: Shape = "dict",
                  joined: bool = False, offsets: dict[str, int] | None = None, text: str = "",
-                 hits: HitCounters | None = None, kind: type[EngineReader] = EngineReader) -> None:  # fmt: skip
+                 hits: HitCounters | None = None, kind: type[EngineReader] = EngineReader,
+                 subqueries: Sequence[Callable[[Any], Any]] = ()) -> None:  # fmt: skip
         self.names = Names()
         self.text = text
         reader = kind(self.names, catalog, context, shape=shape, joined=joined,
-                              offsets=offsets or {"aggregate": 0, "prev": 0, "subquery": 0},
-                              hits=hits or HitCounters(()), partition=context.partition)  # fmt: skip
+                      offsets=offsets or {"aggregate": 0, "prev": 0},
+                      hits=hits or HitCounters(()), partition=context.partition,
+                      subqueries=subqueries)  # fmt: skip
         self.reader = reader
         self.writer = ExpressionWriter(reader, self.names, warnings, context)
         self.spans: dict[str, Span] = {}
@@ -166,7 +175,7 @@ class FunctionSet:
         return self.define(f"None if {' or '.join(tests)} else {whole}", nodes[0].span)
 
     def criteria(self, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> EventFunction:
-        """A sort key. NULL is lowest (sort and rank windows) or last in either direction (ORDER BY)."""
+        """A sort key. NULL is lowest (EPL) or last in either direction (eKuiper), where NULLS FIRST does not say."""
         name = self.names.bind(order_key, "order_key")
         down = self.names.bind(Descending, "Descending")
         parts = []
@@ -174,7 +183,7 @@ class FunctionSet:
             code = self.writer.value(item.value)
             key = f"{name}({code.text})"
             key = f"{down}({key})" if item.descending else key
-            if not nulls_lowest:
+            if not nulls_lowest or item.nulls_first is not None:
                 first = bool(item.nulls_first)
                 key = f"(({code.text}) is {'not ' if first else ''}None, {key})"
             parts.append(key)

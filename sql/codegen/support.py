@@ -15,16 +15,18 @@ from typing import Any
 
 from sql.errors import DataError
 from sql.rows import attribute_name
-from sql.types import describe, equal
+from sql.types import describe, equal, less
 
 
 class Warnings:
     """Counts of data that was odd but not wrong; the query shows them among its counters."""
 
-    __slots__ = ("division_by_zero",)
+    __slots__ = ("division_by_zero", "several_rows")
 
     def __init__(self) -> None:
         self.division_by_zero = 0
+        self.several_rows = 0
+        """How often a scalar subquery had several rows, and so was NULL."""
 
     def zero(self) -> None:
         """Division by zero: NULL, counted."""
@@ -73,6 +75,38 @@ def in_array(value: Any, array: Any) -> bool | None:
     if not isinstance(array, list | tuple):
         raise DataError(f"IN needs a list or an array, not {describe(array)}")
     return contains(value, array)
+
+
+_TESTS: dict[str, Callable[[Any, Any], bool | None]] = {
+    "=": equal,
+    "!=": lambda a, b: invert(equal(a, b)),
+    "<": less,
+    ">": lambda a, b: less(b, a),
+    "<=": lambda a, b: invert(less(b, a)),
+    ">=": lambda a, b: invert(less(a, b)),
+}
+
+
+def any_of(sign: str, value: Any, items: Collection[Any]) -> bool | None:
+    """`value sign ANY (items)` in three-valued logic; FALSE over no item."""
+    test, unknown = _TESTS[sign], False
+    for item in items:
+        same = test(value, item)
+        if same:
+            return True
+        unknown = unknown or same is None
+    return None if unknown else False
+
+
+def all_of(sign: str, value: Any, items: Collection[Any]) -> bool | None:
+    """`value sign ALL (items)` in three-valued logic; TRUE over no item."""
+    test, unknown = _TESTS[sign], False
+    for item in items:
+        same = test(value, item)
+        if same is False:
+            return False
+        unknown = unknown or same is None
+    return None if unknown else True
 
 
 def boolean(value: Any) -> bool | None:

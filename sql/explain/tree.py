@@ -258,7 +258,7 @@ def stand_in_catalog(plan: Plan) -> Catalog:
 def _variables(value: object) -> set[str]:
     """The names of all variables that a plan, or a part of one, reads."""
     if isinstance(value, Slot):
-        return {value.key} if value.kind == "variable" else set()
+        return {value.key} if value.kind in ("variable", "arrived") else set()
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, tuple | list):

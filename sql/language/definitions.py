@@ -1,4 +1,4 @@
-"""Statements that are no queries: CREATE STREAM and TABLE, create schema and variable, on … set, update istream."""
+"""Declarations of streams, schemas and variables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from sql.syntax import (
     ColumnType,
     CreateStream,
     CreateVariable,
-    OnSet,
     Option,
     Statement,
-    UpdateStream,
 )
+from sql.types import type_named
 
-NOT_YET = frozenset({"window", "expression", "index", "dataflow", "map", "objectarray", "json", "avro", "xml"})
+NOT_YET = frozenset({"expression", "dataflow", "map", "objectarray", "json", "avro", "xml"})
 """What EPL can create and this parser only recognises."""
 
 
@@ -47,33 +46,40 @@ class DefinitionParser(SelectParser):
         raise NotImplementedError  # sql.language.contexts knows how
 
     def _create_variable(self, start: Token, constant: bool) -> CreateVariable:
-        type_name = self._any_name("a type").text.lower()
-        if self._match(TokenType.L_BRACKET):
-            self._unsupported("a variable that is an array", self._prev)
+        type_name = self._any_name("a type").text
+        type_name = type_name.lower() if type_named(type_name) else type_name
+        array = self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET) is True
         name = self._name("the name of the variable").text
         value = self._expression() if self._match(TokenType.EQ) else None
-        return CreateVariable(name, type_name, value, constant, span=self._since(start))
+        return CreateVariable(name, type_name, value, constant, array, span=self._since(start))
 
     def _create_stream(self, start: Token, kind: Literal["stream", "table", "schema"]) -> CreateStream:
         name = self._name(f"the name of the {kind}")
         if kind == "schema":
-            self._match(TokenType.ALIAS)
-        if self._curr.token_type is not TokenType.L_PAREN and kind == "schema":
-            self._unsupported("a schema from another type", self._curr or self._prev, "list its columns")
+            return self._schema(name, start)
         columns = self._wrapped(lambda: self._column_definition(kind), trailing_comma=True)
         options: tuple[Option, ...] = ()
-        if kind != "schema" and self._match_word("with"):
+        if self._match_word("with"):
             options = self._options()
-        elif kind == "table":
-            hint = f'a lookup table is CREATE TABLE {name.text} (…) WITH (DATASOURCE="…")'
-            self._unsupported("create table without WITH", name, hint)
         return CreateStream(name.text, columns, options, kind, span=self._since(start))
+
+    def _schema(self, name: Token, start: Token) -> CreateStream:
+        """`create schema Name [as] (columns) | A, B [inherits A, B] [copyfrom A]`."""
+        self._match(TokenType.ALIAS)
+        like: list[str] = []
+        columns: tuple[ColumnDefinition, ...] = ()
+        if self._curr.token_type is TokenType.L_PAREN:
+            columns = self._wrapped(lambda: self._column_definition("schema"))
+        else:
+            like += self._listed(lambda: self._name("a schema or '('").text)
+        while self._at_word("inherits", "copyfrom"):
+            self._advance()
+            like += self._listed(lambda: self._name("a schema").text)
+        return CreateStream(name.text, columns, (), "schema", tuple(like), span=self._since(start))
 
     def _column_definition(self, kind: str) -> ColumnDefinition:
         name = self._name("a column")
         column_type = self._column_type(kind)
-        if self._at_word("primary"):
-            self._unsupported("a table with a primary key", self._curr)
         default = self._literal("a constant after DEFAULT") if self._match_word("default") else None
         return ColumnDefinition(name.text, column_type, default, span=self._since(name))
 
@@ -81,7 +87,7 @@ class DefinitionParser(SelectParser):
         """`bigint`, `array(t)`, `struct(a t, …)`, and EPL's `t[]`."""
         with self._nested():
             start = self._any_name("a type")
-            name = start.text.lower()
+            name = start.text.lower() if type_named(start.text) else start.text
             if name == "array":
                 self._expect(TokenType.L_PAREN, "'(' and the type of the elements")
                 element = self._column_type(kind)
@@ -90,8 +96,6 @@ class DefinitionParser(SelectParser):
             if name == "struct":
                 fields = self._wrapped(lambda: self._column_definition(kind), trailing_comma=True)
                 return ColumnType(name, fields=fields, span=self._since(start))
-            if self._curr.token_type is TokenType.L_PAREN and kind == "table":
-                self._unsupported("a column that aggregates", start)
             plain = ColumnType(name, span=span_of(start))
             if self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET):
                 return ColumnType("array", plain, span=self._since(start))
@@ -111,25 +115,3 @@ class DefinitionParser(SelectParser):
         self._expect(TokenType.EQ, "'='")
         value = self._literal("a string, a number, TRUE or FALSE")
         return Option(key.text.upper(), value, span=self._since(key))
-
-    # --- on, update ---------------------------------------------------------------------------------------------------
-
-    def _on(self) -> OnSet:
-        start = self._take()
-        source = self._stream_source()
-        if self._curr.token_type is TokenType.SELECT or self._at_word("delete", "merge", "update", "insert"):
-            self._unsupported(f"on … {self._curr.text.lower()}", self._curr)
-        self._expect_word("set")
-        return OnSet(source, self._listed(self._assignment), span=self._since(start))
-
-    def _update(self) -> UpdateStream:
-        start = self._take()
-        if not self._match_word("istream"):
-            self._unsupported("update of anything but an insert stream", start, "write UPDATE ISTREAM stream SET …")
-        stream = self._name("a stream").text
-        if self._match(TokenType.ALIAS):
-            self._unsupported("an alias in UPDATE ISTREAM", self._prev)
-        self._expect_word("set")
-        assignments = self._listed(self._assignment)
-        where = self._expression() if self._match(TokenType.WHERE) else None
-        return UpdateStream(stream, assignments, where, span=self._since(start))

@@ -10,15 +10,12 @@ from sqlglot import TokenType
 from sqlglot.dialects.dialect import Dialect
 
 from sql.errors import did_you_mean
-from sql.language.contexts import ContextParser
 from sql.language.cursor import span_of
+from sql.language.relations import RelationParser
 from sql.language.tokens import StreamTokenizer
-from sql.syntax import Annotation, CreateContext, Select, Statement
+from sql.syntax import Annotation, CreateContext, Statement
 
 NOT_YET = {
-    "into": "into table",
-    "delete": "delete",
-    "merge": "merge",
     "expression": "expression",
     "import": "import",
     "module": "module",
@@ -35,7 +32,7 @@ PROMPT = {
 """eKuiper's statements that ask or change the server, and what does the same here."""
 
 
-class StreamParser(ContextParser):
+class StreamParser(RelationParser):
     """One statement of any of the three languages."""
 
     def _parse_statement(self) -> Any:
@@ -76,9 +73,12 @@ class StreamParser(ContextParser):
             self._refuse("P020", "a context is declared for all partitions: it cannot stand in one", span_of(start))
         return replace(statement, context=name.text)
 
-    def _insert(self) -> Select:
-        """`insert into stream` before a query of any of the languages."""
+    def _insert(self) -> Statement:
+        """`insert into stream` before a query of any of the languages, or before rows of values."""
+        start = self._curr
         target = self._insert_into()
+        if self._at_word("values"):
+            return self._insert_values(target, start)
         return replace(self._lots(), insert_into=target) if self._at_word("from") else self._select(target)
 
     def _annotations(self) -> tuple[Annotation, ...]:
@@ -103,6 +103,8 @@ STATEMENTS: dict[str, Callable[[StreamParser], Statement]] = {
     "on": lambda parser: parser._on(),
     "update": lambda parser: parser._update(),
     "context": lambda parser: parser._in_context(),
+    "delete": lambda parser: parser._delete(),
+    "into": lambda parser: parser._into_table(),
 }
 """Statements by their first word."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 from sqlglot import Token, TokenType
 
@@ -26,6 +26,7 @@ from sql.syntax import (
     Like,
     Period,
     PeriodPart,
+    Quantified,
     Slice,
     Subquery,
     Unary,
@@ -129,15 +130,31 @@ class ExpressionParser(Cursor):
             kind = self._curr.token_type
             if kind in self.COMPARISON:
                 self._advance()
-                this = self.COMPARISON[kind](this=this, expression=self._parse_term())
+                this = self._compared(this, kind)
             elif kind in self.RANGE_PARSERS:
                 self._advance()
                 this = self.RANGE_PARSERS[kind](self, this)
             elif kind is TokenType.NOT and self._next.token_type in _NEGATABLE:
                 self._advance(2)
-                this = replace(self.RANGE_PARSERS[self._prev.token_type](self, this), negated=True)
+                this = _negated(self.RANGE_PARSERS[self._prev.token_type](self, this))
             else:
                 return this
+
+    def _compared(self, this: Any, kind: TokenType) -> Any:
+        """`this op e`, or `this op any|some|all (select …)`."""
+        word = self._word()
+        opened = self._next.token_type is TokenType.L_PAREN and self._after_next() is TokenType.SELECT
+        if word not in ("any", "some", "all") or not opened:
+            return self.COMPARISON[kind](this=this, expression=self._parse_term())
+        self._advance(2)
+        return self._quantified(this, _SIGNS[kind], "all" if word == "all" else "any", this)
+
+    def _quantified(self, operand: Any, op: str, quantifier: Literal["any", "all"], start: Any) -> Quantified:
+        """The subquery of IN, ANY and ALL, with the opening parenthesis consumed."""
+        with self._nested():
+            select = self._parse_select()
+        self._expect(TokenType.R_PAREN, "')'")
+        return Quantified(op, operand, quantifier, select, span=start.span.to(span_of(self._prev)))
 
     def _parse_between(self, this: Any) -> Any:
         low: Any = self._parse_term()
@@ -151,9 +168,10 @@ class ExpressionParser(Cursor):
         if self._curr.token_type is not TokenType.L_PAREN:
             array: Any = self._parse_term()
             return In(this, array=array, span=this.span.to(array.span))
-        if self._next.token_type is TokenType.SELECT:
-            self._unsupported("IN (SELECT …)", self._next)
+        selects = self._next.token_type is TokenType.SELECT
         opening = self._take()
+        if selects:
+            return self._quantified(this, "=", "any", this)
         with self._nested():
             items = self._listed(self._expression)
         if len(items) == 1 and self._match(TokenType.COLON):
@@ -171,7 +189,7 @@ class ExpressionParser(Cursor):
         if self._curr.token_type not in (TokenType.R_PAREN, TokenType.R_BRACKET):
             self._unexpected("')' or ']' at the end of the range")
         is_open = opening.token_type is TokenType.L_PAREN, self._take().token_type is TokenType.R_PAREN
-        return Between(this, low, high, False, *is_open, span=this.span.to(span_of(self._prev)))
+        return Between(this, low, high, False, *is_open, in_range=True, span=this.span.to(span_of(self._prev)))
 
     def _parse_is(self, this: Any) -> Any:
         negated = self._match(TokenType.NOT)
@@ -257,13 +275,16 @@ class ExpressionParser(Cursor):
         opening = self._take()
         with self._nested():
             low = None if self._curr.token_type is TokenType.COLON else self._expression()
-            sliced = self._match(TokenType.COLON)
+            more = []
+            while low is not None and self._match(TokenType.COMMA):
+                more.append(self._expression())
+            sliced = not more and self._match(TokenType.COLON)
             high = None if not sliced or self._curr.token_type is TokenType.R_BRACKET else self._expression()
         self._expect(TokenType.R_BRACKET, "']'" if sliced else "':' or ']'")
         span = this.span.to(self._since(opening))
         if sliced or low is None:
             return Slice(this, low, high, span=span)
-        return Index(this, low, span=span)
+        return Index(this, low, tuple(more), span=span)
 
     def _constant_node(self, token: Token) -> Constant:
         return Constant(self._constant(token), span=self._since(token))
@@ -357,6 +378,19 @@ class ExpressionParser(Cursor):
         """An expression; a time period where a unit follows it: `d minutes`, `(a + b) sec`."""
         node = self._expression()
         return self._period(node) if self._unit() and not isinstance(node, Period) else node
+
+
+_SIGNS = {
+    TokenType.EQ: "=", TokenType.NEQ: "!=", TokenType.LT: "<", TokenType.LTE: "<=", TokenType.GT: ">",
+    TokenType.GTE: ">=",
+}  # fmt: skip
+
+
+def _negated(node: Any) -> Expr:
+    """NOT of a range, a pattern or a list; of `in (select …)`: `!= all (select …)`."""
+    if isinstance(node, Quantified):
+        return replace(node, op="!=", quantifier="all")
+    return replace(node, negated=True)  # type: ignore[no-any-return]
 
 
 _NEGATABLE = frozenset({TokenType.BETWEEN, TokenType.IN, TokenType.LIKE, TokenType.RLIKE})

@@ -42,13 +42,15 @@ class SelectParser(OutputParser):
     def _select(self, insert_into: InsertInto | None) -> Select:
         start = self._curr
         self._expect(TokenType.SELECT, "SELECT")
+        return self._selected(start, insert_into)
+
+    def _selected(self, start: Token, insert_into: InsertInto | None) -> Select:
+        """All of a query after the word SELECT."""
         selector = self._selector()
         distinct = self._match(TokenType.DISTINCT)
         items = self._listed(self._select_item)
         source: Source | None = None
         joins: tuple[Join, ...] = ()
-        if self._at_word("into"):
-            self._unsupported("into table", self._curr)
         if self._match(TokenType.FROM):
             source, joins = self._sources()
         where = self._expression() if self._match(TokenType.WHERE) else None

@@ -12,7 +12,7 @@ from sql.language.calls import CallParser
 from sql.language.cursor import span_of
 from sql.language.patterns import PatternGrammar
 from sql.language.recognize import RecognizeGrammar
-from sql.language.tokens import NAME_TOKENS
+from sql.language.tokens import NAME_TOKENS, UNITS
 from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, WindowCall
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class SourceParser(CallParser):
         span = self._since(start)
         if kind == "cross" and condition is not None:
             self._refuse("P012", "CROSS JOIN takes no ON", condition.span, "use INNER JOIN")
-        if kind != "cross" and condition is None:
+        if kind != "cross" and condition is None and not source.unidirectional:
             message = f"{kind.upper()} JOIN needs ON"
             self._refuse("P012", message, span, "add ON with a condition, or use CROSS JOIN for all pairs")
         return Join(kind, source, condition, span=span)
@@ -150,8 +150,17 @@ class SourceParser(CallParser):
         if self._match(TokenType.COLON):
             namespace, name = name.text.lower(), self._any_name("the name of a window")
         with self._nested():
-            args = self._wrapped(self._window_argument) if self._curr.token_type is TokenType.L_PAREN else ()
+            has_arguments = self._curr.token_type is TokenType.L_PAREN and not self._at_columns()
+            args = self._wrapped(self._window_argument) if has_arguments else ()
         return WindowCall(name.text.lower(), args, namespace, span=self._since(start))
+
+    def _at_columns(self) -> bool:
+        """Whether a list of columns with their types follows: `create window W#keepall (id string, n int)`."""
+        index = self._index + 2
+        if self._next.token_type not in NAME_TOKENS or index >= self._tokens_size:
+            return False
+        word = self._tokens[index]
+        return word.token_type is TokenType.VAR and word.text.lower() not in {*UNITS, "asc", "desc"}
 
     def _retain(self) -> Literal["union", "intersection"] | None:
         if not (self._next.token_type is TokenType.DASH and self._match_word("retain")):

@@ -55,6 +55,7 @@ class Slot(Bound):
     """A value some operator keeps. `kind` says which, `key` which of them.
 
     aggregate, analytic, prev, subquery   key: index into the plan's list of that kind
+    arrived                               key: the name of a variable, as it was when the event arrived
     window                                key: 'start', 'end' or 'trigger'
     variable                              key: its name
     context                               key: 'id' of the partition, or the place of a property: (depth, index)
@@ -90,6 +91,21 @@ class Apply(Bound):
 
     def parts(self) -> tuple[Bound, ...]:
         return self.args
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead(Bound):
+    """`T[k1, k2].column`: a column of the table's row at a key, NULL without that row; the row where `column` is None.
+
+    With `keys` None, `T.keys()`: the list of its keys.
+    """
+
+    table: str
+    keys: tuple[Bound, ...] | None
+    column: str | None = None
+
+    def parts(self) -> tuple[Bound, ...]:
+        return self.keys or ()
 
 
 @dataclass(frozen=True, slots=True)

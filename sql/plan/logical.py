@@ -130,6 +130,8 @@ class SourcePlan:
     """Without a window the last row can be read: `@IterableUnbound`."""
     matches_by_name: bool = False
     """The matches are structs of their tags, as in a join; otherwise tuples of them, like the rows of a join."""
+    relation: Literal["window", "table"] | None = None
+    """A named window, whose changes the query is fed with, or a table, which it only looks into."""
 
     def __hash__(self) -> int:
         return hash((self.stream, self.alias))
@@ -143,6 +145,11 @@ class SourcePlan:
     def rows_are_tuples(self) -> bool:
         """Whether the rows of this source, as its windows see them, are matches: tuples of the values of tags."""
         return self.pattern is not None and not self.matches_by_name
+
+    @property
+    def keeps(self) -> bool:
+        """Whether its events stay: in windows of its own, or in a named window."""
+        return bool(self.windows) or self.relation is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +217,34 @@ class OutputPlan:
 
 @dataclass(frozen=True, slots=True)
 class SubqueryPlan:
-    """A scalar subquery: its own plan, evaluated over its window's present content."""
+    """A subquery: its own plan, evaluated over the present content of its source.
+
+    scalar  the value of the one row's one column; NULL without a row and for several
+    row     the one row of several columns as an object
+    rows    the rows of groups, each an object
+    list    the values of the one column, for IN, ANY and ALL
+    exists  whether there is a row
+
+    `correlated`: its expressions read sources of the statement around it, which stand behind its own.
+    """
 
     plan: Plan
-    exists: bool = False
+    kind: Literal["scalar", "row", "rows", "list", "exists"] = "scalar"
+    correlated: bool = False
+    outer: tuple[str, ...] = ()
+    """Aliases of the sources around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntoTable:
+    """Where the aggregates of `into table` live: `columns[i]` is the table's column of the statement's aggregate i.
+
+    `sets`: with `rollup` the grouping sets, each the indexes of the keys that count; the others are NULL.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    sets: tuple[tuple[int, ...], ...]
 
 
 RowKind = Literal["plain", "aggregate", "event", "group", "group_event"]
@@ -265,6 +296,10 @@ class Plan:
     context: ContextPlan | None = None
     """The context in whose partitions it runs, one instance each."""
     priority: int = 0
+    """Of the statements that an event meets, those of a higher priority come first."""
+    into_table: IntoTable | None = None
+    relations: frozenset[str] = frozenset()
+    """The named windows and tables that are read: as sources, by subqueries, by key."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -295,7 +330,7 @@ class Plan:
     @property
     def keeps_groups(self) -> bool:
         """Whether its groups stay for ever: no window takes events out of them."""
-        windows = any(source.windows for source in self.sources)
+        windows = any(source.keeps for source in self.sources)
         return self.mode == "delta" and bool(self.group_by and self.aggregates) and not windows
 
     @cached_property
@@ -306,7 +341,7 @@ class Plan:
             self.sources, [source.windows for source in self.sources], self.joins, self.analytics,
             self.window, self.where, self.group_by, self.aggregates, self.prevs, self.row_kind, self.output,
             self.hits, self.spreads, self.context,
-            self.timestamp, self.options.zone, self.options.late_tolerance_ms,
+            self.timestamp, self.options.zone, self.options.late_tolerance_ms, self.into_table,
         )  # fmt: skip
         return hashlib.sha256(_SPANS.sub("", repr(parts)).encode()).hexdigest()[:16]
 

@@ -23,6 +23,7 @@ class RuleOptions:
     align              where the update points of `within … every` count from
     max_groups         groups a rule may keep; a further one is an error event
     max_window_events  events a rule may retain; a further one is an error event
+    max_rows           rows a named window or table may hold; a further one is an error event
     max_empty_windows  empty windows emitted in a row by one step; the rest is counted
     max_pattern_partials  partial matches of a pattern that live at once, counted where an arrow begins one
     pattern_overflow   what happens to one more: it is refused, or the oldest ends
@@ -49,6 +50,7 @@ class RuleOptions:
     max_pattern_rows: int = 10_000
     max_recognize_attempts: int = 100_000
     max_pattern_keys: int = 100_000
+    max_rows: int = 1_000_000
     rule_id: str = ""
     send_meta: bool = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from math import isfinite
 from typing import Any
 
@@ -36,7 +36,8 @@ class WindowBuilder:
     """Builds the operator of one source of FROM."""
 
     def __init__(self, source: SourcePlan, options: RuleOptions, catalog: Catalog, context: Context,
-                 warnings: Warnings, shape: Shape, new_event: Callable[[Any, int], Event]) -> None:  # fmt: skip
+                 warnings: Warnings, shape: Shape, new_event: Callable[[Any, int], Event],
+                 subqueries: Sequence[Callable[[Event], Any]] = ()) -> None:  # fmt: skip
         self.source = source
         self.options = options
         self.shape = shape
@@ -44,7 +45,8 @@ class WindowBuilder:
         self.context = context
         self.warnings = warnings
         self.new_event = new_event
-        self.functions = FunctionSet(catalog, context, warnings, shape=shape, joined=source.rows_are_tuples)
+        self.functions = FunctionSet(catalog, context, warnings, shape=shape, joined=source.rows_are_tuples,
+                                     subqueries=subqueries)  # fmt: skip
         self.watchers: list[Any] = []
         """Expression windows, to be told when a variable changes."""
 

@@ -23,18 +23,18 @@ class Changes:
     """Folds deltas into groups and makes the rows of the statement's kind."""
 
     def __init__(self, plan: Plan, functions: FunctionSet, window: Operator, windows: Sequence[Operator],
-                 subqueries: Callable[[Event], list[Any]] | None, on_error: OnError) -> None:  # fmt: skip
+                 on_error: OnError, *, removal: Removal | None = None) -> None:  # fmt: skip
+        """`removal`: how events leave, where the window does not say."""
         self.plan = plan
         self.kind = plan.row_kind
         self.on_error = on_error
-        self.subqueries = subqueries
         self.where = functions.true(plan.where) if plan.where is not None else None
         self.having = functions.true(plan.having) if plan.having is not None else None
         self.key = functions.key(plan.group_by)
         self.keys_fail = any(not isinstance(node, Read) for node in plan.group_by)
         self.project = functions.row(plan.items, plan.side_columns)
-        self.order = functions.criteria(plan.order_by, nulls_lowest=False) if plan.order_by else None
-        removal = Removal.ANY if plan.joins else window.departure
+        self.order = functions.criteria(plan.order_by, nulls_lowest=plan.mode == "delta") if plan.order_by else None
+        removal = removal or (Removal.ANY if plan.joins else window.departure)
         self.never_removes = removal is Removal.NEVER
         self.aggregates = AggregateSet(plan.aggregates, functions, removal)
         self.prevs = PrevReader(plan, functions, windows) if plan.prevs else None
@@ -105,15 +105,10 @@ class Changes:
             self.hits[clause].note(event.time_ms)
 
     def _beside(self, event: Event, is_new: bool) -> list[Any] | None:
-        """Values of prev calls and subqueries, where the aggregates' would stand."""
-        if self.prevs is None and self.subqueries is None:
+        """Values of prev calls, where the aggregates' would stand."""
+        if self.prevs is None:
             return None
-        values: list[Any] = [None] * len(self.plan.aggregates)
-        if self.prevs is not None:
-            values += self.prevs.read(event, is_new)
-        if self.subqueries is not None:
-            values += self.subqueries(event)
-        return values
+        return [*[None] * len(self.plan.aggregates), *self.prevs.read(event, is_new)]
 
     def _rows(self, events: Iterable[Event], is_new: bool, group_of: Callable[[Event], Group | None] | None = None
               ) -> list[Out]:  # fmt: skip
@@ -156,8 +151,7 @@ class Changes:
         folded, taken = [], []
         for event in inserted:
             try:
-                values = self.aggregates.values_of(event)
-                self._group(event).add(values, event)
+                self._add(self.aggregates.values_of(event), event)
                 folded.append(event)
             except DATA_ERRORS as error:
                 if not self.never_removes:
@@ -173,6 +167,9 @@ class Changes:
             self._drop_if_empty(event)
             taken.append(event)
         return folded, taken
+
+    def _add(self, values: list[Any], event: Event) -> None:
+        self._group(event).add(values, event)
 
     def _group(self, event: Event) -> Group:
         if not self.plan.group_by:
@@ -271,6 +268,26 @@ class Changes:
         row = self._row(event, self._at(key, event), True)
         return [] if row is None else [row]
 
+    # --- anew ---------------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget what was folded: the next rows are aggregated anew."""
+        if self.plan.aggregates:
+            self.groups.clear()
+            self.whole = Group((), self.aggregates.fresh(), Event(None, 0, -1))
+        self.refused.clear()
+
+    def anew(self, events: Sequence[Event]) -> list[Out]:
+        """The rows of events that are all there are, after `reset`: aggregates over none of them give one row."""
+        events = events if self.where is None else self._passing(events, True)
+        events = self._with_key(events, True) if self.keys_fail else events
+        if self.kind == "plain":
+            return self._rows(events, True)
+        if not events and self.kind != "aggregate":
+            return []
+        update = _MAKERS[self.kind](self, events, ())
+        return [] if update is None else update.new
+
     # --- looking ------------------------------------------------------------------------------------------------------
 
     def present(self, content: Iterable[Event]) -> list[Out]:
@@ -285,7 +302,7 @@ class Changes:
             return self._rows(events, True, lambda event: self.whole)
         if self.kind == "group_event":
             return self._rows(events, True, lambda event: self._at(self.key(event), event))
-        if not self.plan.sources[0].windows:
+        if not self.plan.sources[0].keeps:
             return [row for group in self.groups.values() if (row := self._row(group.first, group, True))]
         shown = {self.key(event): event for event in reversed(events)}
         rows = (self._row(event, self._at(key, event), True) for key, event in reversed(shown.items()))

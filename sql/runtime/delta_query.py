@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sql.algebra.join.joined import Joined
+from sql.algebra.table.feed import Feed
 from sql.codegen.functions import DATA_ERRORS
 from sql.runtime.conditions import When
 from sql.runtime.emission import Emission, Out, Update
@@ -20,6 +22,10 @@ from sql.windows.operator import earliest
 from sql.windows.predicate import WhileTrue
 
 _SILENT = ("last", "all")
+
+
+Posts = dict[int, list[Delta]]
+"""What the windows of a statement have posted in one step, by source."""
 
 
 class DeltaQuery(WindowedQuery):
@@ -49,6 +55,8 @@ class DeltaQuery(WindowedQuery):
         self.limit = self._limits().build(plan.output) if plan.output else None
         self.forced = any("FORCE_UPDATE" in flags or "START_EAGER" in flags for flags in _flags(plan.sources))
         self.late_posts: list[Delta] = []
+        self.looked: list[tuple[int, Event]] | None = None
+        """By source the event that passed its filter, between `arriving` and `push`."""
 
     # --- driving ------------------------------------------------------------------------------------------------------
 
@@ -57,12 +65,15 @@ class DeltaQuery(WindowedQuery):
         out: list[Emission] = []
         for row in rows:
             self.counts["events_in"] += 1
-            if self.subqueries is not None:
-                self.subqueries.push(stream, row, now_ms)
-            updates: list[Update] = []
-            for index, source in enumerate(self.plan.sources):
-                if source.stream == stream:
-                    updates += self._arrival(index, row, now_ms)
+            if self.looked is None:
+                self.arriving(stream, row, now_ms)
+            arrived, self.looked = self.looked, None
+            posts: Posts = {}
+            for index, event in arrived or ():
+                deltas = self._enter(index, event, now_ms)
+                if deltas:
+                    posts[index] = deltas
+            updates = self._updates(posts)
             for index in self.matches:  # last, so that a match meets the event in the windows beside it
                 updates += self._entered(index, stream, row, now_ms)
             out += self._emit(updates, now_ms)
@@ -85,45 +96,107 @@ class DeltaQuery(WindowedQuery):
         if plan.suppress or plan.discard:
             out = self._together(index, rows, now_ms)
         else:
-            out = [update for row in rows for update in self._arrival(index, row, now_ms)]
+            out = [update for row in rows for update in self._match(index, row, now_ms)]
         for failure in self.matches[index].failures():
             self.counts["errors"] += 1
             self.errors.append(Emission(self.name, now_ms, "error", [], (), str(failure)))
         return out
 
+    def _match(self, index: int, row: Any, now_ms: int) -> list[Update]:
+        event = self._arrival(index, row, now_ms)
+        deltas = [] if event is None else self._enter(index, event, now_ms)
+        return self._updates({index: deltas}) if deltas else []
+
     def _together(self, index: int, rows: Iterable[Any], now_ms: int) -> list[Update]:
         """Matches that are one change."""
         events = [event for row in rows if (event := self.arrive(row, now_ms)) is not None]
-        return self._updates(index, self.windows[index].push(Delta(events), now_ms)) if events else []
+        return self._updates({index: self.windows[index].push(Delta(events), now_ms)}) if events else []
 
-    def _arrival(self, index: int, row: Any, now_ms: int) -> list[Update]:
+    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+        """An event arrives: the windows of subqueries take it, then the filters of the sources are evaluated."""
+        self.now_ms = now_ms
+        if self.subqueries is not None:
+            self.subqueries.push(stream, row, now_ms)
+        self.looked = []
+        for index, source in enumerate(self.plan.sources):
+            if source.stream == stream:
+                event = self._arrival(index, row, now_ms)
+                if event is not None:
+                    self.looked.append((index, event))
+
+    def _arrival(self, index: int, row: Any, now_ms: int) -> Event | None:
+        """The event, if it passes the filter of a source."""
         event = self.arrive(row, now_ms)
         if event is None:
-            return []
+            return None
+        passes = self.filters[index]
         try:
-            passes = self.filters[index]
-            if passes is not None and not passes(event):
-                return []
+            return event if passes is None or passes(event) else None
+        except DATA_ERRORS as error:
+            self.on_error(event, error)
+            return None
+
+    def _enter(self, index: int, event: Event, now_ms: int) -> list[Delta]:
+        """What the windows of a source post of an event."""
+        try:
             if self.plan.sources[index].windows:
                 self.budget.admit(self)
-            deltas = self.windows[index].push(Delta((event,)), now_ms)
+            return self.windows[index].push(Delta((event,)), now_ms)
         except DATA_ERRORS as error:
             self.on_error(event, error)
             return []
-        return self._updates(index, deltas)
 
-    def _updates(self, index: int, deltas: Iterable[Delta]) -> list[Update]:
-        out = []
-        if index in self.recognized:
-            deltas = [self._recognize(index, delta) for delta in deltas]
-        for delta in deltas:
-            joined = delta if self.joined is None else self.joined.change(index, delta)
-            if joined is None:
-                continue
-            update = self.changes.update(joined)
-            if update is not None:
-                out.append(update)
-        return out
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Named windows have changed, all of them before anything is computed from one."""
+        self.now_ms = now_ms
+        self.counts["events_in"] += sum(len(delta.inserted) for delta in changes.values())
+        posts: Posts = {}
+        for index, source in enumerate(self.plan.sources):
+            delta = changes.get(source.stream)
+            deltas = [] if delta is None else self.windows[index].push(delta, now_ms)
+            if deltas:
+                posts[index] = deltas
+        return self._emit(self._updates(posts), now_ms) + self.take_errors()
+
+    def fill(self) -> None:
+        """Start from the present rows of the named windows, without a post."""
+        posts: Posts = {}
+        for index, window in enumerate(self.windows):
+            if isinstance(window, Feed):
+                relation = self.catalog.relations[self.plan.sources[index].stream]
+                rows = tuple(relation.rows if relation.kind == "window" else ())
+                posts[index] = window.push(Delta(rows), self.now_ms) if rows else []
+        self._updates({index: deltas for index, deltas in posts.items() if deltas})
+        self.take_errors()
+
+    def _updates(self, posts: Posts) -> list[Update]:
+        """The updates of what the windows of one step have posted, by source."""
+        for index in self.recognized.keys() & posts.keys():
+            posts[index] = [self._recognize(index, delta) for delta in posts[index]]
+        if self.joined is None:
+            deltas: Iterable[Delta | None] = (delta for found in posts.values() for delta in found)
+        else:
+            deltas = self._joined_changes(self.joined, posts)
+        found = [self._update(delta) for delta in deltas if delta is not None]
+        return [update for update in found if update is not None]
+
+    def _update(self, delta: Delta) -> Update | None:
+        if self.joined is not None and self.joined.drivers:
+            self.changes.reset()  # what each event of a unidirectional stream finds is aggregated anew
+        return self.changes.update(delta)
+
+    @staticmethod
+    def _joined_changes(joined: Joined, posts: Posts) -> Iterable[Delta | None]:
+        if not joined.drivers:
+            for turn in range(max(map(len, posts.values()), default=0)):
+                yield joined.change({i: deltas[turn] for i, deltas in posts.items() if turn < len(deltas)})
+            return
+        partners = {index: merged(deltas) for index, deltas in posts.items() if index not in joined.drivers}
+        yield joined.change(partners)
+        for index in joined.drivers:
+            for delta in posts.get(index, ()):
+                for event in delta.inserted:
+                    yield joined.change({index: Delta((event,))})
 
     def _recognize(self, index: int, delta: Delta) -> Delta:
         """What a change of the window completes, as a change."""
@@ -145,7 +218,7 @@ class DeltaQuery(WindowedQuery):
         if self.subqueries is not None:
             self.subqueries.advance(now_ms)
         posts, self.late_posts = self.late_posts, []
-        updates = self._updates(0, posts)
+        updates = self._updates({0: posts} if posts else {})
         out: list[Emission] = []
         while True:
             due = self._next_due()
@@ -160,7 +233,7 @@ class DeltaQuery(WindowedQuery):
                 elif is_pattern:
                     updates += self._matched(index, self.matches[index].advance(now_ms), now_ms)
                 else:
-                    updates += self._updates(index, self.windows[index].advance(now_ms))
+                    updates += self._updates(self._due_posts(index, now_ms))
             elif tick is not None and tick <= now_ms:
                 out += self._emit(updates, now_ms, ticked=self.forced) + self._tick(now_ms)
                 updates = []
@@ -171,6 +244,19 @@ class DeltaQuery(WindowedQuery):
             updates = []
         # A release at a grid point of a FORCE_UPDATE window is given out whatever it holds.
         return out + self._emit(updates, now_ms, ticked=self.forced) + self.take_errors()
+
+    def _due_posts(self, window: int, now_ms: int) -> Posts:
+        """What a window that is due posts; of a join all that are, since they change before the join does."""
+        if self.joined is None:
+            return {window: self.windows[window].advance(now_ms)}
+        posts: Posts = {}
+        for index, operator in enumerate(self.windows):
+            deltas: list[Delta] = []
+            while (due := operator.next_deadline()) is not None and due <= now_ms:
+                deltas += operator.advance(now_ms)
+            if deltas:
+                posts[index] = [merged(deltas)] if posts or len(deltas) > 1 else deltas
+        return posts
 
     def _next_due(self) -> tuple[int, bool, int] | None:
         """The earliest deadline of a window or a pattern, whether it is a pattern's, and the source.
@@ -313,6 +399,14 @@ class DeltaQuery(WindowedQuery):
         if self.limit is not None:
             self.limit.restore(state["limit"])
         self.late_posts = [Delta(*([store.find(seq) for seq in side] for side in post)) for post in state["posts"]]
+
+
+def merged(deltas: Sequence[Delta]) -> Delta:
+    """Several changes as one: inserts appended, removes appended."""
+    if len(deltas) == 1:
+        return deltas[0]
+    inserted = [event for delta in deltas for event in delta.inserted]
+    return Delta(inserted, [event for delta in deltas for event in delta.removed])
 
 
 def _flags(sources: Iterable[Any]) -> Iterable[frozenset[str]]:

@@ -3,8 +3,7 @@ clock."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -21,7 +20,12 @@ from sql.runtime.emission import Emission, joined
 from sql.runtime.event_time import EventTime
 from sql.runtime.filter_index import FilterIndex
 from sql.runtime.stages import stage_parties
+from sql.runtime.steps import Steps, fill, looks
 from sql.runtime.validation import Validator
+from sql.windows.event import Delta
+
+if TYPE_CHECKING:
+    from sql.runtime.demand import Answer
 
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
@@ -37,6 +41,8 @@ class Running(Protocol):
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
+    def arriving(self, stream: str, row: Any, now_ms: int) -> None: ...
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]: ...
     def advance(self, now_ms: int) -> list[Emission]: ...
     def next_deadline(self) -> int | None: ...
     def flush(self, now_ms: int) -> list[Emission]: ...
@@ -88,8 +94,9 @@ def on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> An
     return kinds[plan.mode](name, plan, catalog, **keywords)
 
 
-MOVED_MAX = 100_000
-"""Rows that may move between streams in one step; more means rules that feed each other."""
+Change = Callable[[Any], Any]
+"""What `update istream` makes of an event: the same one, another one, or None for one that is dropped."""
+
 
 OVERDUE_MS = 1000
 """A timer later than this has been missed (a pause, a restore, a jump of the clock) and is subject to `catchUp`."""
@@ -119,15 +126,17 @@ class Engine:
         self.timers: list[tuple[int, int, str]] = []
         """A heap of (deadline, order of deployment, rule); what no longer holds is dropped when it surfaces."""
         self.now_ms: int | None = None
-        self.moved: deque[tuple[str, Sequence[Any]]] = deque()
+        self.steps = Steps(self)
+        self.lookers: set[str] = set()
+        """Statements whose filters read relations: they are evaluated before any statement has acted on the event."""
         self.indexes: dict[str, FilterIndex] = {}
         """By stream, made when events come and gone when rules change."""
         self.moves_rows: bool | None = None
         """Whether some rule inserts its results into a stream; None: not known since rules have changed."""
         self.validators: dict[str, Validator] = {}
         """Of the streams with STRICT_VALIDATION, made at their first event."""
-        self.before: dict[str, list[Callable[[dict[str, Any]], dict[str, Any]]]] = {}
-        """`update istream`: what changes the events of a stream before anybody sees them."""
+        self.before: dict[str, list[tuple[int, Change]]] = {}
+        """`update istream`: what changes, or drops, the events of a stream before anybody sees them, by priority."""
 
     # --- rules --------------------------------------------------------------------------------------------------------
 
@@ -149,6 +158,8 @@ class Engine:
         query, path = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row, fast=fast)
         if kept is not None:
             query.restore(kept)
+        elif plan.relations:
+            fill(query)
         self.host(name, query, plan.streams)
         self.paths[name] = path
         self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
@@ -191,8 +202,7 @@ class Engine:
             if begins and state.get("context") is not None:
                 host.restore(state["context"])
             member.restore(state)
-        self._collect(emissions)
-        self._follow(now_ms)
+        self.steps.finish(self._collect(emissions), now_ms)
         self._schedule(host.name)
 
     def _host_of(self, context: ContextPlan) -> ContextHost:
@@ -208,7 +218,7 @@ class Engine:
         names = self.readers.setdefault(stream, [])
         if name not in names:
             names.append(name)
-            names.sort(key=lambda item: (-self.queries[item].plan.priority, self.order[item]))
+            names.sort(key=self.place)
 
     def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
         """Run something that behaves like a query."""
@@ -218,6 +228,8 @@ class Engine:
         self.deployed += 1
         self.order[name] = self.deployed
         self._schedule(name)
+        if looks(query.plan):
+            self.lookers.add(name)
         for stream in streams:
             self._read(name, stream)
 
@@ -228,6 +240,7 @@ class Engine:
             self._forget_indexes()
             del self.queries[name], self.order[name]
             self.suspended.discard(name)
+            self.lookers.discard(name)
             self.paths.pop(name, None)
             for names in self.readers.values():
                 if name in names:
@@ -257,20 +270,28 @@ class Engine:
         """Events of one stream arrive at `now_ms`, in order; what is due before is done before."""
         out = self.advance(now_ms) if self.now_ms is None or now_ms > self.now_ms else []
         if stream in self.before:
-            rows = [self._changed(stream, row) for row in rows]
+            rows = self._changed(stream, rows)
         names = self.readers.get(stream, ())
         declared = self.catalog.streams.get(stream)
         if declared is not None and declared.is_strict:
             rows = self._checked(declared, rows, names, now_ms, out)
         if len(rows) > 1 and not self._order_matters(stream):
             self._give_all(stream, rows, now_ms, out)
-            return out + self._follow(now_ms)
+            return out if self.steps.is_idle else out + self.steps.finish([], now_ms)
         for row in rows:
-            before = len(out)
-            self._give_all(stream, [row], now_ms, out)
-            self._join_posts(out, before)
-            out += self._follow(now_ms)
+            if self.lookers:
+                self._look(stream, row, now_ms)
+            posted: list[Emission] = []
+            self._give_all(stream, [row], now_ms, posted)
+            self._join_posts(posted, 0)
+            out += self.steps.finish(posted, now_ms)
         return out
+
+    def _look(self, stream: str, row: Any, now_ms: int) -> None:
+        """Filters that read relations see them as they are when the event arrives."""
+        for name in self.readers.get(stream, ()):
+            if name in self.lookers:
+                self.queries[name].arriving(stream, row, now_ms)
 
     def _join_posts(self, out: list[Emission], since: int) -> None:
         """What a statement gives out in several partitions in one step is one post."""
@@ -344,7 +365,7 @@ class Engine:
 
     def _order_matters(self, stream: str) -> bool:
         """Whether the stream's rules can see each other's effects, so that each event must be done before the next."""
-        if self.catalog.variables or self._index(stream).moves_rows:
+        if self.catalog.variables or self.catalog.relations or self._index(stream).moves_rows:
             return True
         return bool(self.contexts) and any(
             isinstance(self.queries[name], ContextHost) for name in self.readers.get(stream, ())
@@ -360,54 +381,75 @@ class Engine:
             )
         return index
 
-    def _changed(self, stream: str, row: Any) -> Any:
-        for change in self.before[stream]:
-            row = change(row)
-        return row
+    def change_before(self, stream: str, priority: int, change: Change) -> None:
+        """Change the events of a stream before anybody sees them; the change of the highest priority comes last."""
+        changes = self.before.setdefault(stream, [])
+        changes.append((priority, change))
+        changes.sort(key=lambda entry: entry[0])
+
+    def _changed(self, stream: str, rows: Iterable[Any]) -> list[Any]:
+        """Events as `update istream` leaves them; those it drops are left out."""
+        out = []
+        for row in rows:
+            changed = row
+            for _, change in self.before[stream]:
+                changed = None if changed is None else change(changed)
+            if changed is not None:
+                out.append(changed)
+        return out
+
+    # --- what the step loop asks for ----------------------------------------------------------------------------------
+
+    def consumers(self, relation: str) -> Sequence[str]:
+        """The statements that a relation tells of its changes."""
+        return self.readers.get(relation, ())
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Where a statement stands in the order in which statements run: by priority, then by deployment."""
+        return -self.queries[name].plan.priority, self.order[name]
+
+    def plan_of(self, name: str) -> Plan | None:
+        """The plan of a statement."""
+        query = self.queries.get(name)
+        return None if query is None else query.plan
+
+    def give_changes(self, name: str, changes: dict[str, Delta], now_ms: int) -> list[Emission]:
+        """What named windows have changed, for one of their consumers."""
+        query = self.queries.get(name)
+        if query is None:
+            return []
+        try:
+            out = query.feed(changes, now_ms)
+        except Exception as error:  # noqa: BLE001 - the rule boundary
+            return self._defect(name, (), now_ms, error)
+        self._schedule(name)
+        return self._collect(out)
+
+    def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Rows of one insert, for the stream queries that take them as one step."""
+        rows = self._changed(stream, rows) if stream in self.before else rows
+        out: list[Emission] = []
+        for name in tuple(self.readers.get(stream, ())):
+            if self.queries[name].takes_lots:
+                out += self._give(name, stream, rows, now_ms, as_lot=True)
+        return out
+
+    def give_row(self, stream: str, row: Any, now_ms: int) -> list[Emission]:
+        """A row of `insert into`, for the statements of its stream."""
+        out: list[Emission] = []
+        for changed in self._changed(stream, [row]) if stream in self.before else [row]:
+            if self.lookers:
+                self._look(stream, changed, now_ms)
+            for name in tuple(self.readers.get(stream, ())):
+                if not self.queries[name].takes_lots:
+                    out += self._give(name, stream, [changed], now_ms)
+        return out
 
     def _collect(self, emissions: list[Emission]) -> list[Emission]:
         """Rows of `insert into` are queued for their stream."""
         if self.moves_rows is None:
             self.moves_rows = any(query.plan.insert is not None for query in self.queries.values())
-        if not self.moves_rows:
-            return emissions
-        for emission in emissions:
-            insert = self.queries[emission.rule].plan.insert if emission.rule in self.queries else None
-            if insert is None or emission.kind != "rows":
-                continue
-            rows: Sequence[Any] = emission.inserted
-            if insert.selector == "rstream" and self.queries[emission.rule].plan.selector == "irstream":
-                rows = emission.removed
-            if insert.columns:
-                rows = [dict(zip(insert.columns, row.values(), strict=False)) for row in rows]
-            if rows:
-                self.moved.append((insert.stream, rows))
-        return emissions
-
-    def _follow(self, now_ms: int) -> list[Emission]:
-        """Queued rows enter their streams one by one, each a step; stream queries take a lot as one step."""
-        out: list[Emission] = []
-        steps = 0
-        while self.moved:
-            stream, rows = self.moved.popleft()
-            steps += len(rows)
-            if steps > MOVED_MAX:
-                self.moved.clear()
-                why = f"more than {MOVED_MAX} rows moved between streams in one step: rules feed each other in a circle"
-                why = f"{why}; the rest, for '{stream}', is dropped"
-                return [*out, Emission("engine", now_ms, "error", [], (), why)]
-            rows = [self._changed(stream, row) for row in rows] if stream in self.before else rows
-            names = self.readers.get(stream, ())
-            for name in tuple(names):
-                if self.queries[name].takes_lots:
-                    out += self._give(name, stream, rows, now_ms, as_lot=True)
-            for row in rows:
-                before = len(out)
-                for name in tuple(names):
-                    if not self.queries[name].takes_lots:
-                        out += self._give(name, stream, [row], now_ms)
-                self._join_posts(out, before)
-        return out
+        return self.steps.collect(emissions) if self.moves_rows else emissions
 
     def advance(self, now_ms: int, catch_up: CatchUp | None = None) -> list[Emission]:
         """Time moves to `now_ms`. step: through every due instant; once: what is due fires once, now; skip: unseen.
@@ -424,7 +466,9 @@ class Engine:
     def _fire(self, instant: int, now_ms: int, catch_up: CatchUp | None) -> list[Emission]:
         """Every rule with something due at or before `instant`, in order of deployment."""
         out: list[Emission] = []
-        for name in self._due(instant):
+        # What named windows let go of reaches their consumers when all that was due is done.
+        at = until = now_ms if self.catalog.relations and catch_up == "once" else instant
+        for name in self._due(until):
             query = self.queries[name]
             deadline = query.next_deadline()
             if deadline is None:
@@ -439,7 +483,7 @@ class Engine:
             out += self._collect(query.unseen(emissions) if how == "skip" else emissions)
             self._schedule(name)
         self._join_posts(out, 0)
-        return out + self._follow(instant)
+        return out if self.steps.is_idle else self.steps.finish(out, at)
 
     @staticmethod
     def _how_late(query: Running, late_ms: int) -> CatchUp:
@@ -448,11 +492,11 @@ class Engine:
         return query.plan.options.catch_up if missed else "step"
 
     def _due(self, instant: int) -> list[str]:
-        """The rules due at or before `instant`, taken from the timers."""
-        found = {}
+        """The rules due at or before `instant`, taken from the timers; several instants' in their order."""
+        found: dict[str, tuple[int, int]] = {}
         while (deadline := self.next_deadline_ms()) is not None and deadline <= instant:
-            _, order, name = heappop(self.timers)
-            found[name] = order
+            first, order, name = heappop(self.timers)
+            found.setdefault(name, (first, order))
         return sorted(found, key=found.__getitem__)
 
     def next_deadline_ms(self) -> int | None:
@@ -471,16 +515,42 @@ class Engine:
         for name, query in list(self.queries.items()):
             out += self._collect(query.flush(now_ms))
             self._schedule(name)
-        return out + self._follow(now_ms)
+        return self.steps.finish(out, now_ms)
 
     def set_variable(self, name: str, value: Any) -> None:
         """Give a variable a new value; rules that depend on it are told."""
         self.catalog.assign(name, value)
+        self.catalog.settle()
 
     def _variable_changed(self, name: str) -> None:
         for rule, query in self.queries.items():
             query.variable_changed(name)
             self._schedule(rule)
+
+    # --- on demand ----------------------------------------------------------------------------------------------------
+
+    def query(self, text: str, now_ms: int | None = None, *, read_only: bool = False) -> Answer:
+        """Answer a question on demand, between two events: SELECT, INSERT, UPDATE or DELETE over relations.
+
+        Raises SqlError where it cannot be asked, DataError where it cannot be done; then nothing has changed.
+        """
+        from sql.runtime.demand import Answer, ask
+
+        now_ms = self.now_ms or 0 if now_ms is None else now_ms
+        rows = ask(text, self.catalog, now_ms, lambda stream, row: self.steps.forward(stream, [row], "question"),
+                   read_only=read_only)  # fmt: skip
+        emissions = [] if self.steps.is_idle else self.steps.finish([], now_ms)
+        self._reschedule()
+        return Answer(rows, emissions)
+
+    def _reschedule(self) -> None:
+        """Named windows may have other deadlines after a change that no statement made."""
+        for name in self.queries:
+            self._schedule(name)
+
+    def relation(self, name: str) -> Any:
+        """A named window or table, to read: `content()`, `columns`, `len()`. KeyError where there is none."""
+        return self.catalog.relations[name]
 
     # --- looking ------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sql.plan.logical import Plan
@@ -10,6 +10,7 @@ from sql.rows import as_dict
 from sql.runtime.emission import Emission
 from sql.runtime.query import Query
 from sql.runtime.stage import Stage
+from sql.windows.event import Delta
 
 
 class EventTime:
@@ -52,6 +53,13 @@ class EventTime:
         return out
 
     # --- driving ------------------------------------------------------------------------------------------------------
+
+    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+        """Filters see relations as they are when the watermark hands the event over."""
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Named windows have changed."""
+        return self.query.feed(changes, now_ms)
 
     def push(self, stream: str, rows: Any, now_ms: int) -> list[Emission]:
         """Events arrive at `now_ms` of the processing clock, for this rule alone."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sql.plan.logical import Plan
 from sql.rows import as_dict
 from sql.runtime.emission import Emission
+from sql.windows.event import Delta
 
 
 class Hosted:
@@ -27,6 +28,13 @@ class Hosted:
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive."""
         raise NotImplementedError
+
+    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+        """An event arrives: filters are evaluated before any statement has acted on it."""
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Named windows have changed."""
+        return []
 
     def advance(self, now_ms: int) -> list[Emission]:
         return []

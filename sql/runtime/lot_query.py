@@ -68,7 +68,7 @@ class LotQuery(WindowedQuery):
             self.current = list(lot.inserted)
         if not lot.inserted and not lot.removed:
             return []
-        joined = lot if self.joined is None else self.joined.change(index, lot)
+        joined = lot if self.joined is None else self.joined.change({index: lot})
         update = None if joined is None else self.changes.update(joined)
         return [] if update is None else self._emission(update, at_ms)
 

@@ -7,9 +7,9 @@ at or before an instant happens before that instant's events. One bad event neve
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
@@ -23,7 +23,10 @@ from sql.runtime.emission import Emission, Out
 from sql.runtime.hits import HitCounters
 from sql.runtime.spreads import Spreads
 from sql.runtime.state import EventStore
-from sql.windows.event import Event
+from sql.windows.event import Delta, Event
+
+if TYPE_CHECKING:
+    from sql.algebra.table.subquery import Subqueries
 
 SNAPSHOT_VERSION = 1
 
@@ -91,7 +94,11 @@ class Query(ABC):
 
     def __init__(self, name: str, plan: Plan, catalog: Catalog, *, now_ms: int, shape: Shape = "dict",
                  make_row: Callable[[dict[str, Any]], Any] | None = None,
-                 partition: Sequence[Any] | None = None) -> None:  # fmt: skip
+                 partition: Sequence[Any] | None = None, pulls: bool = False) -> None:  # fmt: skip
+        """`pulls`: named windows are only looked into, and do not feed the query."""
+        from sql.algebra.table.subquery import Subqueries
+
+        self.pulls = pulls
         self.name = name
         self.plan = plan
         self.catalog = catalog
@@ -107,6 +114,9 @@ class Query(ABC):
         self.budget = Budget(plan.options.max_window_events)
         self.hits = HitCounters(plan.hits)
         self.spreads = Spreads(plan.spreads) if plan.spreads else None
+        self.subqueries: Subqueries | None = None
+        if plan.subqueries:
+            self.subqueries = Subqueries(plan.subqueries, catalog, self.context, self.warnings, now_ms, shape)
         self.functions = FunctionSet(
             catalog,
             self.context,
@@ -116,16 +126,29 @@ class Query(ABC):
             offsets=_offsets(plan),
             text=plan.text,
             hits=self.hits,
+            subqueries=self.answers,
         )
         self.analytic: AnalyticStage | None = None
         if plan.analytics:
             self.analytic = AnalyticStage(plan.analytics, self.functions, plan.options.max_groups)
+
+    @property
+    def answers(self) -> Sequence[Callable[[Event], Any]]:
+        """The values of the subqueries, as functions of the event."""
+        return () if self.subqueries is None else self.subqueries.answers
 
     # --- driving ------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one stream arrive, in order, at `now_ms`. Everything due by then has been done."""
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Named windows have changed, all of them before anything is computed from one."""
+        raise AssertionError(f"{type(self).__name__} reads no named window")
+
+    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+        """An event arrives: filters that read relations are evaluated before any statement has acted on it."""
 
     def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows that another query gave out together arrive."""
@@ -215,7 +238,9 @@ class Query(ABC):
 
     def counters(self) -> dict[str, int]:
         """What happened so far."""
-        return {**self.counts, "division_by_zero": self.warnings.division_by_zero, "retained": self.retained()}
+        several = self.warnings.several_rows
+        odd = {"division_by_zero": self.warnings.division_by_zero} | ({"several_rows": several} if several else {})
+        return {**self.counts, **odd, "retained": self.retained()}
 
     def retained(self) -> int:
         """How many events the query holds."""
@@ -274,10 +299,9 @@ class Query(ABC):
 
 
 def _offsets(plan: Plan) -> dict[str, int]:
-    """Where aggregates, prev calls, subqueries and row numbers stand in the list of values."""
+    """Where aggregates, prev calls and row numbers stand in the list of values."""
     aggregates, prevs = len(plan.aggregates), len(plan.prevs)
-    subquery = aggregates + prevs
-    return {"aggregate": 0, "prev": aggregates, "subquery": subquery, "row_number": subquery + len(plan.subqueries)}
+    return {"aggregate": 0, "prev": aggregates, "row_number": aggregates + prevs}
 
 
 def plain_row(row: Any) -> dict[str, Any]:

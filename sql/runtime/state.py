@@ -49,6 +49,11 @@ def pack_row(row: Any) -> Any:
     return None if row is None else {name: encode(item) for name, item in as_dict(row).items()}
 
 
+def unpack_row(packed: dict[str, Any]) -> dict[str, Any]:
+    """The row `pack_row` packed, as a dict."""
+    return {name: decode(value) for name, value in packed.items()}
+
+
 class EventStore:
     """The events of a snapshot by `seq`: each is written once, however many operators hold it."""
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from sql.algebra.join.joined import Joined
+from sql.algebra.join.store import Pulled
+from sql.algebra.table.feed import Feed, Looked
+from sql.algebra.table.into import TableChanges
+from sql.algebra.table.subquery import as_seen
+from sql.plan.logical import SourcePlan
 from sql.runtime.build import WindowBuilder
 from sql.runtime.changes import Changes
-from sql.runtime.joins import Joined
 from sql.runtime.query import Query, in_order, row_limit
 from sql.runtime.state import EventStore
-from sql.runtime.subquery import Subqueries
 from sql.windows.event import Event
 from sql.windows.operator import Operator, earliest
 
@@ -22,17 +26,33 @@ class WindowedQuery(Query):
         super().__init__(*args, **keywords)
         plan = self.plan
         self.builders = [
-            WindowBuilder(source, plan.options, self.catalog, self.context, self.warnings, self.shape, self.new_event)
+            WindowBuilder(source, plan.options, self.catalog, self.context, self.warnings, self.shape, self.new_event,
+                          self.answers)
             for source in plan.sources
-        ]
-        self.windows: list[Operator] = [builder.build(self.now_ms) for builder in self.builders]
-        self.joined = Joined(plan, self.functions, self.new_event) if plan.joins else None
-        self.subqueries: Subqueries | None = None
-        if plan.subqueries:
-            self.subqueries = Subqueries(plan, self.catalog, self.context, self.warnings, self.now_ms, self.shape)
-        values = self.subqueries.values if self.subqueries else None
-        self.changes = Changes(plan, self.functions, self.windows[0], self.windows, values, self.on_error)
+        ]  # fmt: skip
+        self.windows: list[Operator] = [self._operator(source, i) for i, source in enumerate(plan.sources)]
+        self.joined: Joined | None = None
+        if plan.joins:
+            pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
+            self.joined = Joined(plan, self.functions, self.new_event, self.shape, pulled)
+        self.changes = self._changes()
         self.row_limit = row_limit(plan, self.functions)
+
+    def _changes(self) -> Changes:
+        if self.plan.into_table is not None:
+            return TableChanges(self.plan, self.functions, self.windows[0], self.windows, self.on_error, self.catalog)
+        return Changes(self.plan, self.functions, self.windows[0], self.windows, self.on_error)
+
+    def _operator(self, source: SourcePlan, index: int) -> Operator:
+        """The windows of a source; a relation feeds it, or is looked into where nothing of it makes rows."""
+        if source.relation is None:
+            return self.builders[index].build(self.now_ms)
+        passes = None if source.filter is None else self.builders[index].functions.true(source.filter)
+        driven = any(other.unidirectional for other in self.plan.sources)
+        if source.relation == "table" or self.pulls or (driven and not source.unidirectional):
+            relation = self.catalog.relations[source.stream]
+            return Looked(Pulled(relation if self.pulls else as_seen(source, self.catalog, self.name), passes))
+        return Feed(self.catalog.relations[source.stream], self.arrive, passes)
 
     def next_deadline(self) -> int | None:
         deadlines = [window.next_deadline() for window in self.windows]

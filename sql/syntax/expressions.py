@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sql.errors import NOWHERE, Span
 from sql.syntax.node import Node
@@ -76,6 +76,8 @@ class Between(Expr):
     negated: bool = False
     low_open: bool = False
     high_open: bool = False
+    in_range: bool = field(default=False, compare=False)
+    """Written `in [low:high]`, whose bounds stand in their order; those of EPL's BETWEEN may stand in either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +171,11 @@ class Field(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Index(Expr):
-    """`base[i]`."""
+    """`base[i]`; `more` are the further keys of a table's row, `T[k1, k2]`."""
 
     base: Expr
     index: Expr
+    more: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,3 +226,13 @@ class Subquery(Expr):
 
     select: Select
     exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified(Expr):
+    """`x op any|all (select …)`; `x in (select …)` is `x = any`, `x not in` is `x != all`; `some` is `any`."""
+
+    op: str
+    operand: Expr
+    quantifier: Literal["any", "all"]
+    select: Select

@@ -36,10 +36,11 @@ class GroupWindow(Node):
 
 @dataclass(frozen=True, slots=True)
 class Assignment(Node):
-    """`variable = expr` of `then set` and `on … set`."""
+    """`name = expr` of `set`; with `index` the element of an array: `xs[1] = e`."""
 
     name: str
     value: Expr
+    index: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +125,5 @@ class Select(Statement):
     selector: Literal["istream", "rstream", "irstream"] | None = None
     insert_into: InsertInto | None = None
     lots: bool = False
+    into_table: str | None = None
+    """The table whose columns the aggregates of the statement are: `into table T select …`."""

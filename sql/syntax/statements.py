@@ -48,16 +48,19 @@ class CreateStream(Statement):
     columns: tuple[ColumnDefinition, ...] = ()
     options: tuple[Option, ...] = ()
     kind: Literal["stream", "table", "schema"] = "stream"
+    like: tuple[str, ...] = ()
+    """`create schema Name as A, B`, `inherits A` and `copyfrom A`: the types whose columns it has too."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateVariable(Statement):
-    """`create [constant] variable type name [= expr]`."""
+    """`create [constant] variable type[[]] name [= expr]`."""
 
     name: str
     type_name: str
     value: Expr | None = None
     constant: bool = False
+    array: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,9 @@ class OnSet(Statement):
 
 @dataclass(frozen=True, slots=True)
 class UpdateStream(Statement):
-    """`update istream Stream set a = e, … [where e]`: changes events before anybody sees them."""
+    """`update istream Stream [as alias] set a = e, … [where e]`: changes events before anybody sees them."""
 
     stream: str
     assignments: tuple[Assignment, ...]
     where: Expr | None = None
+    alias: str | None = None

@@ -155,7 +155,7 @@ class Join(Operator):
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
         inserted: list[Event] = []
-        removed: list[Event] = []
+        removed: list[Event] = [event for event in delta.removed if self.discard(event)]
         for event in delta.inserted:
             evicted: list[Event] = []
             for member in [member for member in self.members if member.admits(event, now)]:
@@ -170,9 +170,17 @@ class Join(Operator):
                 removed += self._release(evicted)
         return [Delta(inserted, removed)] if inserted or removed else []
 
+    def discard(self, event: Event) -> bool:
+        """The event leaves every member; whether one held it."""
+        for member in self.members:
+            member.discard(event)
+        return self.holders.pop(event, None) is not None
+
     def _release(self, evicted: Iterable[Event]) -> list[Event]:
         out = []
         for event in evicted:
+            if event not in self.holders:
+                continue  # it was deleted by hand, from a batch that had been posted
             self.holders[event] -= 1
             if not self.holders[event]:
                 del self.holders[event]

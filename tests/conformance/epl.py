@@ -30,9 +30,11 @@ class Session:
         self.drive = drive
         self.now = 0
         self.texts: dict[str, str] = {}
-        self.later: list[tuple[str, int]] = []
-        """What steps have deployed, and when."""
+        self.later: list[tuple[str, int, list[str]]] = []
+        """What steps have deployed, when, and the names of its statements."""
         self.structs: dict[str, frozenset[str]] | None = None
+        self.rows: list[Row] = []
+        """What the last question answered, or the value of a variable."""
         self.engine = self._start()
         if drive.structs:
             self.structs = structs_of(self.engine)
@@ -44,8 +46,8 @@ class Session:
         engine = new_engine(Catalog(), fast=self.drive.fast, structs=self.structs)
         for text in [EVENT_TYPES, *self.statements]:
             run_script(engine, text, self.now, self.options)
-        for text, now in self.later:
-            run_script(engine, text, now, self.options)
+        for text, at, _ in self.later:
+            run_script(engine, text, at, self.options)
         return engine
 
     def _note(self, text: str) -> None:
@@ -57,18 +59,16 @@ class Session:
 
     def deploy(self, text: str) -> None:
         """Statements that are deployed now; SqlError where they are refused."""
-        run_script(self.engine, text, self.now, self.options)
-        self.later.append((text, self.now))
+        names = run_script(self.engine, text, self.now, self.options)
+        self.later.append((text, self.now, names))
         self._note(text)
 
     def undeploy(self, name: str) -> None:
         """What was deployed together with a statement goes, in reverse order; SqlError where it cannot."""
-        text, _ = next(item for item in self.later if _names(item[0], name))
-        for statement in reversed(parse(text)):
-            known = next((str(note.value) for note in statement.annotations if note.name == "name"), None)
-            assert known is not None, "a statement that is undeployed has a name"
+        found = next(item for item in self.later if name in item[2])
+        for known in reversed(found[2]):
             self.engine.remove(known)
-        self.later = [item for item in self.later if item[0] != text]
+        self.later.remove(found)
 
     def restart(self) -> None:
         """Save every statement and variable as JSON, discard the engine, restore into a new one."""
@@ -77,12 +77,11 @@ class Session:
         old = self.engine
         saved = {
             "statements": {name: old.snapshot(name) for name in old.queries},
-            "variables": {name: variable.value for name, variable in old.catalog.variables.items()},
+            "variables": old.catalog.variables_snapshot(),
         }
         saved = json.loads(json.dumps(saved, allow_nan=False))
         self.engine = self._start()
-        for name, value in saved["variables"].items():
-            self.engine.catalog.variables[name].value = value
+        self.engine.catalog.restore_variables(saved["variables"])
         for name, state in saved["statements"].items():
             self.engine.restore(name, state)
 
@@ -94,6 +93,11 @@ class Session:
             out = self.engine.advance(self.now, step.get("catch_up", "once"))
         elif "set" in step:
             self.engine.set_variable(step["set"], decoded(step["value"]))
+        elif "query" in step:
+            answer = self.engine.query(step["query"], self.now)
+            self.rows, out = answer.rows, answer.emissions
+        elif "variable" in step:
+            self.rows = [{"value": self.engine.catalog.variables[step["variable"]].value}]
         else:
             out = self.engine.push(step["send"], [decoded(event) for event in step["events"]], self.now)
         return [emission for emission in out if LISTENED.fullmatch(emission.rule)]
@@ -114,7 +118,3 @@ def without_nulls(row: Row) -> Row:
         for name, value in row.items()
         if value is not None
     }
-
-
-def _names(text: str, name: str) -> bool:
-    return any(note.name == "name" and note.value == name for item in parse(text) for note in item.annotations)

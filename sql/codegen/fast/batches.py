@@ -331,7 +331,7 @@ class BatchQuery(FoldingQuery):
 
     def _primed(self, events: Iterable[Event]) -> Changes:
         """The operators' groups with these events in them, which have been reported where they could not be taken."""
-        muted = Changes(self.plan, self.functions, self.window, (), None, lambda event, error: None)
+        muted = Changes(self.plan, self.functions, self.window, (), lambda event, error: None)
         muted.update(Delta(tuple(events)))
         muted.on_error = self.on_error
         return muted

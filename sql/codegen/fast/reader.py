@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
@@ -44,6 +45,9 @@ class LocalReader:
         return Code(name, True, True)
 
     def slot(self, slot: Slot) -> Code:
+        if slot.kind == "arrived":
+            variable = self.names.bind(self.catalog.variables[slot.key], f"v_{slot.key}")
+            return Code(f"{variable}.arrived")
         if slot.kind == "variable":
             variable = self.names.bind(self.catalog.variables[slot.key], f"v_{identifier(slot.key)}")
             return Code(f"{variable}.value")
@@ -51,6 +55,10 @@ class LocalReader:
         if found is None:
             raise Refused(f"it reads {_SLOTS.get(slot.kind, slot.kind)} for each event", slot.span)
         return found
+
+    def relation(self, name: str) -> Any:
+        """Plans that read relations run on the operators."""
+        raise AssertionError(f"generated code reads no relation ({name})")
 
     def load(self, writer: SourceWriter) -> None:
         """Write the loads of columns that have been asked for since the last call."""

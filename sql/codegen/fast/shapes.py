@@ -70,6 +70,8 @@ def _shape_of(plan: Plan) -> type[FastQuery]:
         raise Refused("its source is a pattern", plan.sources[0].pattern.root.span)
     if plan.subqueries:
         raise Refused("it has a subquery")
+    if plan.relations:
+        raise Refused("it reads a named window or a table")
     if plan.spreads:
         raise Refused("it makes rows or columns of values (unnest, extract, changed_cols)")
     if plan.hits:
@@ -140,7 +142,7 @@ def _check_variables(plan: Plan) -> None:
     """What an event is taken in with must be what it is taken out with."""
     for expression in _per_event(plan, with_items=False):
         for node in expression.walk():
-            if isinstance(node, Slot) and node.kind == "variable":
+            if isinstance(node, Slot) and node.kind in ("variable", "arrived"):
                 raise Refused(f"variable {node.key} may change while an event is held", node.span)
 
 

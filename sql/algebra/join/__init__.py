@@ -1,0 +1,1 @@
+"""Joins of two or more sources, incremental in both directions."""

@@ -1,0 +1,232 @@
+"""Outer joins: a chain of steps, each joins what is joined before it with one more source.
+
+A step keeps both sides with their indexes and, for each row, how many partners it has. The row beside NULL is there as
+long as that is zero, so it is taken back when a partner comes and restored when the last one goes. What a step puts out
+is the net change of its content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sql.algebra.join.inner import Sides
+from sql.algebra.join.store import Pulled, Rows, Store
+from sql.algebra.table.lookup import Find, finder
+from sql.codegen.functions import FunctionSet
+from sql.plan.bound import Bound
+from sql.windows.event import Event
+
+Net = dict[Sides, int]
+"""How often each joined row has come less how often it has gone."""
+
+
+def joined_event(sides: Sides, width: int) -> Event:
+    """A joined row to evaluate conditions with; sources not joined yet are NULL."""
+    rows = [None if side is None else side.row for side in sides]
+    return Event(tuple(rows + [None] * (width - len(rows))), 0, -1)
+
+
+class Step:
+    """What is joined before, joined with source `place`."""
+
+    def __init__(self, kind: str, on: Bound | None, place: int, width: int, right: Store, shape: str,
+                 functions: FunctionSet) -> None:  # fmt: skip
+        self.kind = kind
+        self.place = place
+        self.width = width
+        self.left = Rows(shape)
+        self.right = right
+        self.lefts: dict[Sides, Event] = {}
+        self.sides: dict[Event, Sides] = {}
+        self.matches: dict[Event, int] = {}
+        """How many partners each row of either side has."""
+        self.holds: Callable[..., Any] | None = None if on is None else functions.true(on)
+        before = frozenset(range(place))
+        self.to_right: Find = finder(on, place, before, right, functions)
+        self.to_left: Find = finder(on, before, {place}, self.left, functions)
+        self.keeps_left = kind in ("left", "full")
+        self.keeps_right = kind in ("right", "full")
+        self.nothing: Sides = (None,) * place
+        self.shown: dict[Sides, list[Sides]] = {}
+        """What a row gave beside rows that are only looked up, which may be others when it leaves."""
+
+    def _pairs(self, left: Event, right: Event) -> bool:
+        if self.holds is None:
+            return True
+        rows = (*left.row[: self.place], right.row, *left.row[self.place + 1 :])
+        return bool(self.holds(Event(rows, 0, -1)))
+
+    def change(self, left: Net, inserted: Iterable[Event], removed: Iterable[Event]) -> Net:
+        """The net change of the content when both sides have changed."""
+        net: Net = {}
+        gone = [sides for sides, count in left.items() if count < 0]
+        for sides in gone:
+            self._left_leaves(sides, net)
+        for event in removed:
+            self._right_leaves(event, net)
+        for sides, count in left.items():
+            if count > 0:
+                self._left_enters(sides, net)
+        for event in inserted:
+            self._right_enters(event, net)
+        return {sides: count for sides, count in net.items() if count}
+
+    def _left_enters(self, sides: Sides, net: Net) -> None:
+        event = self.lefts[sides] = joined_event(sides, self.width)
+        self.sides[event] = sides
+        self.left.add(event)
+        partners = [right for right in self.to_right(event) if self._pairs(event, right)]
+        if isinstance(self.right, Pulled):
+            self._show(sides, [self.right.own(right) for right in partners], net)
+            return
+        self.matches[event] = len(partners)
+        for right in partners:
+            self._match(right, 1, net)
+            _count(net, (*sides, right), 1)
+        if not partners and self.keeps_left:
+            _count(net, (*sides, None), 1)
+
+    def _show(self, sides: Sides, partners: list[Event], net: Net) -> None:
+        """Rows beside those that are only looked up. None stands beside NULL: a partner that comes later tells nobody,
+        so that nothing could take such a row back."""
+        rows: list[Sides] = [(*sides, right) for right in partners]
+        self.shown[sides] = rows
+        for row in rows:
+            _count(net, row, 1)
+
+    def _left_leaves(self, sides: Sides, net: Net) -> None:
+        event = self.lefts.pop(sides)
+        self.left.remove(event)
+        del self.sides[event]
+        if self.right.pulled:
+            for row in self.shown.pop(sides):
+                _count(net, row, -1)
+            return
+        if not self.matches.pop(event) and self.keeps_left:
+            _count(net, (*sides, None), -1)
+        for right in self.to_right(event):
+            if self._pairs(event, right):
+                self._match(right, -1, net)
+                _count(net, (*sides, right), -1)
+
+    def _right_enters(self, right: Event, net: Net) -> None:
+        assert isinstance(self.right, Rows)
+        self.right.add(right)
+        partners = self._lefts_of(right)
+        self.matches[right] = len(partners)
+        for left in partners:
+            sides = self.sides[left]
+            if not self.matches[left] and self.keeps_left:
+                _count(net, (*sides, None), -1)
+            self.matches[left] += 1
+            _count(net, (*sides, right), 1)
+        if not partners and self.keeps_right:
+            _count(net, (*self.nothing, right), 1)
+
+    def _right_leaves(self, right: Event, net: Net) -> None:
+        if not isinstance(self.right, Rows) or not self.right.remove(right):
+            return
+        if not self.matches.pop(right, 0) and self.keeps_right:
+            _count(net, (*self.nothing, right), -1)
+        for left in self._lefts_of(right):
+            sides = self.sides[left]
+            _count(net, (*sides, right), -1)
+            self.matches[left] -= 1
+            if not self.matches[left] and self.keeps_left:
+                _count(net, (*sides, None), 1)
+
+    def _lefts_of(self, right: Event) -> list[Event]:
+        rows: list[Any] = [None] * self.width
+        rows[self.place] = right.row
+        return [left for left in self.to_left(Event(tuple(rows), 0, -1)) if self._pairs(left, right)]
+
+    def _match(self, right: Event, by: int, net: Net) -> None:
+        """A row of the right side has one partner more or less."""
+        before = self.matches[right]
+        self.matches[right] = before + by
+        if self.keeps_right and not before:
+            _count(net, (*self.nothing, right), -1)
+        if self.keeps_right and not before + by:
+            _count(net, (*self.nothing, right), 1)
+
+    def extend(self, rows: Iterable[Sides], *, alone: bool) -> list[Sides]:
+        """Joined rows beside this source's rows, without keeping anything; `alone`: also beside NULL."""
+        out: list[Sides] = []
+        for sides in rows:
+            event = joined_event(sides, self.width)
+            found = [right for right in self.to_right(event) if self._pairs(event, right)]
+            out += [(*sides, right) for right in found]
+            if not found and alone:
+                out.append((*sides, None))
+        return out
+
+
+def _count(net: Net, sides: Sides, by: int) -> None:
+    net[sides] = net.get(sides, 0) + by
+
+
+class Outer:
+    """A chain of steps over all sources."""
+
+    def __init__(self, kinds: Sequence[str], on: Sequence[Bound | None], stores: Sequence[Store], shape: str,
+                 functions: FunctionSet) -> None:  # fmt: skip
+        self.stores = stores
+        self.steps = [
+            Step(kind, condition, place, len(stores), stores[place], shape, functions)
+            for place, (kind, condition) in enumerate(zip(kinds, on, strict=True), start=1)
+        ]
+
+    def change(self, changes: dict[int, tuple[Sequence[Event], Sequence[Event]]]) -> Net:
+        """The net change of the joined rows, from the rows that came and went by source."""
+        inserted, removed = changes.get(0, ((), ()))
+        net: Net = {}
+        for event in inserted:
+            _count(net, (event,), 1)
+        for event in removed:
+            _count(net, (event,), -1)
+        net = {sides: count for sides, count in net.items() if count}
+        for step in self.steps:
+            came, went = changes.get(step.place, ((), ()))
+            stayed = [event for event in came if event not in set(went)]
+            left = [event for event in went if event not in set(came)]
+            net = step.change(net, stayed, left)
+        return net
+
+    def product(self) -> list[Sides]:
+        """All joined rows of sources that are only looked up."""
+        rows: list[Sides] = [(event,) for event in self.stores[0].content()]
+        for step in self.steps:
+            longer = step.extend(rows, alone=step.kind in ("left", "full"))
+            if step.keeps_right:
+                met = {sides[-1] for sides in longer}
+                longer += [(*step.nothing, right) for right in step.right.content() if right not in met]
+            rows = longer
+        return rows
+
+    def recall(self, rows: Iterable[Sides]) -> None:
+        """The joined rows of a snapshot: steps that look rows up remember which they gave."""
+        for step in self.steps:
+            if step.right.pulled:
+                for shown in step.shown.values():
+                    shown.clear()
+                for prefix in dict.fromkeys(sides[: step.place + 1] for sides in rows):
+                    step.shown.setdefault(prefix[:-1], []).append(prefix)
+
+    def of_event(self, driver: int, event: Event) -> list[Sides]:
+        """The joined rows that hold an event of a source that keeps nothing."""
+        if driver == 0:
+            rows: list[Sides] = [(event,)]
+        else:
+            rows = [(other,) for other in self.stores[0].content()]
+            for step in self.steps[: driver - 1]:
+                rows = step.extend(rows, alone=step.kind in ("left", "full"))
+            rows = self._beside(self.steps[driver - 1], rows, event)
+        for step in self.steps[driver:]:
+            rows = step.extend(rows, alone=step.kind in ("left", "full"))
+        return rows
+
+    @staticmethod
+    def _beside(step: Step, rows: list[Sides], event: Event) -> list[Sides]:
+        found = [(*sides, event) for sides in rows if step._pairs(joined_event(sides, step.width), event)]
+        return found or ([(*step.nothing, event)] if step.keeps_right else [])

@@ -1,0 +1,134 @@
+"""The rows of one side of a join, as joins look them up: kept here, or in a named window or table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sql.algebra.table.index import Indexes
+from sql.windows.event import Event
+
+Passes = Callable[[Event], Any] | None
+
+
+class Rows:
+    """Rows kept here, by integrating the changes of the source's windows."""
+
+    pulled = False
+
+    def __init__(self, shape: str = "dict") -> None:
+        self.events: dict[Event, None] = {}
+        self.indexes = Indexes(shape)
+
+    def content(self) -> Iterable[Event]:
+        """The rows in order of arrival."""
+        return self.events
+
+    def index(self, equal: tuple[Any, ...], ordered: Any) -> Any:
+        """The index by these columns."""
+        return self.indexes.over(equal, ordered, self.events)
+
+    def add(self, event: Event) -> None:
+        """A row came."""
+        self.events[event] = None
+        self.indexes.add(event)
+
+    def remove(self, event: Event) -> bool:
+        """A row left; whether it was there."""
+        if event not in self.events:
+            return False
+        del self.events[event]
+        self.indexes.remove(event)
+        return True
+
+
+class Pulled:
+    """Rows of a named window or a table that are only looked up: nothing of them is kept here."""
+
+    pulled = True
+
+    def __init__(self, relation: Any, passes: Passes) -> None:
+        """`passes`: the filter in parentheses, if there is one."""
+        self.relation = relation
+        self.passes = passes
+        self.own: Callable[[Event], Event] = lambda event: event
+        """Makes the row of the relation an event of the query, where joined rows are kept."""
+
+    def content(self) -> Sequence[Event]:
+        """The rows, those that pass."""
+        rows = self.relation.content()
+        return [row for row in rows if self.passes(row)] if self.passes is not None else tuple(rows)
+
+    def index(self, equal: tuple[Any, ...], ordered: Any) -> Any:
+        """The relation's index by these columns; None where it can have none."""
+        index = self.relation.index(equal, ordered)
+        return index if index is None or self.passes is None else _Filtered(index, self.passes)
+
+
+class Seen:
+    """The rows of a named window as a subquery sees them: changes that are not dispatched yet are not there."""
+
+    def __init__(self, window: Any, unseen: Unseen) -> None:
+        self.window = window
+        self.unseen = unseen
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no change is waiting to be dispatched."""
+        return self.unseen(self.window.name) is None
+
+    def content(self) -> Iterable[Event]:
+        """The rows in order of arrival."""
+        delta = self.unseen(self.window.name)
+        if delta is None:
+            kept: Iterable[Event] = self.window.rows
+            return kept
+        came = set(delta[0])
+        rows = [row for row in self.window.rows if row not in came]
+        return sorted([*rows, *(row for row in delta[1] if row not in came)], key=lambda row: row.seq)
+
+    def index(self, equal: tuple[Any, ...], ordered: Any) -> Any:
+        """The window's index by these columns."""
+        index = self.window.index(equal, ordered)
+        return None if index is None else _SeenIndex(index, self)
+
+
+class _SeenIndex:
+    """An index as a subquery sees it. It only proposes rows, so those that left without notice are all proposed."""
+
+    def __init__(self, index: Any, seen: Seen) -> None:
+        self.index = index
+        self.seen = seen
+
+    def find(self, key: Any, span: Any = None) -> Iterable[Event]:
+        """The rows of a key."""
+        found: Iterable[Event] = self.index.find(key, span)
+        delta = self.seen.unseen(self.seen.window.name)
+        if delta is None:
+            return found
+        came = set(delta[0])
+        rows = [row for row in found if row not in came]
+        return sorted([*rows, *(row for row in delta[1] if row not in came)], key=lambda row: row.seq)
+
+
+Unseen = Callable[[str], tuple[Sequence[Event], Sequence[Event]] | None]
+"""The changes of a named window that a statement has not been told of yet: rows that came, rows that left."""
+
+
+def nothing_unseen(name: str) -> None:
+    """Where there is no step loop, every change is known."""
+
+
+class _Filtered:
+    """An index of which only the rows that pass are shown."""
+
+    def __init__(self, index: Any, passes: Callable[[Event], Any]) -> None:
+        self.index = index
+        self.passes = passes
+
+    def find(self, key: Any, span: Any = None) -> list[Event]:
+        """The rows of a key that pass."""
+        return [row for row in self.index.find(key, span) if self.passes(row)]
+
+
+Store = Rows | Pulled

@@ -1,0 +1,84 @@
+"""A source of a query that a relation feeds with its changes, instead of a stream with events.
+
+A query numbers events itself, and its operators may hold them, so each row of the relation becomes an event of the
+query. The row itself is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.algebra.join.store import Pulled
+from sql.windows.event import Delta, Event
+from sql.windows.operator import FindEvent, Operator
+from sql.windows.sight import ByArrival, Sight
+
+
+class Feed(Operator):
+    """The rows of a named window that pass the filter, as events of the query."""
+
+    departure = Removal.ANY
+
+    def __init__(self, window: Any, arrive: Callable[[Any, int], Event | None],
+                 passes: Callable[[Event], Any] | None) -> None:  # fmt: skip
+        """`window`: whose rows they are. `arrive` makes an event of a row, None where that fails."""
+        self.window = window
+        self.arrive = arrive
+        self.passes = passes
+        self.events: dict[Event, Event] = {}
+        """The query's event by the relation's row."""
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        """The relation has changed."""
+        inserted = []
+        for row in delta.inserted:
+            event = self.arrive(row.row, now)
+            if event is not None and (self.passes is None or self.passes(event)):
+                self.events[row] = event
+                inserted.append(event)
+        removed = [event for row in delta.removed if (event := self.events.pop(row, None)) is not None]
+        return [Delta(inserted, removed)] if inserted or removed else []
+
+    def content(self) -> Iterable[Event]:
+        """What is in the window: rows that have just left it are gone, whether or not the query was told."""
+        rows = self.window.rows
+        return [event for row, event in self.events.items() if row in rows]
+
+    def held(self) -> Iterable[Event]:
+        return self.events.values()
+
+    def sight(self, event: Event) -> Sight:
+        return ByArrival(dict.fromkeys(self.events.values()))
+
+    def snapshot(self) -> Any:
+        return [[row.seq, event.seq] for row, event in self.events.items()]
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        rows = {row.seq: row for row in self.window.rows}
+        self.events = {rows[number]: find(seq) for number, seq in state if number in rows}
+
+
+class Looked(Operator):
+    """A relation that the query only looks into: a table, or the partner of a unidirectional stream."""
+
+    departure = Removal.ANY
+
+    def __init__(self, rows: Pulled) -> None:
+        self.rows = rows
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        return []
+
+    def content(self) -> Iterable[Event]:
+        return self.rows.content()
+
+    def held(self) -> Iterable[Event]:
+        return ()
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        return None

@@ -1,0 +1,256 @@
+"""Tables: rows by primary key, of plain columns and of aggregates that `into table` keeps. Without a key, one row.
+
+A table has no data window and posts nothing. A row keeps its identity when it is updated. The columns that aggregate
+are computed when somebody reads the row, once after each change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from sql.aggregates.base import Accumulator
+from sql.algebra.table.index import Index, Indexes, key_reader
+from sql.algebra.table.window import Row, check_collisions
+from sql.errors import DataError
+from sql.plan.relations import TableDeclaration
+from sql.types import key_of
+from sql.windows.event import Delta, Event
+
+
+class TableRow(Event):
+    """A row of a table with the accumulators of its aggregating columns."""
+
+    __slots__ = ("accumulators", "key", "stale")
+
+    def __init__(self, key: Hashable, row: Row, time_ms: int, seq: int, accumulators: dict[str, Accumulator]) -> None:
+        super().__init__(row, time_ms, seq)
+        self.key = key
+        self.accumulators = accumulators
+        self.stale = bool(accumulators)
+
+    def refresh(self) -> None:
+        """Compute the columns that aggregate, in a new row: who holds the old one keeps it."""
+        self.stale = False
+        self.row = {**self.row, **{name: item.result() for name, item in self.accumulators.items()}}
+
+
+class Table:
+    """The rows of one table; without a primary key one row, which is there from the start."""
+
+    kind = "table"
+    batches = False
+
+    def __init__(self, declaration: TableDeclaration, makers: dict[str, Callable[[], Accumulator]], *,
+                 max_rows: int) -> None:  # fmt: skip
+        """`makers`: what makes the accumulator of each aggregating column."""
+        self.declaration = declaration
+        self.name = declaration.name
+        self.columns = tuple(declaration.columns)
+        self.makers = makers
+        self.max_rows = max_rows
+        self.key_of_row = key_reader(declaration.keys) if declaration.keys else lambda row: ()
+        self.indexes = Indexes()
+        self.named: dict[str, Index] = {}
+        self.rows: dict[Hashable, TableRow] = {}
+        self.seq = 0
+        self.version = 0
+        self.refused = 0
+        self.publish: Callable[[Table, Delta], None] = lambda table, delta: None
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def content(self) -> Iterable[Event]:
+        """The rows in order of creation."""
+        for row in self.rows.values():
+            if row.stale:
+                row.refresh()
+        return self.rows.values()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def value_at(self, key: Hashable, column: str) -> Any:
+        """A column of the row of a key; NULL without one."""
+        row = self.rows.get(key)
+        if row is None:
+            return None
+        found = row.accumulators.get(column)
+        return row.row[column] if found is None else found.result()
+
+    def row_at(self, key: Hashable) -> Row | None:
+        """The row of a key as an object; NULL without one."""
+        row = self.rows.get(key)
+        if row is None:
+            return None
+        if row.stale:
+            row.refresh()
+        return row.row  # type: ignore[no-any-return]
+
+    def keys(self) -> list[Any]:
+        """The keys: values of one column, or lists of several."""
+        columns = self.declaration.keys
+        if len(columns) == 1:
+            return [row.row[columns[0]] for row in self.rows.values()]
+        return [[row.row[column] for column in columns] for row in self.rows.values()]
+
+    def index(self, equal: tuple[str, ...], ordered: str | None) -> Index | PrimaryKey | Fresh | None:
+        """The index by these columns; None for columns that aggregate, which change without notice."""
+        if ordered is None and self.declaration.keys and set(equal) == set(self.declaration.keys):
+            return PrimaryKey(self, tuple(equal.index(key) for key in self.declaration.keys))
+        if any(column in self.makers for column in (*equal, ordered)):
+            return None
+        index = self.indexes.over(equal, ordered, self.rows.values())
+        return Fresh(index) if self.makers else index
+
+    def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
+        """A declared index. Raises DataError where rows collide in a unique one, or its columns aggregate."""
+        if any(column in self.makers for column in (*equal, ordered)):
+            raise DataError(f"index '{name}': a column that aggregates cannot be indexed")
+        index = self.indexes.over(equal, ordered, self.rows.values())
+        if unique:
+            check_collisions(index, self.rows.values(), name)
+            self.indexes.unique[name] = index
+        self.named[name] = index
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def shaped(self, row: Mapping[str, Any]) -> Row:
+        """A row of just the declared columns; those it lacks are NULL."""
+        return {column: row.get(column) for column in self.columns}
+
+    def insert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
+        """A row comes. Raises DataError where its key is taken."""
+        return self.change([row], (), now_ms)
+
+    def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
+        """Rows leave and others come, all or none of them. Raises DataError where a key is taken."""
+        leaving = dict.fromkeys(removed)
+        self._check(rows, leaving)
+        for event in leaving:
+            self._remove(event)
+        return self._posted(Delta([self._add(self.key_of_row(row), row, now_ms) for row in rows], list(leaving)))
+
+    def write(self, updates: Sequence[tuple[Event, Row]], rows: Sequence[Mapping[str, Any]],
+              removed: Sequence[Event], now_ms: int) -> Delta:  # fmt: skip
+        """Rows are updated in their place, others come and go, all or none. What came and what was there before."""
+        changed = [row for _, row in updates]
+        self._check([*changed, *rows], dict.fromkeys([*(event for event, _ in updates), *removed]))
+        before = [Event(event.row, event.time_ms, event.seq) for event, _ in updates]
+        for event in removed:
+            self._remove(event)
+        for event, _ in updates:
+            self.indexes.remove(event)
+            del self.rows[event.key]  # type: ignore[attr-defined]
+        for event, row in updates:
+            self._put(event, row)
+        added = [self._add(self.key_of_row(row), row, now_ms) for row in rows]
+        return self._posted(Delta([*(event for event, _ in updates), *added], [*before, *removed]))
+
+    def _put(self, event: Event, row: Row) -> None:
+        assert isinstance(event, TableRow)
+        event.key, event.row = self.key_of_row(row), self.shaped(row)
+        self.rows[event.key] = event
+        self.indexes.add(event)
+
+    def clear(self) -> None:
+        """No row is left, before a snapshot is put back."""
+        self.rows.clear()
+        self.indexes = Indexes()
+
+    def put_back(self, row: Row, time_ms: int, seq: int) -> TableRow:
+        """A row of a snapshot, its aggregates still empty."""
+        event = self._add(self.key_of_row(row), row, time_ms)
+        event.seq = seq
+        return event
+
+    def _check(self, rows: Sequence[Mapping[str, Any]], leaving: Mapping[Event, Any]) -> None:
+        if rows and len(self.rows) - len(leaving) + len(rows) > self.max_rows:
+            self.refused += 1
+            raise DataError(f"table '{self.name}' holds {self.max_rows} rows, its most; raise maxRows")
+        taken: set[Hashable] = set()
+        for row in rows:
+            key = self.key_of_row(row)
+            holder = self.rows.get(key)
+            if key in taken or (holder is not None and holder not in leaving):
+                self.refused += 1
+                raise DataError(f"table '{self.name}' has a row of the key {key!r} already")
+            taken.add(key)
+            if self.indexes.unique:
+                self.indexes.check(row, leaving)
+
+    def _add(self, key: Hashable, row: Mapping[str, Any], now_ms: int) -> TableRow:
+        self.seq += 1
+        accumulators = {name: make() for name, make in self.makers.items()}
+        event = self.rows[key] = TableRow(key, self.shaped(row), now_ms, self.seq, accumulators)
+        self.indexes.add(event)
+        return event
+
+    def _remove(self, event: Event) -> None:
+        assert isinstance(event, TableRow)
+        self.indexes.remove(event)
+        del self.rows[event.key]
+
+    def _posted(self, delta: Delta) -> Delta:
+        self.version += 1
+        return delta
+
+    # --- aggregating --------------------------------------------------------------------------------------------------
+
+    def row_for(self, values: Sequence[Any], now_ms: int) -> TableRow:
+        """The row that `into table` aggregates into; the first event of a key makes it."""
+        key = tuple(map(key_of, values)) if len(values) != 1 else key_of(values[0])
+        row = self.rows.get(key)
+        if row is None:
+            if len(self.rows) >= self.max_rows:
+                self.refused += 1
+                raise DataError(f"table '{self.name}' holds {self.max_rows} rows, its most; raise maxRows")
+            row = self._add(key, dict(zip(self.declaration.keys, values, strict=True)), now_ms)
+        return row
+
+    def next_number(self) -> int:
+        """A number for an event that aggregates into the table: two statements' events are never confused."""
+        self.seq += 1
+        return self.seq
+
+
+class PrimaryKey:
+    """The primary key of a table as an index; `order` says where its columns stand in the key asked for."""
+
+    def __init__(self, table: Table, order: tuple[int, ...]) -> None:
+        self.rows = table.rows
+        self.order = order
+
+    def find(self, key: Any, span: Any = None) -> Iterable[Event]:
+        """The row of a key. `=` NULL finds nothing."""
+        if len(self.order) > 1:
+            key = tuple([key[place] for place in self.order])
+            if None in key:
+                return ()
+        elif key is None:
+            return ()
+        row = self.rows.get(key)
+        if row is None:
+            return ()
+        if row.stale:
+            row.refresh()
+        return (row,)
+
+
+class Fresh:
+    """An index whose rows are computed anew, where their aggregates have changed, before they are shown."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+
+    def find(self, key: Any, span: Any = None) -> Iterable[Event]:
+        """The rows of a key."""
+        for row in self.index.find(key, span):
+            assert isinstance(row, TableRow)
+            if row.stale:
+                row.refresh()
+            yield row
+
+
+Relation = Any
+"""A `NamedWindow` or a `Table`: content, index, change, insert."""

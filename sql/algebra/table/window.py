@@ -1,0 +1,160 @@
+"""Named windows: rows that a chain of data windows keeps, indexed, read and written by many statements.
+
+A row enters as an event enters a window of FROM, and leaves as the windows say or by hand. An updated row is a new row:
+the old one leaves, the new one enters every data window as the newest. Rows are never changed in place, so who holds an
+old row keeps it. Every change is a `Delta` that the caller passes on to the consumers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from sql.algebra.table.index import Index, Indexes
+from sql.errors import DataError
+from sql.plan.relations import WindowDeclaration
+from sql.windows.event import Delta, Event
+from sql.windows.operator import Operator
+
+Row = dict[str, Any]
+
+
+class NamedWindow:
+    """The rows of one named window.
+
+    declaration  what was declared
+    operator     its data windows
+    """
+
+    kind = "window"
+
+    def __init__(self, declaration: WindowDeclaration, operator: Operator, *, batches: bool, max_rows: int) -> None:
+        """`batches`: a batch gathers, so that what is in the window and what was posted are two things."""
+        self.declaration = declaration
+        self.name = declaration.name
+        self.columns = tuple(declaration.columns)
+        self.operator = operator
+        self.batches = batches
+        self.max_rows = max_rows
+        self.indexes = Indexes()
+        self.named: dict[str, Index] = {}
+        self.rows: dict[Event, None] = {}
+        """What is in the window, in order of arrival; of a batch what was posted last."""
+        self.seq = 0
+        self.version = 0
+        """Grows with every change: who keeps what it computed of the rows asks whether it still holds."""
+        self.refused = 0
+        self.publish: Callable[[NamedWindow, Delta], None] = lambda window, delta: None
+        """Told of every change. The engine passes it on to the consumers."""
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def content(self) -> Iterable[Event]:
+        """The rows, in the order of the data windows; of a batch what gathers."""
+        return self.operator.content()
+
+    def __len__(self) -> int:
+        return len(self.rows) if not self.batches else sum(1 for _ in self.content())
+
+    def index(self, equal: tuple[str, ...], ordered: str | None) -> Index | None:
+        """The index by these columns; None where the rows cannot be indexed."""
+        return None if self.batches else self.indexes.over(equal, ordered, self.rows)
+
+    def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
+        """A declared index. Raises DataError where rows collide in a unique one."""
+        index = self.indexes.over(equal, ordered, self.rows)
+        if unique:
+            check_collisions(index, self.rows, name)
+            self.indexes.unique[name] = index
+        self.named[name] = index
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def shaped(self, row: Mapping[str, Any]) -> Row:
+        """A row of just the declared columns; those it lacks are NULL."""
+        return {column: row.get(column) for column in self.columns}
+
+    def insert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
+        """A row enters. Raises DataError where a unique index or the bound refuses it."""
+        return self.change([row], (), now_ms)
+
+    def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
+        """Rows leave and others enter, all or none of them. Raises DataError where one is refused."""
+        leaving = dict.fromkeys(removed)
+        shaped = [self.shaped(row) for row in rows]
+        self._check(shaped, leaving)
+        events = []
+        for row in shaped:
+            self.seq += 1
+            events.append(Event(row, now_ms, self.seq))
+        return self._apply(Delta(events, list(leaving)), now_ms)
+
+    def write(self, updates: Sequence[tuple[Event, Row]], rows: Sequence[Mapping[str, Any]],
+              removed: Sequence[Event], now_ms: int) -> Delta:  # fmt: skip
+        """Rows are updated, which makes new rows of them, others come and go, all or none of them."""
+        changed = [row for _, row in updates]
+        return self.change([*changed, *rows], [*(event for event, _ in updates), *removed], now_ms)
+
+    def _check(self, rows: Sequence[Row], leaving: Mapping[Event, Any]) -> None:
+        if rows and len(self.rows) - len(leaving) + len(rows) > self.max_rows:
+            self.refused += 1
+            raise DataError(f"named window '{self.name}' holds {self.max_rows} rows, its most; raise maxRows")
+        for row in rows if self.indexes.unique else ():
+            self.indexes.check(row, leaving)
+
+    def _apply(self, delta: Delta, now_ms: int) -> Delta:
+        """Let the data windows take a change in."""
+        if delta.removed:
+            posts = self.operator.push(Delta((), delta.removed), now_ms)
+            self._note(posts)
+        else:
+            posts = []
+        for event in delta.inserted:
+            entered = self.operator.push(Delta((event,)), now_ms)
+            self._note(entered)
+            posts += entered
+        return self._posted(posts)
+
+    def advance(self, now_ms: int) -> Delta:
+        """Time has come to `now_ms`: rows expire, batches are released."""
+        posts: list[Delta] = []
+        while (deadline := self.operator.next_deadline()) is not None and deadline <= now_ms:
+            found = self.operator.advance(now_ms)
+            self._note(found)
+            posts += found
+        return self._posted(posts)
+
+    def expelled(self, events: Iterable[Event]) -> Delta:
+        """The data windows have put rows out by themselves."""
+        post = Delta((), list(events))
+        self._note([post])
+        return self._posted([post])
+
+    def _note(self, posts: Iterable[Delta]) -> None:
+        for inserted, removed in posts:
+            for event in inserted:
+                self.rows[event] = None
+                self.indexes.add(event)
+            for event in removed:
+                if event in self.rows:
+                    del self.rows[event]
+                    self.indexes.remove(event)
+
+    def _posted(self, posts: Sequence[Delta]) -> Delta:
+        self.version += 1
+        if len(posts) == 1:
+            delta = posts[0]
+        else:
+            inserted = [event for post in posts for event in post.inserted]
+            delta = Delta(inserted, [event for post in posts for event in post.removed])
+        if delta.inserted or delta.removed:
+            self.publish(self, delta)
+        self.operator.settle()
+        return delta
+
+
+def check_collisions(index: Index, rows: Iterable[Event], name: str) -> None:
+    """Raise DataError where two rows have one key."""
+    for event in rows:
+        if index.holder(event.row) is not event:
+            raise DataError(f"unique index '{name}' cannot be made: two rows have one key")
