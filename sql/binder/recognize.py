@@ -141,7 +141,7 @@ class RecognizeBinder:
             return 0
         return read.pop()
 
-    def _no_subquery(self, node: ast.Subquery) -> Bound:
+    def _no_subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
         self.problems.error("B804", "a subquery cannot stand in match_recognize", node.span)
         return Const(None)
 

@@ -152,6 +152,14 @@ def _change_of(at: Deployment, statement: ast.UpdateStream) -> Any:
     return change
 
 
+def _trigger_of(statement: ast.Statement) -> ast.Source | None:
+    """What makes a statement act."""
+    if isinstance(statement, ast.OnSet):
+        return statement.source
+    acting = ast.OnDelete | ast.OnUpdate | ast.OnMerge | ast.OnSelect | ast.Split
+    return statement.trigger if isinstance(statement, acting) else None
+
+
 def _free_name(engine: Engine) -> str:
     """A name for a statement that has none."""
     number = len(engine.queries) + 1
@@ -165,6 +173,10 @@ def _deploy(engine: Engine, name: str, statement: ast.Statement, now_ms: int, op
     if isinstance(statement, ast.CreateVariable | ast.OnSet) and statement.context is not None:
         in_context(engine, name, statement, now_ms, options, text)
         return True
+    trigger = _trigger_of(statement)
+    if isinstance(trigger, ast.StreamSource) and trigger.pattern is not None:
+        raise refused(text, "P090", "a pattern as a trigger is not supported yet", trigger.span,
+                      "insert its matches into a stream, and take that as the trigger")  # fmt: skip
     if statement.context is not None and not isinstance(statement, ast.Select):
         raise refused(text, "P090", "this statement in a context is not supported yet", statement.span)
     for kind, deploy in DEPLOYMENTS.items():
