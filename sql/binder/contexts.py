@@ -5,6 +5,7 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.binder.correlation import correlation_of
 from sql.binder.expressions import ExpressionBinder, Place
+from sql.binder.patterns import PatternBinder
 from sql.binder.scope import Scope, SourceScope
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog, Stream
@@ -25,6 +26,7 @@ from sql.plan.contexts import (
     LevelPlan,
     NowPlan,
     OverlappingPlan,
+    PatternPointPlan,
     Property,
     SpanPlan,
     StartPlan,
@@ -138,14 +140,18 @@ class LevelBinder:
         columns = {column.name: column.type for column in stream.declared}
         scope = Scope(self.catalog, self.problems, [SourceScope(alias or stream.name, stream.name, stream.columns,
                                                                 declared=columns)])  # fmt: skip
-        scope.places = {
-            item.name: (Slot("context", (self.depth, index), type=item.type), item)
-            for index, item in enumerate(self.properties)
-            if item.type is Type.OBJECT and item.name != alias
-        }
+        scope.places = self._places(alias)
         binder = ExpressionBinder(scope, self._no_subquery)
         binder.text, binder.epl = self.text, True
         return binder
+
+    def _places(self, alias: str | None) -> dict[str, tuple[Slot, Property]]:
+        """The events that started the partition, by name."""
+        return {
+            item.name: (Slot("context", (self.depth, index), type=item.type), item)
+            for index, item in enumerate(self.properties)
+            if item.type in (Type.OBJECT, Type.ARRAY) and item.name != alias
+        }
 
     def _no_subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
         self.problems.error("B209", "a subquery cannot stand in the definition of a context", node.span)
@@ -278,6 +284,8 @@ class LevelBinder:
             return self._event_point(node)
         if isinstance(node, ast.CrontabPoint):
             return self._crontab(node)
+        if isinstance(node, ast.PatternPoint):
+            return self._pattern_point(node)
         assert isinstance(node, ast.PeriodPoint)
         return AfterPlan(self._period(node.period))
 
@@ -285,6 +293,23 @@ class LevelBinder:
         stream = self._stream(node.stream, node.span)
         correlation, rest = correlation_of(self._filter(node.filter, stream, node.name))
         return EventPointPlan(stream.name, rest, self._event_place(node.name, stream, node.span), correlation)
+
+    def _pattern_point(self, node: ast.PatternPoint) -> PatternPointPlan:
+        around = Scope(self.catalog, self.problems, [])
+        around.places = self._places(None)
+        binder = PatternBinder(node.pattern, self.catalog, self.options, self.text, self.problems, around)
+        plan = binder.bind()
+        for stream in plan.streams:
+            self.reads[stream] = None
+        if node.name is not None:
+            place = self._place(node.name, Type.OBJECT, node.span, dict.fromkeys((tag.name for tag in plan.tags),
+                                                                                Type.ANY))  # fmt: skip
+            return PatternPointPlan(plan, (), place, node.inclusive, bool(around.places))
+        places = tuple(
+            self._place(tag.name, Type.ARRAY if tag.is_list else Type.OBJECT, node.span, tag.columns)
+            for tag in plan.tags
+        )
+        return PatternPointPlan(plan, places, None, node.inclusive, bool(around.places))
 
     def _crontab(self, node: ast.CrontabPoint) -> CrontabPlan:
         from sql.calendar.crontab import Crontab

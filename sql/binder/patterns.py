@@ -36,12 +36,14 @@ class PatternBinder:
     """Binds one pattern; `streams` and `reads` say what it reads of which stream (None: whole events)."""
 
     def __init__(self, clause: ast.PatternClause, catalog: Catalog, options: RuleOptions, text: str,
-                 problems: Problems) -> None:  # fmt: skip
+                 problems: Problems, around: Scope | None = None) -> None:  # fmt: skip
+        """`around`: where the pattern stands, in the partitions of a context or in the definition of one."""
         self.clause = clause
         self.catalog = catalog
         self.options = options
         self.text = text
         self.problems = problems
+        self.around = around
         self.streams: dict[str, Stream] = {}
         self.reads: dict[str, set[str] | None] = {}
         self.tags: dict[str, Tag] = {}
@@ -260,7 +262,10 @@ class PatternBinder:
             stream = self.streams[own.stream]
             declared = {column.name: column.type for column in stream.declared}
             sources.append(SourceScope(own.tag or own.stream, own.stream, stream.columns, declared=declared))
-        binder = ExpressionBinder(Scope(self.catalog, self.problems, sources), self._no_subquery)
+        scope = Scope(self.catalog, self.problems, sources)
+        if self.around is not None:
+            scope.context, scope.places = self.around.context, self.around.places
+        binder = ExpressionBinder(scope, self._no_subquery)
         binder.text, binder.epl = self.text, True
         return binder
 

@@ -105,7 +105,8 @@ class SelectBinder:
 
     def _stream_of(self, index: int, source: ast.Source) -> Stream:
         if isinstance(source, ast.StreamSource) and source.pattern is not None:
-            pattern = PatternBinder(source.pattern, self.catalog, self.options, self.text, self.problems)
+            pattern = PatternBinder(source.pattern, self.catalog, self.options, self.text, self.problems,
+                                    Scope(self.catalog, self.problems, [], context=self.context))  # fmt: skip
             self.patterns[index] = pattern
             return Stream(source.name, pattern.columns(), declared=pattern.declared())
         stream = self.catalog.streams.get(source.name)
@@ -118,7 +119,7 @@ class SelectBinder:
 
     def _scope(self) -> Scope:
         if self._matches_alone():
-            return Scope(self.catalog, self.problems, self.patterns[0].tag_sources())
+            return Scope(self.catalog, self.problems, self.patterns[0].tag_sources(), context=self.context)
         scopes = []
         for source, stream in zip(self._all_sources(), self.sources, strict=True):
             columns = stream.columns

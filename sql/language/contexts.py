@@ -9,6 +9,7 @@ from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
 from sql.language.definitions import DefinitionParser
+from sql.language.patterns import PatternGrammar
 from sql.language.tokens import UNITS
 from sql.syntax import (
     Call,
@@ -29,6 +30,7 @@ from sql.syntax import (
     NonOverlapping,
     NowPoint,
     Overlapping,
+    PatternPoint,
     Period,
     PeriodPoint,
     Point,
@@ -254,9 +256,17 @@ class ContextParser(DefinitionParser):
             return self._crontab_point()
         if self._at_word("after"):
             return self._period_point()
-        if self._at_word("pattern") and self._next.token_type is TokenType.L_BRACKET:
-            self._unsupported("a pattern as a condition of a context", self._curr)
+        if self._at_word("pattern") and self._next.token_type in (TokenType.L_BRACKET, TokenType.PARAMETER):
+            return self._pattern_point()
         return self._event_point()
+
+    def _pattern_point(self) -> PatternPoint:
+        start = self._take()
+        pattern = PatternGrammar(self).clause()
+        inclusive = self._curr.token_type is TokenType.PARAMETER and self._next_word() == "inclusive"
+        if inclusive:
+            self._advance(2)
+        return PatternPoint(pattern, inclusive, self._point_name(), span=self._since(start))
 
     def _event_point(self) -> EventPoint:
         start = self._curr

@@ -12,6 +12,7 @@ from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound
 from sql.plan.logical import PeriodArgument
 from sql.plan.options import RuleOptions
+from sql.plan.patterns import PatternPlan
 from sql.syntax import CronField
 from sql.types import Type
 
@@ -51,6 +52,18 @@ class EventPointPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PatternPointPlan:
+    """A pattern; `places` are those of its tags, `place` that of the whole match, where it has a name."""
+
+    pattern: PatternPlan
+    places: tuple[int | None, ...] = ()
+    place: int | None = None
+    inclusive: bool = False
+    correlated: bool = False
+    """Whether it stands beside names of the partition, which its filters may read."""
+
+
+@dataclass(frozen=True, slots=True)
 class CrontabPlan:
     """The earliest of several crontabs."""
 
@@ -69,8 +82,8 @@ class NowPlan:
     """`@now`."""
 
 
-StartPlan = EventPointPlan | CrontabPlan | AfterPlan | NowPlan
-EndPlan = EventPointPlan | CrontabPlan | AfterPlan
+EndPlan = EventPointPlan | PatternPointPlan | CrontabPlan | AfterPlan
+StartPlan = EndPlan | NowPlan
 
 
 # --- kinds ------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 from sql.algebra.join.joined import Joined
 from sql.algebra.table.feed import Feed
 from sql.codegen.functions import DATA_ERRORS
+from sql.plan.logical import Plan
 from sql.runtime.conditions import When
 from sql.runtime.emission import Emission, Out, Update
 from sql.runtime.limits import LimitBuilder
@@ -21,7 +22,11 @@ from sql.windows.event import Delta, Event
 from sql.windows.operator import earliest
 from sql.windows.predicate import WhileTrue
 
-_SILENT = ("last", "all")
+
+def _is_silent(plan: Plan) -> bool:
+    """Whether, in a partition, there is nothing to say at a tick before which nothing has come."""
+    mode = None if plan.output is None else plan.output.mode
+    return mode in ("last", "all") or (mode == "default" and plan.row_kind in ("group", "group_event"))
 
 
 Posts = dict[int, list[Delta]]
@@ -53,6 +58,7 @@ class DeltaQuery(WindowedQuery):
         }
         """The sources with match_recognize, by their place."""
         self.limit = self._limits().build(plan.output) if plan.output else None
+        self.is_silent = self.context.partition is not None and _is_silent(plan)
         self.forced = any("FORCE_UPDATE" in flags or "START_EAGER" in flags for flags in _flags(plan.sources))
         self.late_posts: list[Delta] = []
         self.looked: list[tuple[int, Event]] | None = None
@@ -275,11 +281,7 @@ class DeltaQuery(WindowedQuery):
     def _tick(self, now_ms: int) -> list[Emission]:
         assert self.limit is not None
         outputs = self.limit.advance(now_ms)
-        # In a partition `last` and `all` have nothing to say where nothing has come.
-        silent = (
-            self.context.partition is not None and self.plan.output is not None and self.plan.output.mode in _SILENT
-        )
-        return [e for new, old in outputs for e in self._emission(new, old, now_ms, ticked=not silent)]
+        return [e for new, old in outputs for e in self._emission(new, old, now_ms, ticked=not self.is_silent)]
 
     def next_deadline(self) -> int | None:
         if self.late_posts or (self.limit is not None and self.limit.condition.pending):

@@ -34,7 +34,10 @@ class Matches:
         bounds = Bounds(options.max_pattern_partials, options.pattern_overflow, options.max_pattern_rows,
                         options.max_pattern_keys)  # fmt: skip
         self.pattern = PatternBuilder(self.plan, self.functions, context.zone, bounds).pattern()
-        self.pattern.start(now_ms)
+        first = self.pattern.start(now_ms)
+        self.first = first if context.partition is not None else []
+        """What is true at once in a partition, which is heard when time next moves."""
+        self.began_ms = now_ms
 
     def enter(self, stream: str, row: Any, now_ms: int) -> Iterable[Any]:
         """The rows of the matches that an event completes; a data error has changed nothing."""
@@ -42,10 +45,11 @@ class Matches:
 
     def advance(self, now_ms: int) -> Iterable[Any]:
         """The rows of the matches that time completes."""
-        return self._rows(self.pattern.advance(now_ms))
+        first, self.first = self.first, []
+        return self._rows([*first, *self.pattern.advance(now_ms)])
 
     def next_deadline(self) -> int | None:
-        return self.pattern.deadline()
+        return self.began_ms if self.first else self.pattern.deadline()
 
     def _rows(self, matches: list[tuple[Any, ...]]) -> Iterable[Any]:
         return [self._by_name(match) for match in matches] if self.source.matches_by_name else matches
@@ -68,4 +72,5 @@ class Matches:
         return self.pattern.snapshot()
 
     def restore(self, state: Any, make_row: MakeRow) -> None:
+        self.first = []
         self.pattern.restore(state, make_row)

@@ -24,6 +24,7 @@ from sql.syntax.contexts import (
     NonOverlapping,
     NowPoint,
     Overlapping,
+    PatternPoint,
     PeriodPoint,
     Point,
 )
@@ -192,6 +193,7 @@ __all__ = [
     "Overlapping",
     "PatternClause",
     "PatternNode",
+    "PatternPoint",
     "Period",
     "PeriodPart",
     "PeriodPoint",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sql.syntax.expressions import Call, Expr
 from sql.syntax.node import Node
+from sql.syntax.patterns import PatternClause
 from sql.syntax.select import CronField, Statement
 
 
@@ -40,6 +41,15 @@ class PeriodPoint(Point):
     """`after 5 sec`."""
 
     period: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class PatternPoint(Point):
+    """`pattern [ … ] [@inclusive] [as name]`."""
+
+    pattern: PatternClause
+    inclusive: bool = False
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

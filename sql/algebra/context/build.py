@@ -15,20 +15,26 @@ from sql.algebra.context.definitions import (
     ListedType,
     NowPoint,
     OverlappingDefinition,
+    Row,
     SpanDefinition,
     TimePoint,
 )
 from sql.algebra.context.hashed import crc_code, hash_code
+from sql.algebra.context.patterns import PatternPoint
+from sql.algebra.pattern import Bounds, Pattern, PatternBuilder
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
-from sql.codegen.functions import FunctionSet, constant_value
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet, PatternReader, constant_value
+from sql.codegen.support import Warnings
 from sql.errors import DataError
+from sql.functions.registry import Context
 from sql.plan.bound import Bound
 from sql.plan.contexts import (
-    AfterPlan,
     CategoriesPlan,
     ContextPlan,
     CrontabPlan,
+    EndPlan,
     EventPointPlan,
     HashedPlan,
     KeyedPlan,
@@ -36,6 +42,7 @@ from sql.plan.contexts import (
     LevelPlan,
     NowPlan,
     OverlappingPlan,
+    PatternPointPlan,
     SpanPlan,
     StartPlan,
 )
@@ -46,15 +53,16 @@ from sql.windows.event import Event
 _HASHES: dict[str, Callable[[Any], int]] = {"consistent_hash_crc32": crc_code, "hash_code": hash_code}
 
 
-def definitions_of(plan: ContextPlan, functions: FunctionSet) -> list[Definition]:
+def definitions_of(plan: ContextPlan, functions: FunctionSet, catalog: Catalog) -> list[Definition]:
     """The definitions of all levels, from the outermost."""
-    builder = _Builder(plan, functions)
+    builder = _Builder(plan, functions, catalog)
     return [builder.level(depth, level) for depth, level in enumerate(plan.levels)]
 
 
 class _Builder:
-    def __init__(self, plan: ContextPlan, functions: FunctionSet) -> None:
+    def __init__(self, plan: ContextPlan, functions: FunctionSet, catalog: Catalog) -> None:
         self.plan = plan
+        self.catalog = catalog
         self.functions = functions
         self.zone = plan.options.zone_info()
 
@@ -108,15 +116,17 @@ class _Builder:
 
     # --- points -------------------------------------------------------------------------------------------------------
 
-    def _start(self, plan: StartPlan) -> EventPoint | TimePoint | NowPoint:
+    def _start(self, plan: StartPlan) -> EventPoint | TimePoint | PatternPoint | NowPoint:
         return NowPoint() if isinstance(plan, NowPlan) else self._point(plan)
 
-    def _end(self, plan: EventPointPlan | CrontabPlan | AfterPlan | None) -> End:
+    def _end(self, plan: EndPlan | None) -> End:
         return None if plan is None else self._point(plan)
 
-    def _point(self, plan: EventPointPlan | CrontabPlan | AfterPlan) -> EventPoint | TimePoint:
+    def _point(self, plan: EndPlan) -> EventPoint | TimePoint | PatternPoint:
         if isinstance(plan, EventPointPlan):
             return self._event_point(plan)
+        if isinstance(plan, PatternPointPlan):
+            return self._pattern_point(plan)
         return TimePoint(self._crontab(plan) if isinstance(plan, CrontabPlan) else self._after(plan.period))
 
     def _event_point(self, plan: EventPointPlan) -> EventPoint:
@@ -126,6 +136,29 @@ class _Builder:
             point.event_key = lambda event: key_of(theirs(event))
             point.partition_key = lambda row: key_of(mine(None, row))
         return point
+
+    def _pattern_point(self, plan: PatternPointPlan) -> PatternPoint:
+        pattern = plan.pattern
+        places = plan.places or (None,) * len(pattern.tags)
+        tags = tuple((tag.name, tag.stream, place) for tag, place in zip(pattern.tags, places, strict=True))
+        return PatternPoint(self._machines(plan), frozenset(pattern.streams), tags, plan.place, plan.inclusive)
+
+    def _machines(self, point: PatternPointPlan) -> Callable[[Row], Pattern]:
+        """Makes the machines of a pattern; one that may read its partition has functions of its own."""
+        plan = point.pattern
+        options = self.plan.options
+        bounds = Bounds(options.max_pattern_partials, options.pattern_overflow, options.max_pattern_rows,
+                        options.max_pattern_keys)  # fmt: skip
+
+        def builder(row: Row) -> PatternBuilder:
+            context = Context(zone=self.zone, partition=row)
+            functions = FunctionSet(self.catalog, context, Warnings(), text=plan.text, kind=PatternReader)
+            return PatternBuilder(plan, functions, self.zone, bounds)
+
+        if point.correlated:
+            return lambda row: builder(row).pattern()
+        shared = builder(())
+        return lambda row: shared.pattern()
 
     def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:
         crontabs = [Crontab.parse([field.text for field in fields], self.zone) for fields in plan.crontabs]

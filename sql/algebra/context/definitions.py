@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sql.algebra.context.patterns import PatternPoint
 from sql.rows import as_dict
 from sql.windows.event import Event
 
@@ -56,7 +57,8 @@ class NowPoint:
     """`@now`."""
 
 
-End = EventPoint | TimePoint | None
+End = EventPoint | TimePoint | PatternPoint | None
+Start = EventPoint | TimePoint | PatternPoint | NowPoint
 
 
 @dataclass(slots=True)
@@ -113,7 +115,7 @@ class CategoriesDefinition(Definition):
 class SpanDefinition(Definition):
     """One partition or none. The first two properties are its start and end times."""
 
-    start: EventPoint | TimePoint | NowPoint
+    start: Start
     end: End = None
     assumes_inside: bool = False
     """Crontabs for both: at activation `now` is inside if the next end comes before, or with, the next start."""
@@ -123,7 +125,7 @@ class SpanDefinition(Definition):
 class OverlappingDefinition(Definition):
     """A partition per trigger. The first two properties are its start and end times."""
 
-    start: EventPoint | TimePoint | NowPoint
+    start: Start
     end: End = None
     distinct: Callable[[Event], Any] | None = None
     now: bool = False

@@ -9,6 +9,7 @@ from sql.algebra.context.definitions import EventPoint, KeyedDefinition, ListedT
 from sql.algebra.context.ends import EventEnds
 from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.partition import Partition
+from sql.algebra.context.patterns import PatternEnds, PatternPoint
 
 
 class KeyedLevel(Level):
@@ -25,6 +26,8 @@ class KeyedLevel(Level):
         self.ends: EventEnds | None = None
         if isinstance(end, EventPoint) and end.stream not in self.definition.types:
             self.ends = EventEnds(end)
+        if isinstance(end, PatternPoint):
+            self.pattern_ends = PatternEnds(end)
 
     def watch(self, now_ms: int) -> None:
         return None
@@ -45,6 +48,8 @@ class KeyedLevel(Level):
                 self._allocate(key, listed, point, arrival, counts=passes)
             return
         end = self.definition.end
+        if self.ends_by_pattern(partition, arrival):
+            return
         if isinstance(end, EventPoint) and end.stream == arrival.stream and end.fits(event, partition.row):
             end.keep(event, partition.values)
             self.life.end(partition, arrival.now_ms)
@@ -58,6 +63,8 @@ class KeyedLevel(Level):
             for partition in self.ends.of(arrival.event):
                 self.ends.point.keep(arrival.event, partition.values)
                 self.life.end(partition, arrival.now_ms)
+        for partition in self.partitions() if self.pattern_ends is not None else ():
+            self.ends_by_pattern(partition, arrival)
         self.visit_all(arrival)
 
     def _allocate(self, key: Any, listed: ListedType, point: EventPoint | None, arrival: Arrival, *, counts: bool

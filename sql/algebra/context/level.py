@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.definitions import Definition
 from sql.algebra.context.partition import Partition
+from sql.algebra.context.patterns import Match, PatternEnds, PatternPoint
+from sql.algebra.pattern import Pattern
 from sql.windows.event import Event
 
 if TYPE_CHECKING:
@@ -56,6 +58,10 @@ class Level(ABC):
         self.parent = parent
         self.due_ms: int | None = None
         """When time starts a partition; None: never."""
+        self.starting: Pattern | None = None
+        """The pattern that is watched for a start."""
+        self.pattern_ends: PatternEnds | None = None
+        """The patterns that may end partitions, where the level ends them so."""
 
     # --- what the kinds say -------------------------------------------------------------------------------------------
 
@@ -83,6 +89,10 @@ class Level(ABC):
     def discard(self, partition: Partition) -> None:
         """Forget a partition that ends."""
 
+    def start_pattern(self) -> PatternPoint | None:
+        """The pattern that starts partitions, if one does."""
+        return None
+
     def start_due(self, now_ms: int) -> None:
         """The instant `due_ms` has come."""
         return
@@ -93,7 +103,72 @@ class Level(ABC):
 
     def end_due(self, partition: Partition, now_ms: int) -> None:
         """The instant a partition's `due_ms` has come."""
+        if self.pattern_ends is None:
+            self.life.end(partition, now_ms)
+        else:
+            self._ended_by(partition, self.pattern_ends.advance(partition, now_ms), now_ms)
+
+    # --- patterns -----------------------------------------------------------------------------------------------------
+
+    def await_pattern_end(self, partition: Partition, now_ms: int) -> None:
+        """Watch for the pattern that ends a partition just started."""
+        if self.pattern_ends is not None:
+            self._ended_by(partition, self.pattern_ends.watch(partition, now_ms), now_ms)
+
+    def ends_by_pattern(self, partition: Partition, arrival: Arrival) -> bool:
+        """Whether an event completes the pattern that ends a partition; it has ended then."""
+        ends = self.pattern_ends
+        if ends is None or arrival.stream not in ends.point.streams:
+            return False
+        match = ends.enter(partition, arrival.stream, arrival.event.row, arrival.now_ms)
+        return self._ended_by(partition, match, arrival.now_ms)
+
+    def _ended_by(self, partition: Partition, match: Match | None, now_ms: int) -> bool:
+        assert self.pattern_ends is not None
+        if match is None:
+            self.life.move_end(partition, self.pattern_ends.deadline(partition))
+            return False
+        self.pattern_ends.point.keep(match, partition.values)
         self.life.end(partition, now_ms)
+        return True
+
+    def await_pattern_start(self, point: PatternPoint, now_ms: int) -> list[Match]:
+        """Watch for a pattern that starts partitions; the matches that are there at once."""
+        self.starting = point.make(())
+        matches = self.starting.start(now_ms)
+        self._move_start()
+        return matches
+
+    def starts_by_pattern(self, arrival: Arrival) -> list[Match]:
+        """The matches that an event completes."""
+        if self.starting is None:
+            return []
+        matches = self.starting.enter(arrival.stream, arrival.event.row, arrival.now_ms)
+        self._move_start()
+        return matches
+
+    def starts_by_time(self, now_ms: int) -> list[Match]:
+        """The matches that time completes."""
+        if self.starting is None:
+            return []
+        matches = self.starting.advance(now_ms)
+        self._move_start()
+        return matches
+
+    def stop_awaiting(self) -> None:
+        """Watch for a start no longer."""
+        self.due_ms = None
+        if self.starting is not None:
+            self.starting.quit()
+            self.starting = None
+
+    def _move_start(self) -> None:
+        assert self.starting is not None
+        due_ms = self.starting.deadline()
+        if due_ms != self.due_ms:
+            self.due_ms = due_ms
+            if due_ms is not None:
+                self.life.schedule_start(self)
 
     # --- common -------------------------------------------------------------------------------------------------------
 
@@ -144,7 +219,7 @@ class Level(ABC):
 
     def close(self, now_ms: int) -> None:
         """The partition around ends: all in it do."""
-        self.due_ms = None
+        self.stop_awaiting()
         for partition in self.partitions():
             self.life.end(partition, now_ms, alone=False)
 
@@ -152,11 +227,17 @@ class Level(ABC):
 
     def snapshot(self) -> dict[str, Any]:
         """The level with its partitions."""
-        return {"due": self.due_ms, "partitions": [self.life.pack(item) for item in self.partitions()]}
+        starting = None if self.starting is None else self.starting.snapshot()
+        partitions = [self.life.pack(item) for item in self.partitions()]
+        return {"due": self.due_ms, "starting": starting, "partitions": partitions}
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
         """Put a snapshot back into a level just made."""
         self.due_ms = state["due"]
+        start = self.start_pattern()
+        if state["starting"] is not None and start is not None:
+            self.starting = start.make(())
+            self.starting.restore(state["starting"], lambda row: row)
         if self.due_ms is not None:
             self.life.schedule_start(self)
         for packed in state["partitions"]:

@@ -155,8 +155,15 @@ class Lifecycle:
         depth = partition.level.definition.depth
         heappush(self.timers, (due_ms, END, depth, partition.serial, self.scheduled, partition))
 
+    def move_end(self, partition: Partition, due_ms: int | None) -> None:
+        """Time will end a partition, or may, at another instant; None: never."""
+        if due_ms is None:
+            partition.due_ms = None
+        elif due_ms != partition.due_ms:
+            self.schedule_end(partition, due_ms)
+
     def open(self, level: Level, key: Any, values: list[Any], now_ms: int, arrival: Arrival | None = None,
-             *, due_ms: int | None = None) -> None:  # fmt: skip
+             *, due_ms: int | None = None) -> Partition:  # fmt: skip
         """Allocate a partition, which time will end at `due_ms`; the event that started it counts in it.
 
         Raises TooMany.
@@ -182,6 +189,9 @@ class Lifecycle:
                 raise
         if due_ms is not None and partition.is_alive:
             self.schedule_end(partition, due_ms)
+        if partition.is_alive:
+            level.await_pattern_end(partition, now_ms)
+        return partition
 
     def _start(self, partition: Partition, now_ms: int) -> None:
         partition.id = self.next_id
@@ -221,6 +231,8 @@ class Lifecycle:
             self.counts["partitions_ended"] += 1
             self.bodies.stop(partition, now_ms)
         level.discard(partition)
+        if level.pattern_ends is not None:
+            level.pattern_ends.forget(partition)
         partition.level = None
         if alone:
             level.ended(partition, now_ms)
@@ -246,11 +258,14 @@ class Lifecycle:
         """A partition as data."""
         below = None if partition.below is None else partition.below.snapshot()
         key, values = pack_key(partition.key), encode(partition.values)
-        return [key, values, partition.serial, partition.id, partition.due_ms, below]
+        assert partition.level is not None
+        ends = partition.level.pattern_ends
+        pattern = None if ends is None else ends.snapshot(partition)
+        return [key, values, partition.serial, partition.id, partition.due_ms, below, pattern]
 
     def unpack(self, level: Level, packed: Any, now_ms: int) -> None:
         """A partition from data, its timers running again."""
-        key, values, serial, number, due_ms, below = packed
+        key, values, serial, number, due_ms, below, pattern = packed
         partition = Partition(level, unpack_key(key), decode(values), serial)
         level.add(partition)
         if below is None:
@@ -261,5 +276,7 @@ class Lifecycle:
         else:
             partition.below = self.level(level.definition.depth + 1, partition)
             partition.below.restore(below, now_ms)
+        if pattern is not None and level.pattern_ends is not None:
+            level.pattern_ends.restore(partition, pattern)
         if due_ms is not None:
             self.schedule_end(partition, due_ms)

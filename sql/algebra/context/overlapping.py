@@ -9,7 +9,9 @@ from sql.algebra.context.definitions import EventPoint, OverlappingDefinition, T
 from sql.algebra.context.ends import EventEnds
 from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.partition import Partition
+from sql.algebra.context.patterns import Match, PatternEnds, PatternPoint
 from sql.algebra.context.span import END_TIME, START_TIME
+from sql.windows.event import Event
 
 
 class OverlappingLevel(Level):
@@ -24,12 +26,27 @@ class OverlappingLevel(Level):
         """`distinct`: the partition that lives for each value."""
         end = self.definition.end
         self.ends = EventEnds(end) if isinstance(end, EventPoint) else None
+        self.pattern_ends = PatternEnds(end) if isinstance(end, PatternPoint) else None
+
+    def start_pattern(self) -> PatternPoint | None:
+        return self.definition.start if isinstance(self.definition.start, PatternPoint) else None
 
     def watch(self, now_ms: int) -> None:
         if isinstance(self.definition.start, TimePoint):
             self._await(now_ms)
         if self.definition.now:
             self._open(now_ms)
+        if isinstance(self.definition.start, PatternPoint):
+            self._begin(self.definition.start, self.await_pattern_start(self.definition.start, now_ms), now_ms)
+
+    def _begin(self, start: PatternPoint, matches: list[Match], now_ms: int, arrival: Arrival | None = None) -> None:
+        """A partition for each match of the pattern. The event that completes it does not count as such."""
+        for match in matches:
+            partition = self._open(now_ms, match=match)
+            if arrival is not None:
+                arrival.first.add(partition.id)
+            for stream, row in start.counted(match):
+                self.life.join(partition, Arrival(stream, Event(row, now_ms, 0), now_ms))
 
     def _await(self, now_ms: int) -> None:
         start = self.definition.start
@@ -38,17 +55,24 @@ class OverlappingLevel(Level):
         self.life.schedule_start(self)
 
     def start_due(self, now_ms: int) -> None:
-        self._await(now_ms)
-        self._open(now_ms)
+        start = self.definition.start
+        if isinstance(start, PatternPoint):
+            self._begin(start, self.starts_by_time(now_ms), now_ms)
+        else:
+            self._await(now_ms)
+            self._open(now_ms)
 
-    def _open(self, now_ms: int, arrival: Arrival | None = None, key: Any = None) -> None:
+    def _open(self, now_ms: int, arrival: Arrival | None = None, key: Any = None, match: Match | None = None
+              ) -> Partition:  # fmt: skip
         start, end = self.definition.start, self.definition.end
         values = self.values()
         values[START_TIME] = now_ms
         values[END_TIME] = end.next_ms(now_ms) if isinstance(end, TimePoint) else None
         if arrival is not None and isinstance(start, EventPoint):
             start.keep(arrival.event, values)
-        self.life.open(self, key, values, now_ms, arrival, due_ms=values[END_TIME])
+        if match is not None and isinstance(start, PatternPoint):
+            start.keep(match, values)
+        return self.life.open(self, key, values, now_ms, arrival, due_ms=values[END_TIME])
 
     def act(self, arrival: Arrival) -> None:
         start = self.definition.start
@@ -56,9 +80,13 @@ class OverlappingLevel(Level):
             for partition in self.ends.of(arrival.event):
                 self.ends.point.keep(arrival.event, partition.values)
                 self.life.end(partition, arrival.now_ms)
+        for partition in self.partitions() if self.pattern_ends is not None else ():
+            self.ends_by_pattern(partition, arrival)
         before = None if self.is_innermost else self.partitions()
         if isinstance(start, EventPoint) and start.stream == arrival.stream and start.fits(arrival.event, ()):
             self._initiate(arrival)
+        if isinstance(start, PatternPoint):
+            self._begin(start, self.starts_by_pattern(arrival), arrival.now_ms, arrival)
         self.visit_all(arrival, before)
 
     def _initiate(self, arrival: Arrival) -> None:

@@ -8,6 +8,8 @@ from typing import Any, Final
 from sql.algebra.context.definitions import EventPoint, NowPoint, SpanDefinition, TimePoint
 from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.partition import Partition
+from sql.algebra.context.patterns import Match, PatternEnds, PatternPoint
+from sql.windows.event import Event
 
 START_TIME: Final = 0
 END_TIME: Final = 1
@@ -21,6 +23,11 @@ class SpanLevel(Level):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.current: Partition | None = None
+        if isinstance(self.definition.end, PatternPoint):
+            self.pattern_ends = PatternEnds(self.definition.end)
+
+    def start_pattern(self) -> PatternPoint | None:
+        return self.definition.start if isinstance(self.definition.start, PatternPoint) else None
 
     def watch(self, now_ms: int) -> None:
         start = self.definition.start
@@ -32,6 +39,18 @@ class SpanLevel(Level):
                 self._open(now_ms)
             else:
                 self._await(due_ms)
+        elif isinstance(start, PatternPoint):
+            self._begin(start, self.await_pattern_start(start, now_ms), now_ms)
+
+    def _begin(self, start: PatternPoint, matches: list[Match], now_ms: int) -> None:
+        """Start by the first match of the pattern; it is watched anew after the end."""
+        if not matches or self.current is not None:
+            return
+        self.stop_awaiting()
+        self._open(now_ms, match=matches[0])
+        for stream, row in start.counted(matches[0]):
+            if self.current is not None:
+                self.life.join(self.current, Arrival(stream, Event(row, now_ms, 0), now_ms))
 
     def _is_inside(self, now_ms: int) -> bool:
         start, end = self.definition.start, self.definition.end
@@ -45,17 +64,23 @@ class SpanLevel(Level):
         self.due_ms = due_ms
         self.life.schedule_start(self)
 
-    def _open(self, now_ms: int, arrival: Arrival | None = None) -> None:
+    def _open(self, now_ms: int, arrival: Arrival | None = None, match: Match | None = None) -> None:
         end, start = self.definition.end, self.definition.start
         values = self.values()
         values[START_TIME] = now_ms
         values[END_TIME] = end.next_ms(now_ms) if isinstance(end, TimePoint) else None
         if arrival is not None and isinstance(start, EventPoint):
             start.keep(arrival.event, values)
+        if match is not None and isinstance(start, PatternPoint):
+            start.keep(match, values)
         self.life.open(self, None, values, now_ms, arrival, due_ms=values[END_TIME])
 
     def start_due(self, now_ms: int) -> None:
-        self._open(now_ms)
+        start = self.definition.start
+        if isinstance(start, PatternPoint):
+            self._begin(start, self.starts_by_time(now_ms), now_ms)
+        else:
+            self._open(now_ms)
 
     def ended(self, partition: Partition, now_ms: int) -> None:
         start = self.definition.start
@@ -64,10 +89,19 @@ class SpanLevel(Level):
         elif isinstance(start, TimePoint):
             # What would come at this very instant comes when time next moves.
             self._await(max(start.next_ms(now_ms), now_ms + 1))
+        elif isinstance(start, PatternPoint):
+            self._begin(start, self.await_pattern_start(start, now_ms), now_ms)
 
     def act(self, arrival: Arrival) -> None:
         start, end, current = self.definition.start, self.definition.end, self.current
-        if current is not None:
+        if current is not None and isinstance(end, PatternPoint):
+            if not self.ends_by_pattern(current, arrival):
+                self.visit(current, arrival)
+                return
+            if self.current is not None:
+                self.life.join(self.current, arrival)
+                return
+        elif current is not None:
             ends = isinstance(end, EventPoint) and end.stream == arrival.stream and end.fits(arrival.event, current.row)
             if not ends:
                 self.visit(current, arrival)
@@ -80,6 +114,8 @@ class SpanLevel(Level):
                 return
         if isinstance(start, EventPoint) and start.stream == arrival.stream and start.fits(arrival.event, ()):
             self._open(arrival.now_ms, arrival)
+        elif isinstance(start, PatternPoint) and current is None:
+            self._begin(start, self.starts_by_pattern(arrival), arrival.now_ms)
 
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:
         return self.partitions()

@@ -44,7 +44,7 @@ class ContextHost(Hosted):
         self.context = context
         self.catalog = catalog
         self.functions = FunctionSet(catalog, Context(zone=context.options.zone_info()), Warnings(), text=context.text)
-        self.life = Lifecycle(definitions_of(context, self.functions), self, context.max_partitions,
+        self.life = Lifecycle(definitions_of(context, self.functions, catalog), self, context.max_partitions,
                               oldest_first=context.oldest_first)  # fmt: skip
         self.members: dict[str, Member] = {}
         self.joined = 0

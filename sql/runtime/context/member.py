@@ -162,7 +162,7 @@ def streams_of(plan: Plan) -> set[str]:
 
 def index_of(plan: Plan, functions: FunctionSet) -> BodyIndex | None:
     """The index of a statement over one stream whose filter is correlated with the partition."""
-    if len(plan.sources) != 1 or plan.subqueries or plan.analytics or plan.mode == "lots":
+    if len(plan.sources) != 1 or plan.sources[0].pattern or plan.subqueries or plan.analytics or plan.mode == "lots":
         return None
     correlation, _ = correlation_of(plan.sources[0].filter)
     if correlation is None:

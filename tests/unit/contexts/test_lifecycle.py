@@ -142,3 +142,17 @@ def test_a_variable_of_a_context_has_a_value_per_partition() -> None:
     assert world.engine.push("E", [{"k": "a", "n": 6}], 0)[-1].inserted == [{"k": "a", "x": 16}]
     assert world.engine.push("E", [{"k": "b", "n": 1}], 0)[-1].inserted == [{"k": "b", "x": 10}]
     assert world.engine.push("E", [{"k": "a", "n": 7}], 0)[-1].inserted == [{"k": "a", "x": 23}]
+
+
+def test_patterns_start_and_end_partitions() -> None:
+    world = World("create context C start pattern [a=E(n = 1) -> b=E(n = 2)] @inclusive as p "
+                  "end pattern [T(id = p.b.id) -> timer:interval(2 sec)]; "
+                  "context C select context.p.a.id as a, id, count(*) as c from E")  # fmt: skip
+    assert world.send("E", id="x", n=1) == []
+    assert world.send("E", id="y", n=2) == [{"a": "x", "id": "x", "c": 1}, {"a": "x", "id": "y", "c": 2}]
+    world.send("T", id="x")
+    assert world.to(5000) == []
+    assert world.send("E", id="z", n=1) == [{"a": "x", "id": "z", "c": 3}]
+    world.send("T", id="y")
+    assert world.to(7000) == []
+    assert world.send("E", id="z", n=9) == []
