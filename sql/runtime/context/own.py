@@ -20,6 +20,8 @@ class OwnContext(Hosted):
     It begins with the first event: what the processing clock says before has no meaning here.
     """
 
+    takes_times = False
+
     def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int) -> None:
         super().__init__(name, plan)
         assert plan.context is not None
