@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cloud_sync.names import VERSIONS, file_folder, manifest_name
+from cloud_sync.names import VERSIONS, file_folder, manifest_name, safe
 from cloud_sync.spark.exact import units
 
 FILE_BYTES_MAX = 256 << 20
@@ -26,6 +26,8 @@ MANIFEST_BYTES_MAX = 64 << 10
 LAST_MS = 253_402_300_799_999
 """The end of 31 December 9999, UTC."""
 WINDOW_MS_MAX = 100 * 366 * 86_400_000
+FOLDER_CHARS_MAX = 200
+"""The name of a rule as a folder; file systems take 255 bytes."""
 LEVELS_MAX, VALUES_MAX, KEYS_MAX, NAME_CHARS_MAX, KEY_CHARS_MAX = 16, 1_000, 100, 512, 65_536
 MERGES = frozenset({"count", "sum", "min", "max", "avg"})
 TYPES = frozenset({"int", "float"})
@@ -138,6 +140,8 @@ def read_manifest(path: str, announcement: bytes | None) -> Manifest:
         raise Bad("the manifest is no manifest: 'sha256' or 'date' is not in its form")
     if not manifest.first_seq <= manifest.last_seq or not manifest.rows:
         raise Bad("the manifest is no manifest: it announces no rows")
+    if len(safe(manifest.rule)) > FOLDER_CHARS_MAX:
+        raise Bad(f"the rule's name is longer than {FOLDER_CHARS_MAX} characters as a folder")
     folder = file_folder(manifest.gateway, manifest.rule, manifest.date, manifest.version)
     if manifest_name(manifest.name) != path or manifest.name.rpartition("/")[0] != folder:
         raise Bad(f"the manifest lies at {path}, which is not its file's place")

@@ -134,6 +134,7 @@ def test_no_window_of_version_1_can_stop_the_job(window: Any) -> None:
         ({"first_seq": 1, "last_seq": 2}, "out of the range"),
         ({"name": "v2/../../x.jsonl.gz"}, "not its file's place"),
         ({"name": None}, "no manifest"),
+        ({"rule": "ä" * 60}, "longer than 200 characters as a folder"),
     ],
 )
 def test_a_manifest_that_does_not_fit_is_named(change: dict[str, Any], reason: str) -> None:
