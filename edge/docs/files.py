@@ -72,6 +72,7 @@ def sinks() -> str:
         "that would have no effect on a sink is an error.\n",
         "## Settings of every sink\n",
         settings({"properties": common}),
+        _templates(),
     ]
     for name, part in action.items():
         own = definitions[part["anyOf"][0]["$ref"].rsplit("/", 1)[-1]]
@@ -82,6 +83,15 @@ def sinks() -> str:
             else "No settings of its own."
         )
     return "\n".join(parts)
+
+
+def _templates() -> str:
+    """What `dataTemplate` may say."""
+    from sinks import template
+    from sinks.template.functions import FUNCTIONS, LAZY, NOW
+
+    known = ", ".join(f"`{name}`" for name in sorted([*FUNCTIONS, *LAZY, NOW], key=str.lower))
+    return f"## Templates\n\n{inspect.cleandoc(template.__doc__ or '')}\n\nFunctions: {known}.\n"
 
 
 def sources() -> str:

@@ -92,10 +92,12 @@ class ExpressionBinder:
         self.expect(bound, Type.BOOLEAN, f"{place.name} must be a condition", node.span)
         return bound
 
-    def expect(self, bound: Bound, wanted: Type, what: str, span: Span) -> None:
+    def expect(self, bound: Bound, wanted: Type, what: str, span: Span, hint: str | None = None) -> None:
         """Report an expression whose known type cannot be `wanted`."""
         if not wanted.accepts(bound.type):
-            self.problems.error("B301", f"{what}, not {bound.type.value}", span)
+            if hint is None and wanted.is_numeric and bound.type is Type.STRING:
+                hint = 'text is never taken for a number, in eKuiper neither; write cast(x, "float")'
+            self.problems.error("B301", f"{what}, not {bound.type.value}", span, hint)
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -302,7 +304,9 @@ class ExpressionBinder:
         base = self.bind(node.base, place)
         if isinstance(base, TableRead) and base.column is None:
             return tables.column(self, base, node.name, node.span)
-        self.expect(base, Type.OBJECT, f"'{node.name}' is read from a struct", node.base.span)
+        hint = f"read one element, x[0]->{node.name}, or all: json_path_query(x, '$[*].{node.name}')"
+        self.expect(base, Type.OBJECT, f"'{node.name}' is read from a struct", node.base.span,
+                    hint if base.type is Type.ARRAY else None)  # fmt: skip
         return self.scope.field(base, node.name, node.span)
 
     def _index(self, node: ast.Index, place: Place) -> Bound:

@@ -44,7 +44,8 @@ class ItemBinder:
                 continue
             name = item.alias or self._unnamed(item)
             if name in taken:
-                self.problems.error("B206", f"two columns are called '{name}'", item.span, "give one an alias with AS")
+                self.problems.error("B206", f"two columns are called '{name}'", item.span,
+                                    "eKuiper shows only one of them; give one an alias with AS")  # fmt: skip
             taken.add(name)
             out.append(ItemPlan(name, bound, item.invisible))
         if self.send_meta:

@@ -101,6 +101,9 @@ class SourceParser(CallParser):
         if start.token_type is TokenType.L_PAREN:
             self._unsupported("a subquery in FROM", start)
         name = self._name("a stream").text
+        if self._curr.token_type is TokenType.SLASH:
+            hint = "topics stand in DATASOURCE of a stream; eKuiper takes such names, here they need backticks: `a/b`"
+            self._refuse("P001", "the name of a stream holds no '/'", span_of(self._curr), hint)
         condition = self._stream_filter() if self._match(TokenType.L_PAREN) else None
         return self._windowed(start, name, condition)
 

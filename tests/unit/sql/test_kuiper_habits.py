@@ -142,3 +142,29 @@ def test_a_table_without_a_type_is_a_file() -> None:
     catalog = define(Catalog(), 'CREATE TABLE t (a BIGINT,) WITH (DATASOURCE="rows.json",)')
     assert catalog.streams["t"].options["TYPE"] == "file"
     assert catalog.streams["t"].retained_rows == 9999
+
+
+# --- what stays refused names the way out -----------------------------------------------------------------------------
+
+LIST = 'CREATE STREAM s (a ARRAY(STRUCT(b BIGINT)), t STRING, x BIGINT) WITH (DATASOURCE="s");'
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "hint"),
+    [
+        ("SELECT a FROM plant/s", "P001", "DATASOURCE of a stream"),
+        ("SELECT a FROM s WHERE !x", "P002", "write NOT, != or <>"),
+        ("SELECT a->b AS y FROM s", "B301", "x[0]->b"),
+        ("SELECT x, x FROM s", "B206", "only one of them"),
+        ("SELECT x FROM s LEFT JOIN s AS u GROUP BY COUNTWINDOW(2)", "P012", "CROSS JOIN"),
+        ("SELECT t + 1 AS y FROM s", "B301", 'cast(x, "float")'),
+        ("SELECT x FROM s WHERE t > 1", "B302", "cast(x"),
+        ("SELECT x FROM s WHERE sum(x) > 1", "B330", "use HAVING"),
+    ],
+)
+def test_what_stays_refused_names_the_way_out(sql: str, code: str, hint: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        plan_rule(sql, define(Catalog(), LIST), RuleOptions())
+    (problem,) = [item for item in caught.value.problems if item.severity == "error"]
+    assert problem.code == code
+    assert hint in (problem.hint or "")
