@@ -80,7 +80,7 @@ class Process:
                 env={**os.environ, "PYTHONWARNINGS": "error", **self.environment},
             )
         if wait:
-            wait_for(lambda: self.ended() or "event=gateway.started" in self.log(), 15, "start of the daemon")
+            wait_for(lambda: self.ended() or "event=gateway.started" in self.log(), 60, "start of the daemon")
             assert not self.ended(), self.log()
         return self
 
