@@ -61,6 +61,7 @@ def connect(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             check_version(connection, path)
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA mmap_size=0")

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from cloud_sync.database import WriterLock, connect, transaction, translated
 from cloud_sync.errors import SpoolError, SpoolFull
@@ -32,6 +34,12 @@ ROW_COLUMNS = "seq, rule, date, created_ms, body, checksum"
 
 MARK_PREFIX = "mark:"
 """Keys of the state that hold the number of the last row of an origin."""
+
+CHUNK_BYTES = 500_000
+"""Rows stored in one transaction, in bytes."""
+
+VACUUM_PAGES = 200
+"""Free pages given back to the disk at a time, while there are more."""
 
 DELETED_BYTES = 1_000_000
 """Rows deleted in one transaction, in bytes."""
@@ -47,12 +55,11 @@ class Spool:
         self.settings = settings or SpoolSettings()
         self._lock = threading.RLock()  # the connection and what is durable
         self._pending_lock = threading.Lock()
-        self._pending: list[tuple[Record, int]] = []
+        self._pending: list[Pending] = []
         self._tickets: list[Ticket] = []
         self._pending_bytes = 0
         self._pending_since_ms = 0
         self._marks: dict[str, int] = {}  # the number of the last row taken, by the key of its origin
-        self._new_marks: set[str] = set()  # keys whose mark is not yet in the database
         self._counted: Counter[str] = Counter()  # not yet in the database
         self._disk_full = False
         self._reserve = Reserve(path.with_name(path.name + ".reserve"), self.settings.reserve_bytes)
@@ -60,11 +67,20 @@ class Spool:
         self._writer = WriterLock(path)
         with contextlib.ExitStack() as undo:
             undo.callback(self._writer.release)
-            self._db = connect(path)
+            self._db = self._open_or_make_room()
             undo.callback(self._db.close)
             self._load()
             undo.pop_all()
         self._reserve.claim()
+
+    def _open_or_make_room(self) -> sqlite3.Connection:
+        """Open; on a full disk with the space of the reserve, for SQLite needs some to begin with."""
+        try:
+            return connect(self.path)
+        except SpoolFull:
+            if not self._reserve.free():
+                raise
+            return connect(self.path)
 
     def _load(self) -> None:
         with transaction(self._db, self.path):
@@ -101,10 +117,11 @@ class Spool:
         whole spool may be.
         """
         settings = self.settings
-        last = 0
+        first = last = 0
         if origin is not None:
             last = origin.first + len(records) - 1
-            records = records[max(0, self.mark(origin.key) + 1 - origin.first) :]
+            first = max(origin.first, self.mark(origin.key) + 1)
+            records = records[first - origin.first :]
         size = sum(record.size_bytes for record in records)
         for record in records:
             if record.size_bytes > settings.bytes_max:
@@ -124,12 +141,12 @@ class Spool:
                 )
             if not self._pending:
                 self._pending_since_ms = now_ms
-            self._pending += [(record, now_ms) for record in records]
+            key = origin.key if origin is not None else None
+            self._pending += [Pending(record, now_ms, key, number) for number, record in enumerate(records, first)]
             self._pending_bytes += sum(record.size_bytes for record in records)
             self._tickets.append(ticket)
             if origin is not None and last > self.mark(origin.key):
                 self._marks[origin.key] = last
-                self._new_marks.add(origin.key)
         return ticket
 
     def _that_fit(self, records: Sequence[Record], room: int) -> list[Record]:
@@ -154,40 +171,39 @@ class Spool:
     def commit(self, now_ms: int, state: Mapping[str, bytes | None] | None = None) -> int:
         """Make pending rows and `state` durable in one transaction; returns the number of rows.
 
-        `state` holds rule snapshots and source positions by key; None deletes a key. When this raises, nothing was
-        stored and the rows are still pending: SpoolFull (disk full) may pass when the uploader has made room.
+        `state` holds values by key; None deletes a key. A large group takes several transactions, each with the numbers
+        of its rows, because the log of a single one needs more room than a full disk has. When this raises, what was
+        not stored is still pending: SpoolFull (disk full) may pass when the uploader has made room.
         """
         with self._lock:
             with self._pending_lock:
                 group, tickets = self._pending, self._tickets
                 self._pending, self._tickets = [], []
-                marks = {MARK_PREFIX + key: str(self._marks[key]).encode() for key in self._new_marks}
-                self._new_marks = set()
-            if group or state or marks or self._counted or self.settings.age_max_ms is not None:
+            done = 0
+            if group or state or self._counted or self.settings.age_max_ms is not None:
                 try:
-                    self._store_or_make_room(group, now_ms, {**(state or {}), **marks})
+                    for chunk in _chunks(group):
+                        self._store_or_make_room(chunk, now_ms, {} if done else state or {})
+                        done += len(chunk)
                 except BaseException:
-                    self._take_back(group, tickets, marks)
+                    self._take_back(group[done:], tickets)
                     raise
             with self._pending_lock:
-                self._pending_bytes = sum(record.size_bytes for record, _ in self._pending)
+                self._pending_bytes = sum(waiting.record.size_bytes for waiting in self._pending)
                 if self._pending:
-                    self._pending_since_ms = self._pending[0][1]
+                    self._pending_since_ms = self._pending[0].created_ms
         for ticket in tickets:
             ticket.resolve()
         return len(group)
 
-    def _take_back(self, group: list[tuple[Record, int]], tickets: list[Ticket], marks: Iterable[str]) -> None:
+    def _take_back(self, group: list[Pending], tickets: list[Ticket]) -> None:
         with self._pending_lock:
-            self._new_marks.update(key.removeprefix(MARK_PREFIX) for key in marks)
             self._pending[:0] = group
             self._tickets[:0] = tickets
 
-    def _store_or_make_room(
-        self, group: list[tuple[Record, int]], now_ms: int, state: Mapping[str, bytes | None]
-    ) -> None:
+    def _store_or_make_room(self, group: list[Pending], now_ms: int, state: Mapping[str, bytes | None]) -> None:
         """Store; when the disk is full, give the reserve to the uploader's deletions, or drop the oldest rows."""
-        if self._disk_full and not self._reserve.claim():
+        if self._disk_full and self._rows and not self._reserve.claim():
             raise SpoolFull(
                 f"the disk of spool {self.path} is still full; free space, or wait for uploads to make room"
             )
@@ -198,13 +214,13 @@ class Spool:
             self._use_reserve()
             if self.settings.on_full == "drop_oldest" and self._rows:
                 with self._changing() as change:
-                    self._delete_oldest(change, excess=sum(record.size_bytes for record, _ in group))
+                    self._delete_oldest(change, excess=sum(waiting.record.size_bytes for waiting in group))
                 self._store(group, now_ms, state)
                 return
             self._disk_full = True
             raise
 
-    def _store(self, group: list[tuple[Record, int]], now_ms: int, state: Mapping[str, bytes | None]) -> None:
+    def _store(self, group: list[Pending], now_ms: int, state: Mapping[str, bytes | None]) -> None:
         values = [
             (
                 seq,
@@ -214,13 +230,13 @@ class Spool:
                 record.body,
                 checksum(seq, record.rule, record.date, record.body),
             )
-            for seq, (record, created_ms) in enumerate(group, self._next_seq)
+            for seq, (record, created_ms, _, _) in enumerate(group, self._next_seq)
         ]
         with self._changing(appended=len(values)) as change:
             self._db.executemany(f"INSERT INTO rows ({ROW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
             change.rows += len(values)
-            change.bytes += sum(record.size_bytes for record, _ in group)
-            for key, body in state.items():
+            change.bytes += sum(waiting.record.size_bytes for waiting in group)
+            for key, body in {**state, **_marks_of(group)}.items():
                 if body is None:
                     self._db.execute("DELETE FROM state WHERE key = ?", (key,))
                 else:
@@ -335,8 +351,15 @@ class Spool:
                 last_seq = self._end_of_chunk(planned)
                 self._with_reserve(lambda: self._acknowledge(planned, last_seq))  # noqa: B023  called at once
                 self._disk_full = False  # the freed pages can be written again
+                self._shrink()
                 if last_seq == planned.last_seq:
                     return
+
+    def _shrink(self) -> None:
+        """Give free pages back to the disk, a few at a time; others of the gateway may need the room."""
+        with contextlib.suppress(SpoolError), translated(self.path):
+            if self._number("PRAGMA freelist_count") > VACUUM_PAGES:
+                self._db.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
 
     def _end_of_chunk(self, planned: PlannedFile) -> int:
         """The last sequence number to delete in the next transaction."""
@@ -483,6 +506,32 @@ class Spool:
     def _number(self, query: str) -> int:
         found = self._db.execute(query).fetchone()
         return int(found[0]) if found else 0
+
+
+class Pending(NamedTuple):
+    """A row that waits for a commit, with its number among the rows of its origin."""
+
+    record: Record
+    created_ms: int
+    key: str | None
+    number: int
+
+
+def _chunks(group: list[Pending]) -> Iterator[list[Pending]]:
+    """Rows in groups of about `CHUNK_BYTES`; one, perhaps empty, at least."""
+    size, first = 0, 0
+    for position, waiting in enumerate(group):
+        size += waiting.record.size_bytes
+        if size >= CHUNK_BYTES:
+            yield group[first : position + 1]
+            size, first = 0, position + 1
+    if first < len(group) or not group:
+        yield group[first:]
+
+
+def _marks_of(group: list[Pending]) -> dict[str, bytes]:
+    """The number of the last row of each origin, as state."""
+    return {MARK_PREFIX + row.key: str(row.number).encode() for row in group if row.key is not None}
 
 
 class _Change:

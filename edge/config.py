@@ -192,7 +192,7 @@ class JournalConfig(Section):
     snapshot_bytes: int = Field(default=4_000_000, ge=10_000)
     """State is stored when the journal has grown by this much, or by four times the size of the state, if that is more.
     It bounds what a restart replays."""
-    segment_bytes: int = Field(default=4_000_000, ge=100_000)
+    segment_bytes: int = Field(default=2_000_000, ge=100_000)
     """Size of one file of the journal, reserved as a whole."""
     compression: Literal["auto", "none", "zlib", "zstd"] = "auto"
     """Of records from 400 bytes on. auto: zstd where it is installed (extra `zstd`), else zlib."""

@@ -132,10 +132,13 @@ class Commits:
         """
         began_ms = self._clock.monotonic_ms()
         if self.snapshots.poll():
-            self.bytes = self.journal.forget(self.snapshots.oldest)
+            # On a full disk the journal of the older snapshot is given up.
+            self.bytes = self.journal.forget(self.snapshots.newest if self.journal.is_short else self.snapshots.oldest)
         try:
             self._effects.before()
             self.journal.sync()
+            if self.journal.is_short:
+                self.journal.try_spare()
             self._first_ms = self._changed_ms = None
             self._acknowledge_all()
             self._effects.after(force=force)
@@ -143,16 +146,28 @@ class Commits:
             self._failed(error)
             return False
         self.made += 1
-        if self.problem:
-            log.info("journal.recovered")
-            self.problem = None
+        self._look_at_disk()
         self.last_ms = self._clock.monotonic_ms() - began_ms
         if self._wants_snapshot():
             self.snapshot(fork=True)
         return True
 
+    def _look_at_disk(self) -> None:
+        """All is written; but without room for the next segment nothing more may be taken in."""
+        if self.journal.is_short:
+            self._changed()
+            self._not_before_ms = self._clock.monotonic_ms() + FAILURE_PAUSE_MS
+            if self.problem is None:
+                log.error("journal.disk_full", extra={"note": "intake stops until there is room"})
+            self.problem = "the disk has no room for the next segment of the journal: free some, or wait for uploads"
+        elif self.problem:
+            log.info("journal.recovered")
+            self.problem = None
+
     def _wants_snapshot(self) -> bool:
         grown = self.journal.position - self.snapshot_at
+        if self.journal.is_short:  # what the snapshot covers makes room
+            return grown > 0
         return grown >= max(self._config.snapshot_bytes, STATE_MULTIPLE * self.snapshots.last_bytes)
 
     def snapshot(self, *, fork: bool) -> bool:

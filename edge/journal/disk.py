@@ -30,8 +30,9 @@ class Disk:
         """An existing file for writing behind its first `used` bytes; what stood there becomes zeros."""
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
-            os.ftruncate(descriptor, used)
-            os.posix_fallocate(descriptor, 0, max(size, used))
+            if os.fstat(descriptor).st_size != size or used:  # else it is a spare one, of zeros
+                os.ftruncate(descriptor, used)
+                os.posix_fallocate(descriptor, 0, max(size, used, 1))
             os.fsync(descriptor)
         except BaseException:
             os.close(descriptor)

@@ -134,6 +134,11 @@ class Snapshots:
         return positions[0] if len(positions) >= KEPT else 0
 
     @property
+    def newest(self) -> int:
+        """The position of the newest snapshot; 0 before the first."""
+        return max((position for position, _ in self._files()), default=0)
+
+    @property
     def is_busy(self) -> bool:
         """Whether a child is writing a snapshot."""
         return self._child is not None

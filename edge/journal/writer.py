@@ -1,11 +1,13 @@
 """Writing the journal: records are gathered in memory, and one `sync` makes them durable.
 
-A segment is reserved on the disk as a whole when it is begun, so a full disk is met there and not in the middle. What
-`sync` could not write stays in memory and is written by the next one, at the same place.
+A segment is reserved on the disk as a whole when it is begun, so a full disk is met there and not in the middle. The
+next one is reserved then as well (`spare`): when there is no room for it the gateway stops taking in, and what it has
+taken in already still has room. What `sync` could not write stays in memory and is written by the next one.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +50,11 @@ class Journal:
         """Segments that are complete but not durable yet."""
         self._segment = _Open(end, end)
         self._descriptor: int | None = None
+        self._spare = directory / "spare"
+        self.is_short = False
+        """There was no room for the next segment."""
         self._remove_behind(end)
+        self.try_spare()
 
     def _remove_behind(self, end: int) -> None:
         """A new run begins a segment of its own, so that topics are numbered anew; torn tails are cut off."""
@@ -106,8 +112,7 @@ class Journal:
 
     def _write(self, segment: _Open) -> None:
         if self._descriptor is None:
-            size = max(self._segment_bytes, segment.end - segment.start)
-            self._descriptor = self._disk.create(self._path(segment.start), size)
+            self._descriptor = self._begin_file(segment)
         if segment.waiting:
             data = bytes(segment.waiting)
             self._disk.write(self._descriptor, data, segment.durable - segment.start)
@@ -116,6 +121,26 @@ class Journal:
             segment.waiting.clear()
             self.written_bytes += len(data)
             self.syncs += 1
+
+    def _begin_file(self, segment: _Open) -> int:
+        """The file of a segment: the spare one, or one made now."""
+        path, size = self._path(segment.start), segment.end - segment.start
+        if size <= self._segment_bytes and self._spare.exists():
+            self._disk.rename(self._spare, path)
+            descriptor = self._disk.reopen(path, 0, self._segment_bytes)
+        else:
+            descriptor = self._disk.create(path, max(self._segment_bytes, size))
+        self.try_spare()
+        return descriptor
+
+    def try_spare(self) -> None:
+        """Reserve the next segment, if there is room."""
+        try:
+            if not self._spare.exists():
+                os.close(self._disk.create(self._spare, self._segment_bytes))
+            self.is_short = False
+        except OSError:
+            self.is_short = True
 
     def _end_file(self, segment: _Open) -> None:
         descriptor, self._descriptor = self._descriptor, None

@@ -20,6 +20,7 @@ BOUNDS = "window_start() AS window_start, window_end() AS window_end"
 
 STREAMS = """streams:
   - 'CREATE STREAM m () WITH (DATASOURCE="plant/#", TIMESTAMP="ts")'
+  - 'CREATE STREAM arriving () WITH (DATASOURCE="plant/#")'
   - 'CREATE STREAM chained () WITH (TYPE="memory", DATASOURCE="t/+")'
 """
 
@@ -34,7 +35,7 @@ RULES = f"""rules:
     sql: SELECT c, total FROM chained
     actions: [{{cloud: {{merge: {{c: sum, total: sum}}, types: {{c: int, total: int}}, window: 86400000}}}}]
   - id: sessions
-    sql: SELECT g, count(*) AS c, {BOUNDS} FROM m GROUP BY g, SESSIONWINDOW(ss, 20, 1)
+    sql: SELECT g, count(*) AS c, {BOUNDS} FROM arriving GROUP BY g, SESSIONWINDOW(ss, 20, 1)
     actions: [{{cloud: {{keys: [g], merge: {{c: count}}, window: 86400000}}}}]
   - id: event_time
     sql: SELECT count(*) AS c, {BOUNDS} FROM m GROUP BY TUMBLINGWINDOW(ss, 1)

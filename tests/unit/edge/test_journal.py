@@ -138,8 +138,8 @@ class FullDisk(Disk):
 
 def test_a_full_disk_refuses_and_nothing_is_lost_when_there_is_room_again(tmp_path: Path) -> None:
     disk = FullDisk()
-    journal = journal_in(tmp_path, disk=disk)
     disk.room = False
+    journal = journal_in(tmp_path, disk=disk)
     journal.append_batch(1, [message(1)])
     with pytest.raises(OSError, match="No space"):
         journal.sync()
@@ -150,6 +150,7 @@ def test_a_full_disk_refuses_and_nothing_is_lost_when_there_is_room_again(tmp_pa
     assert not segments(tmp_path)
     disk.room = True
     journal.sync()
+    assert not journal.is_short
     assert found(tmp_path)[0] == [[message(1)], *([message(number)] for number in range(100, 150))]
 
 
@@ -163,3 +164,19 @@ def test_segments_that_a_snapshot_covers_are_deleted(tmp_path: Path) -> None:
     assert segments(tmp_path) == listed[2:]
     journal.forget(journal.position)
     assert segments(tmp_path) == listed[-1:], "the one that is written stays"
+
+
+def test_what_was_taken_in_has_room_when_there_is_none_for_another_segment(tmp_path: Path) -> None:
+    disk = FullDisk()
+    journal = journal_in(tmp_path, disk=disk)
+    journal.append_batch(1, [message(1)])
+    journal.sync()
+    disk.room = False
+    for number in range(2, 40):
+        journal.append_batch(number, [message(number)])
+    journal.sync()
+    assert journal.is_short, "the next segment is the spare one; there is no further one"
+    disk.room = True
+    journal.try_spare()
+    assert not journal.is_short
+    assert found(tmp_path)[0] == [[message(number)] for number in range(1, 40)]
