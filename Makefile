@@ -4,6 +4,7 @@
 #   make quick    the core of the test suite, in less than a minute
 #   make test     the test suite without its long searches; ARGS="-k spool" for a part of it
 #   make test-all every test, as continuous integration runs them
+#   make crash    kill the gateway for a minute while messages flow, then count; ARGS="--seconds 600 --seed 7"
 #   make check    lint, format, types, layers, tidiness, generated documentation: what must hold before a commit
 #   make parity   the engine inside Spark beside the engine; ARGS="FILE.jsonl" for other scenarios
 #   make crash-cloud  kill the cloud job while a reader polls; ARGS="--kills 20" for fewer kills
@@ -20,7 +21,7 @@ ARGS ?=
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-all check parity crash-cloud docs bench image lock clean
+.PHONY: help demo quick test test-all crash check parity crash-cloud docs bench image lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -61,6 +62,9 @@ test: $(VENV)/.for-development
 
 test-all: $(VENV)/.for-development
 	HYPOTHESIS_PROFILE=ci $(PYTEST) $(ARGS)
+
+crash: $(VENV)/.for-development
+	$(RUN) -m tests.crash $(ARGS)
 
 check: $(VENV)/.for-development
 	$(RUN) -m ruff check .

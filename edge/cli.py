@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "schema": "print the JSON Schema of rule files, for editors",
     "cloud": "upload the spool, or aggregate what was uploaded with Spark",
     "spool": "look into the spool: ls, verify, export, repair, replay",
+    "journal": "look into the journal: ls, verify, cut",
     "top": "show what the rules of a running gateway do",
     "health": "ask a running gateway whether it is healthy",
     "doctor": "check this machine and the configuration",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edge.intake.sources.base import Message
-from edge.journal.frame import MAGIC, Frame, decode
+from edge.journal.frame import MAGIC, decode
 from edge.journal.record import Batch, Record, unpack
 
 SUFFIX = ".journal"
@@ -101,11 +101,17 @@ def _records(segment: Segment, following: Segment | None, start: int, reading: R
 
 
 def _next_intact(data: bytes, bad: int, start: int, *, is_last: bool) -> int | None:
-    """Where the first intact record behind a bad one begins; None if the bad one is a torn tail."""
+    """Where the first intact record behind a bad one begins; None if the bad one is part of a torn tail.
+
+    It is not if any record behind it was written when it was durable: the first ones may be of the same sync.
+    """
+    first: int | None = None
     offset = data.find(MAGIC, bad + 1)
     while offset >= 0:
-        frame: Frame | None = decode(data, offset, start + offset)
+        frame = decode(data, offset, start + offset)
         if frame is not None:
-            return offset if not is_last or frame.durable > start + bad else None
-        offset = data.find(MAGIC, offset + 1)
+            first = offset if first is None else first
+            if not is_last or frame.durable > start + bad:
+                return first
+        offset = data.find(MAGIC, frame.end if frame is not None else offset + 1)
     return None

@@ -53,17 +53,8 @@ class Journal:
         self._spare = directory / "spare"
         self.is_short = False
         """There was no room for the next segment."""
-        self._remove_behind(end)
+        cut(directory, end, self._disk)
         self.try_spare()
-
-    def _remove_behind(self, end: int) -> None:
-        """A new run begins a segment of its own, so that topics are numbered anew; torn tails are cut off."""
-        for segment in segments(self.directory):
-            if segment.start >= end:
-                self._disk.remove(segment.path)
-            elif segment.start + segment.path.stat().st_size > end:
-                descriptor = self._disk.reopen(segment.path, end - segment.start, end - segment.start)
-                self._disk.close(descriptor, end - segment.start)
 
     @property
     def position(self) -> int:
@@ -164,4 +155,13 @@ class Journal:
         return self.directory / f"{start:020}{SUFFIX}"
 
 
-__all__ = ["SEGMENT_HEADER_BYTES", "Journal"]
+def cut(directory: Path, end: int, disk: Disk) -> None:
+    """End a journal at a position: what stands behind it is removed. A new run begins a segment of its own there."""
+    for segment in segments(directory):
+        if segment.start >= end:
+            disk.remove(segment.path)
+        elif segment.start + segment.path.stat().st_size > end:
+            disk.close(disk.reopen(segment.path, end - segment.start, end - segment.start), end - segment.start)
+
+
+__all__ = ["SEGMENT_HEADER_BYTES", "Journal", "cut"]

@@ -1,0 +1,98 @@
+"""`penstock journal ls | verify | cut`: looking into a journal, and mending it.
+
+`ls` and `verify` work beside a running gateway; `cut` needs it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from edge.base.errors import UsageError
+from edge.commands.shared import spool_arguments
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for name, text in (
+        ("ls", "segments and snapshots, with positions and sizes"),
+        ("verify", "check every checksum; changes nothing"),
+        ("cut", "remove what stands at a position and behind it; snapshots of later positions too"),
+    ):
+        verb = verbs.add_parser(name, help=text, description=text)
+        spool_arguments.add_data(verb)
+        if name == "cut":
+            verb.add_argument("position", type=int, metavar="POSITION", help="the first position to go, as `ls` has it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if not (arguments.data / "journal").is_dir():
+        raise UsageError(f"there is no journal at {arguments.data}; name the gateway's data directory with --data")
+    if arguments.verb == "cut":
+        return _cut(arguments.data, arguments.position)
+    return {"ls": _ls, "verify": _verify}[arguments.verb](arguments.data)
+
+
+def _ls(data: Path) -> int:
+    from edge.journal.reader import segments
+
+    for segment in segments(data / "journal"):
+        print(f"{segment.path.name}  from {segment.start}  {segment.path.stat().st_size} bytes")
+    for path in _snapshots(data):
+        print(f"{path.name}  at {int(path.stem)}  {path.stat().st_size} bytes")
+    return 0
+
+
+def _verify(data: Path) -> int:
+    from edge.journal import snapshots
+    from edge.journal.reader import Reading, read, segments
+
+    listed = segments(data / "journal")
+    reading = Reading()
+    records = messages = 0
+    for entry in read(data / "journal", listed[0].start if listed else 0, reading):
+        records += 1
+        messages += len(entry.messages)
+    bad = [str(damage) for damage in reading.damage]
+    for path in _snapshots(data):
+        try:
+            snapshots.decode(path.read_bytes())
+        except (OSError, ValueError) as error:
+            bad.append(f"{path}: {error}; the one before it is used")
+    for text in bad:
+        print(text)
+    torn = f", {reading.torn_bytes} bytes of a torn tail" if reading.torn_bytes else ""
+    print(f"{records} records, {messages} messages, end at {reading.end}{torn}: {'damaged' if bad else 'sound'}")
+    return 1 if bad else 0
+
+
+def _cut(data: Path, position: int) -> int:
+    from cloud_sync.database import WriterLock
+    from cloud_sync.errors import SpoolBusy
+    from edge.journal.disk import Disk
+    from edge.journal.reader import Reading, read, segments
+    from edge.journal.writer import cut
+
+    try:
+        lock = WriterLock(data / "spool.db")
+    except SpoolBusy as error:
+        raise UsageError(f"the gateway is running: {error}") from None
+    try:
+        listed = segments(data / "journal")
+        ends = {entry.end for entry in read(data / "journal", listed[0].start if listed else 0, Reading())}
+        if position not in {*ends, *(segment.start for segment in listed)}:
+            raise UsageError(f"no record begins at {position}; penstock journal ls shows where segments begin")
+        cut(data / "journal", position, Disk())
+        for path in _snapshots(data):
+            if int(path.stem) > position:
+                path.unlink()
+    finally:
+        lock.release()
+    print(f"the journal ends at {position} now; what stood behind it is gone")
+    return 0
+
+
+def _snapshots(data: Path) -> list[Path]:
+    from edge.journal.snapshots import SUFFIX
+
+    return sorted((data / "snapshots").glob(f"*{SUFFIX}"))

@@ -1,0 +1,62 @@
+"""`penstock journal` tells what is there, finds damage, and cuts where it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edge.cli import main
+from edge.journal.reader import Reading, read, segments
+from tests.unit.edge.world import STREAM, World, rule
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The data directory of a gateway that took five messages in, and has a snapshot after three."""
+    world = World(tmp_path)
+    world.write("s.yaml", STREAM)
+    world.write("a.yaml", rule("a", "SELECT n FROM m"))
+    world.reload()
+    for number in range(5):
+        world.source.send({"n": number})
+        world.gateway.turn()
+        if number == 2:
+            world.commits.snapshot(fork=False)
+    world.close()
+    return tmp_path
+
+
+def test_ls_and_verify(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["journal", "ls", "--data", str(data)]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert len(listed) == 2
+    assert listed[0].startswith("00000000000000000000.journal  from 0  ")
+    assert main(["journal", "verify", "--data", str(data)]) == 0
+    assert "5 messages, end at" in capsys.readouterr().out
+
+
+def test_verify_tells_damage(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (segment,) = segments(data / "journal")
+    body = bytearray(segment.path.read_bytes())
+    body[list(read(data / "journal", 0, Reading()))[2].position + 18] ^= 1
+    segment.path.write_bytes(body)
+    assert main(["journal", "verify", "--data", str(data)]) == 1
+    out = capsys.readouterr().out
+    assert "are damaged or missing" in out
+    assert out.endswith("damaged\n")
+
+
+def test_cut(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entries = list(read(data / "journal", 0, Reading()))
+    assert main(["journal", "cut", "--data", str(data), str(entries[2].end + 1)]) == 2
+    assert main(["journal", "cut", "--data", str(data), str(entries[2].end)]) == 0
+    assert list(read(data / "journal", 0, Reading())) == entries[:3]
+    assert not list((data / "snapshots").iterdir()), "it was taken behind the cut"
+
+
+def test_cut_refuses_while_the_gateway_runs(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = World(data)
+    assert main(["journal", "cut", "--data", str(data), "0"]) == 2
+    assert "the gateway is running" in capsys.readouterr().err
+    world.close()
