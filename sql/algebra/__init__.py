@@ -1,1 +1,1 @@
-"""The operators: state machines driven by events and time."""
+"""The operators: state objects that time and events drive, some with statements of a compiled loop beside them."""

@@ -1,1 +1,1 @@
-"""The engine: hosting rules, routing events to them, sharing work among them."""
+"""Running queries and the engine that hosts them."""

@@ -7,8 +7,6 @@ what is to be computed.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +16,7 @@ from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import PatternPlan
 from sql.plan.recognize import RecognizePlan
+from sql.plan.signature import state_signature
 from sql.syntax import CronField, InsertInto
 from sql.types import Type
 
@@ -336,23 +335,10 @@ class Plan:
     @cached_property
     def fingerprint(self) -> str:
         """Equal for plans that compute the same from the same state: state is carried over between them."""
-        parts = (
-            _LAYOUTS.get(self.mode, self.mode),
-            self.sources, [source.windows for source in self.sources], self.joins, self.analytics,
-            self.window, self.where, self.group_by, self.aggregates, self.prevs, self.row_kind, self.output,
-            self.hits, self.spreads, self.context,
-            self.timestamp, self.options.zone, self.options.late_tolerance_ms, self.into_table,
-        )  # fmt: skip
-        return hashlib.sha256(_SPANS.sub("", repr(parts)).encode()).hexdigest()[:16]
+        return state_signature(self)
 
     def explain(self) -> str:
         """How the query is executed: a tree of operators, its clock, state, cost and path (`sql.explain`)."""
         from sql.explain.tree import explain
 
         return explain(self)
-
-
-_SPANS = re.compile(r",? ?(name_)?span=Span\(start=\d+, end=\d+\)|<function [^>]*>| at 0x[0-9a-f]+")
-
-_LAYOUTS = {"sample": "sample 2"}
-"""Modes whose saved state has another layout than in earlier versions, which is not read."""

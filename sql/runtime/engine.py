@@ -8,7 +8,10 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sql.catalog.streams import Catalog, Stream
+from sql.compiler.program import Program
+from sql.engine.lots import StreamQuery
 from sql.engine.sharing import parties
+from sql.engine.statement import Statement, TimedStatement
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
@@ -72,12 +75,40 @@ def start(
         query = compile_fast(name, plan, catalog, now_ms, shape, make_row)
         path = ("engine", query.reason) if isinstance(query, Refusal) else ("fast", "")
     if path[0] == "engine":
+        path = ("fast", "") if is_compiled(plan) else path
         query = on_operators(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
     return (query if plan.timestamp is None else EventTime(query, now_ms)), path
 
 
+def is_compiled(plan: Plan) -> bool:
+    """Whether a statement or stream query runs on its compiled text: joins, subqueries and relations do not yet."""
+    if plan.mode == "sample" or len(plan.sources) != 1 or plan.subqueries or plan.relations or plan.into_table:
+        return False
+    return plan.sources[0].relation is None and not any(spread.kind == "requests" for spread in plan.spreads)
+
+
+def program_of(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
+               partition: Sequence[Any] | None = None) -> Program:  # fmt: skip
+    """What is made once for all instances of a statement or stream query; `partition` is that of the first."""
+    return Program(plan, catalog, shape, now_ms, name, partition or ())
+
+
+def instance_of(name: str, program: Program, now_ms: int, make_row: Callable[[dict[str, Any]], Any] | None = None,
+                partition: Sequence[Any] | None = None) -> Statement:  # fmt: skip
+    """A running instance of a compiled plan."""
+    plan = program.plan
+    is_timed = plan.timestamp is not None and len(plan.sources) == 1
+    kind = StreamQuery if plan.mode == "lots" else TimedStatement if is_timed else Statement
+    return kind(name, program, now_ms, make_row, partition)
+
+
 def on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> Any:
     """A running query on the operators."""
+    if is_compiled(plan) and not keywords.get("pulls"):
+        now_ms, program = keywords["now_ms"], keywords.get("program")
+        program = program or program_of(name, plan, catalog, now_ms, keywords.get("shape", "dict"))
+        return instance_of(name, program, now_ms, keywords.get("make_row"), keywords.get("partition"))
+    keywords.pop("program", None)
     from sql.runtime.delta_query import DeltaQuery
     from sql.runtime.lot_query import LotQuery
     from sql.runtime.sample_query import SampleQuery

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 SNAPSHOT_VERSION = 1
 
 
+class Retaining(Protocol):
+    """What a budget asks of a query."""
+
+    def retained(self) -> int: ...
+
+
 class Budget:
     """Bounds how many events a query retains (`maxWindowEvents`).
 
@@ -44,7 +50,7 @@ class Budget:
         self.room = limit
         self.refusing = 0
 
-    def takes(self, query: Query, count: int) -> bool:
+    def takes(self, query: Retaining, count: int) -> bool:
         """Take in so many events at once if they are surely not too many; else `admit` has to say so of each."""
         if self.refusing:
             return False
@@ -55,7 +61,7 @@ class Budget:
         self.room -= count
         return True
 
-    def admit(self, query: Query) -> None:
+    def admit(self, query: Retaining) -> None:
         """Raise DataError where one more event would be too many."""
         self.room -= 1
         if self.room >= 0:

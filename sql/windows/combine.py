@@ -104,6 +104,15 @@ class Meet(Operator):
                 self._take_back(event)
         return removed
 
+    def variable_changed(self, now: int) -> list[Delta]:
+        expelled = [event for policy in self.policies for event in policy.variable_changed()]
+        for event in expelled:
+            self._take_back(event)
+        post = None if self.batch is None else self.batch.changed(now)
+        if self.batch is not None:
+            return self._posted(post)
+        return [Delta((), expelled)] if expelled else []
+
     def content(self) -> Iterable[Event]:
         if self.batch is not None:
             return self.batch.content()
@@ -199,6 +208,11 @@ class Join(Operator):
             else:
                 evicted += member.expire(now)
         removed = self._release(evicted)
+        return [Delta((), removed)] if removed else []
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        expelled = [e for m in self.members if isinstance(m, Policy) for e in m.variable_changed()]
+        removed = self._release(expelled)
         return [Delta((), removed)] if removed else []
 
     def content(self) -> Iterable[Event]:
@@ -324,6 +338,9 @@ class Key(Operator):
         out = instance.advance(now)
         self._schedule(key, instance)
         return out
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        return [delta for instance in self.instances.values() for delta in instance.variable_changed(now)]
 
     def settle(self) -> None:
         for instance in self.instances.values():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from sql.aggregates.state import decode, encode
-from sql.windows.event import Delta, Event
+from sql.windows.event import UNSEEN, Delta, Event
 from sql.windows.operator import FindEvent, Operator
 
 Row = dict[str, Any]
@@ -83,10 +83,16 @@ class Derived(Operator):
         row = {**self.last, **properties}
         if delta.inserted:
             row.update(self.extras(delta.inserted[-1]))
-        old = self.current or self.new_event(self.last, now)
+        old = self.current or self._first(now)
         new = self.new_event(row, now)
         self.last, self.current = row, new
         return [Delta([new], [old])]
+
+    def _first(self, now: int) -> Event:
+        """The statistic of nothing, which leaves as the first row comes."""
+        event = self.new_event(self.last, now)
+        event.group = UNSEEN
+        return event
 
     def content(self) -> Iterable[Event]:
         return () if self.current is None else (self.current,)

@@ -10,23 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 
-class Event:
+
+class Event(msgspec.Struct, eq=False):
     """One event inside a query. Compared by identity: two equal messages are two events.
 
-    seq      its place in the order of arrival within the query
-    time_ms  its instant on the query's clock
     row      its columns
+    time_ms  its instant on the query's clock
+    seq      its place in the order of arrival within the query
     extra    values fixed when it arrived: results of analytic functions and of `prior`
+    group    the group it counts in; None while it counts in none
+    values   what it contributed to the group's aggregates, as the compiled fold wrote it
     """
 
-    __slots__ = ("extra", "row", "seq", "time_ms")
-
-    def __init__(self, row: Any, time_ms: int, seq: int, extra: Any = None) -> None:
-        self.row = row
-        self.time_ms = time_ms
-        self.seq = seq
-        self.extra = extra
+    row: Any
+    time_ms: int
+    seq: int
+    extra: Any = None
+    group: Any = None
+    values: Any = None
 
     def __repr__(self) -> str:
         return f"Event({self.seq}@{self.time_ms} {self.row!r})"
@@ -41,3 +44,6 @@ class Delta(NamedTuple):
 
 EMPTY = Delta()
 """An update without change: what FORCE_UPDATE windows post at an empty boundary."""
+
+UNSEEN: Any = object()
+"""The group of a row that is taken out although it never came in."""

@@ -25,6 +25,9 @@ class Operator(ABC):
     departure: Removal = Removal.ANY
     """How events leave: lets the planner pick the cheapest aggregate structure."""
 
+    has_timers = True
+    """Whether time alone may change something."""
+
     @abstractmethod
     def push(self, delta: Delta, now: int) -> list[Delta]:
         """Take in a delta at `now`; the partial updates it causes, in order."""
@@ -40,6 +43,10 @@ class Operator(ABC):
     def content(self) -> Iterable[Event]:
         """What the relation holds now, in the window's order."""
         return ()
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        """A variable has changed: what that releases or expels."""
+        return []
 
     def settle(self) -> None:  # only batches care
         """The step has ended: all rows it causes have been made."""
@@ -69,6 +76,7 @@ class Pass(Operator):
     """No window: events are current for their own step only."""
 
     departure = Removal.NEVER
+    has_timers = False
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
         return [delta]
@@ -129,6 +137,12 @@ class Chain(Operator):
         out: list[Delta] = []
         for index, stage in enumerate(self.stages):
             out += self._through(index + 1, stage.advance(now), now)
+        return out
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        out: list[Delta] = []
+        for index, stage in enumerate(self.stages):
+            out += self._through(index + 1, stage.variable_changed(now), now)
         return out
 
     def content(self) -> Iterable[Event]:

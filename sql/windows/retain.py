@@ -43,6 +43,10 @@ class Policy(ABC):
     def discard(self, event: Event) -> bool:
         """The event leaves for another reason; whether it was held."""
 
+    def variable_changed(self) -> list[Event]:
+        """A variable has changed: what leaves."""
+        return []
+
     def deadline(self) -> int | None:
         """When the next event leaves by time alone."""
         return None

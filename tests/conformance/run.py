@@ -12,6 +12,7 @@ from tests.conformance import epl
 from tests.conformance.catalog import define
 from tests.conformance.compare import Row, decoded, lines_of, same_rows, text_of
 from tests.conformance.live import run_live
+from tests.conformance.lots import run_lots
 from tests.conformance.restart import Restartable
 from tests.conformance.scenario import DRIVES, Difference, Drive, Mode, Scenario, Skip, for_generated_loop
 from tests.conformance.steps import batches
@@ -48,6 +49,8 @@ def run(scenario: Scenario, mode: Mode = "single") -> bool:
 def _runner(scenario: Scenario) -> Callable[[Scenario, Drive], Engine | None]:
     if scenario.is_live:
         return run_live
+    if scenario.is_lots:
+        return run_lots
     return run_epl if scenario.is_epl else run_kuiper
 
 

@@ -86,10 +86,6 @@ def _delta(plan: Plan) -> type[FastQuery]:
     source = plan.sources[0]
     if plan.output is not None:
         raise Refused("it has an output limit")
-    if len(source.windows) == 1 and source.windows[0].name in _RUNNING and not source.union:
-        return _running(plan)
-    if len(source.windows) == 1 and source.windows[0].name in BATCHES and not source.union:
-        return _batched(plan)
     if source.windows:
         raise Refused("its windows are chained or of a kind without generated code", source.windows[0].span)
     if plan.aggregates:

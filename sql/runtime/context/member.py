@@ -72,6 +72,8 @@ class Member(Hosted):
         super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options, insert=plan.insert,
                                     selector=plan.selector, reads=plan.reads, priority=plan.priority))  # fmt: skip
         self.inner = plan
+        self.program: Any = None
+        """The compiled statement, made with the first instance."""
         self.make = make
         self.host = host
         self.order = order

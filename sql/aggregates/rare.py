@@ -1,0 +1,138 @@
+"""Values that the inline statements of an aggregate do not take: they are kept beside, in an accumulator.
+
+Inline sums count in units of 2**-64 and inline extremes compare numbers. A float finer than the unit, NaN, an infinity,
+or text for min and max is rare: generated code carries it as a tuple of one and hands it to the functions below. Which
+way a value goes depends on the value alone, so it leaves the same way as it came.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from sql.aggregates.base import NO_EVENT, Accumulator, Removal
+from sql.aggregates.extremes import make_max, make_min
+from sql.aggregates.sums import Average, Sum
+from sql.errors import DataError
+from sql.types import describe
+
+Rare = tuple[Any]
+"""A rare value."""
+
+UNIT_SHIFT = 64
+"""Inline sums count in units of 2**-UNIT_SHIFT."""
+
+
+def sum_entered(rest: Sum | None, value: Rare) -> Sum:
+    """The sum of the rare values after one has come."""
+    rest = rest or Sum()
+    rest.add(value[0], NO_EVENT)
+    return rest
+
+
+def sum_left(rest: Sum, value: Rare) -> Sum | None:
+    """The sum of the rare values after one has gone; None without any."""
+    rest.remove(value[0], NO_EVENT)
+    return rest if rest.count else None
+
+
+def average_with(rest: Sum, total: int, count: int) -> float | None:
+    """avg of plain and rare values."""
+    return Average.result(_together(Average(), rest, total, 0, count))
+
+
+def sum_with(rest: Sum, total: int, floats: int, count: int) -> int | float | None:
+    """sum of plain and rare values."""
+    found: int | float | None = _together(Sum(), rest, total, floats, count).result()
+    return found
+
+
+def _together(whole: Any, rest: Sum, total: int, floats: int, count: int) -> Any:
+    whole.numerator, whole.bits, whole.floats, whole.count = total, UNIT_SHIFT + 1, floats, count
+    whole.merge(rest)
+    return whole
+
+
+# --- min and max ------------------------------------------------------------------------------------------------------
+
+
+def check_extreme(queues: tuple[deque[Any], ...], rest: Accumulator | None, value: Any) -> None:
+    """Raise the DataError of a value that cannot be ordered among those that are there."""
+    if rest is not None:
+        rest.check(value[0] if value.__class__ is tuple else value)
+    elif value.__class__ is tuple:
+        kind = value[0].__class__
+        if kind is str and any(queues):
+            raise DataError(f"{describe(value[0])} cannot be ordered among numbers")
+        if kind is not str and kind is not float:
+            raise DataError(f"min and max take numbers or text, not {describe(value[0])}")
+
+
+def extreme_entered(rest: Any, value: Rare) -> Any:
+    """The rare values after one has come."""
+    rest = rest or _Rest()
+    rest.add(value[0])
+    return rest
+
+
+def extreme_left(rest: Any, value: Rare) -> Any:
+    """The rare values after one has gone; None without any."""
+    rest.remove(value[0])
+    return rest if rest.low.count or rest.low.nan else None
+
+
+def lowest_with(rest: Any, plain: deque[Any]) -> Any:
+    """min of plain and rare values: NaN stands above every number."""
+    return plain[0] if plain else rest.low.result()
+
+
+def highest_with(rest: Any, plain: deque[Any]) -> Any:
+    """max of plain and rare values: text is never among numbers, and NaN stands above all of them."""
+    return rest.high.result()
+
+
+class _Rest:
+    """min and max of the rare values."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self) -> None:
+        self.low: Any = make_min(Removal.FIFO)
+        self.high: Any = make_max(Removal.FIFO)
+
+    def check(self, value: Any) -> None:
+        self.low.check(value)
+
+    def add(self, value: Any) -> None:
+        self.low.add(value, NO_EVENT)
+        self.high.add(value, NO_EVENT)
+
+    def remove(self, value: Any) -> None:
+        self.low.remove(value, NO_EVENT)
+        self.high.remove(value, NO_EVENT)
+
+    def snapshot(self) -> Any:
+        return [self.low.snapshot(), self.high.snapshot()]
+
+
+def restored_sum(state: Any) -> Sum | None:
+    """The rare values of a sum from a snapshot."""
+    if state is None:
+        return None
+    rest = Sum()
+    rest.restore(state, _no_events)
+    return rest
+
+
+def restored_extreme(state: Any) -> Any:
+    """The rare values of min and max from a snapshot."""
+    if state is None:
+        return None
+    rest = _Rest()
+    rest.low.restore(state[0], _no_events)
+    rest.high.restore(state[1], _no_events)
+    return rest
+
+
+def _no_events(seq: int) -> Any:
+    raise AssertionError("numbers refer to no events")

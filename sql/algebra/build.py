@@ -1,0 +1,288 @@
+"""From the windows of a plan to operators.
+
+Expressions of parameters are compiled once per plan; lengths and sizes are evaluated when an instance starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from math import isfinite
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.algebra import arrivals
+from sql.binder.select import key_names
+from sql.calendar.grid import Grid
+from sql.calendar.period import Period
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet, constant_value
+from sql.codegen.support import Warnings
+from sql.errors import DataError
+from sql.functions.registry import Context
+from sql.plan.bound import Bound
+from sql.plan.logical import LotPlan, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan
+from sql.plan.options import RuleOptions
+from sql.rows import Shape, as_dict, as_dicts
+from sql.runtime.groups import AggregateSet
+from sql.windows import catalog as windows
+from sql.windows.catalog import Start, WindowSpec
+from sql.windows.combine import Join, Key, Meet, Reclaim
+from sql.windows.derived import Derived
+from sql.windows.event import Event
+from sql.windows.gate import Batch, Trigger
+from sql.windows.lots import Hold, Latest
+from sql.windows.operator import Chain, LastRow, Operator, Pass
+from sql.windows.predicate import Predicate
+from sql.windows.retain import Count, Forever, Lifetime, Policy
+
+NewEvent = Callable[[Any, int], Event]
+"""Makes an event of a row at an instant."""
+
+
+class WindowBuilder:
+    """Builds the operators of one source of FROM."""
+
+    def __init__(self, source: SourcePlan, options: RuleOptions, catalog: Catalog, context: Context,
+                 warnings: Warnings, shape: Shape, *, alone: bool = False) -> None:  # fmt: skip
+        """`alone`: the only source of a statement, whose single window may be written into the loop."""
+        self.source = source
+        self.options = options
+        self.context = context
+        self.functions = FunctionSet(catalog, context, warnings, shape=shape, joined=source.rows_are_tuples)
+        self.alone = alone
+        self._compiled: dict[tuple[int, str], Any] = {}
+        """Functions of parameters, by window and parameter."""
+        self._lots: dict[str, Any] = {}
+        """Functions of the window of a stream query."""
+
+    def build(self, now_ms: int, new_event: NewEvent, started: Callable[[], int]) -> Operator:
+        """The operator for the source's windows, starting at `now_ms`; `started` says later when the statement did."""
+        if self.source.lot is not None:
+            return self._lot(self.source.lot, now_ms, started)
+        plans = list(self.source.windows)
+        if not plans:
+            return LastRow() if self.source.keeps_last else Pass()
+        if plans[0].name == "groupwin":
+            return self._grouped(plans, new_event)
+        found = self._inline(plans[0]) if self.alone and len(plans) == 1 and not self.source.union else None
+        return found or self._stages(plans, {}, now_ms, new_event)
+
+    def _inline(self, plan: WindowPlan) -> Operator | None:
+        """The window with statements of the loop, if it has any."""
+        find = plan.arguments.__getitem__
+        if plan.name in ("length", "lastevent"):
+            return arrivals.Newest(1 if plan.name == "lastevent" else size(find("size"), self.functions))
+        if plan.name == "keepall":
+            return arrivals.Everything()
+        if plan.name == "time":
+            return arrivals.Recent(period(plan.arguments["period"], self.functions), self.context.zone)
+        if plan.name == "ext_timed":
+            length = period(plan.arguments["period"], self.functions)
+            stamp = self._once(plan, "timestamp", lambda: _time_of(self.functions.value(find("timestamp"))))
+            return None if length.is_calendar else arrivals.RecentByData(find("timestamp"), stamp, length.millis)
+        if plan.name == "unique":
+            keys = plan.arguments["keys"]
+            return arrivals.NewestPerKey(keys, self._once(plan, "keys", lambda: self.functions.key(keys)))
+        return None
+
+    def _once(self, plan: WindowPlan, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` gives, made once for all instances."""
+        place = (id(plan), name)
+        if place not in self._compiled:
+            self._compiled[place] = make()
+        return self._compiled[place]
+
+    def _grouped(self, plans: list[WindowPlan], new_event: NewEvent) -> Operator:
+        group, *inner = plans
+        merge = next((i for i, plan in enumerate(inner) if plan.name == "merge"), len(inner))
+        rest = inner[merge + 1 :]
+        names = [] if rest else key_names(group)
+        keys = group.arguments["keys"]
+        values = self._once(group, "values", lambda: [self.functions.value(key) for key in keys])
+
+        def make(key: Hashable, first: Event) -> Operator:
+            columns = {name: value(first) for name, value in zip(names, values, strict=False)}
+            return self._stages(inner[:merge], columns, first.time_ms, new_event)
+
+        hint = self.source.reclaim_ms
+        reclaim = Reclaim(*hint) if hint else None
+        key_of = self._once(group, "keys", lambda: self.functions.key(keys))
+        grouped = Key(key_of, make, reclaim, self.options.max_groups)
+        return Chain(grouped, self._stages(rest, {}, 0, new_event)) if rest else grouped
+
+    def _stages(self, plans: list[WindowPlan], key_columns: dict[str, Any], now_ms: int, new_event: NewEvent
+                ) -> Operator:  # fmt: skip
+        """Data windows as one intersection or union, then a derived-value window if there is one."""
+        members: list[Policy | Batch] = []
+        derived: Operator | None = None
+        for plan in plans:
+            spec = windows.lookup(plan.name)
+            assert spec is not None
+            made = self._make(spec, plan, now_ms)
+            if spec.role == "derived":
+                derived = self._derived(plan, made, key_columns, new_event)
+            else:
+                members.append(Batch(made) if isinstance(made, Trigger) else made)
+        data = self._combine(members)
+        if derived is None:
+            return data
+        return derived if isinstance(data, Pass) else Chain(data, derived)
+
+    def _combine(self, members: list[Policy | Batch]) -> Operator:
+        if not members:
+            return Pass()
+        if self.source.union:
+            return Join(*members)
+        policies = [member for member in members if isinstance(member, Policy)]
+        batch = next((member for member in members if isinstance(member, Batch)), None)
+        return Meet(*policies, batch=batch)
+
+    def _make(self, spec: WindowSpec, plan: WindowPlan, now_ms: int) -> Any:
+        assert spec.make is not None
+        start = Start(now_ms, self.context.zone)
+        arguments = {
+            parameter.name: self._argument(plan, parameter.name, parameter.kind)
+            for parameter in spec.parameters
+            if spec.role != "derived"
+        }
+        return spec.make(start, **arguments)
+
+    def _argument(self, plan: WindowPlan, name: str, kind: str) -> Any:
+        argument = plan.arguments.get(name)
+        if argument is None:
+            return None
+        if kind == "period":
+            return period(argument, self.functions)
+        if kind == "size":
+            return size(argument, self.functions)
+        if kind in ("reference", "include"):
+            return constant_value(argument, self.functions)
+        if kind == "value":
+            return self._once(plan, name, lambda: _time_of(self.functions.value(argument)))
+        if kind == "keys":
+            return self._once(plan, name, lambda: self.functions.key(argument))
+        if kind == "criteria":
+            return self._once(plan, name, lambda: self.functions.criteria(argument, nulls_lowest=True))
+        if kind == "predicate":
+            return self._predicate(plan, name, argument)
+        return argument
+
+    def _predicate(self, plan: WindowPlan, name: str, predicate: PredicatePlan) -> Predicate:
+        def compiled() -> Any:
+            aggregates = AggregateSet(predicate.aggregates, self.functions, Removal.ANY)
+            return self.functions.value(predicate.test), aggregates
+
+        test, aggregates = self._once(plan, name, compiled)
+        return Predicate(test, aggregates.arguments, aggregates.fresh)
+
+    def _derived(self, plan: WindowPlan, statistic: Any, key_columns: dict[str, Any], new_event: NewEvent) -> Derived:
+        spec = windows.lookup(plan.name)
+        assert spec is not None
+
+        def compiled() -> Any:
+            values = [self.functions.value(plan.arguments[p.name]) for p in spec.parameters if p.kind == "value"]
+            extras = [(name, self.functions.value(bound)) for name, bound in plan.arguments.get("extras", ())]
+            return _tuple_of(values), extras
+
+        value, extras = self._once(plan, "derived", compiled)
+
+        def extra_columns(event: Event | None) -> dict[str, Any]:
+            row: dict[str, Any] = {}
+            for name, function in extras:
+                if name is not None:
+                    row[name] = None if event is None else function(event)
+                elif isinstance(event, Event) and isinstance(event.row, tuple):
+                    row |= self._tags(event.row)
+                elif event is not None:
+                    row |= {column: item for column, item in as_dict(event.row).items() if column != "$meta"}
+            return row
+
+        return Derived(statistic, value, extra_columns, new_event, key_columns, plan.name == "size")
+
+    def _tags(self, match: tuple[Any, ...]) -> dict[str, Any]:
+        """A match as columns: its tags with their events."""
+        assert self.source.pattern is not None
+        return {
+            tag.name: None if value is None else as_dicts(value) if tag.is_list else as_dict(value)
+            for tag, value in zip(self.source.pattern.tags, match, strict=True)
+        }
+
+    # --- stream queries -----------------------------------------------------------------------------------------------
+
+    def _lot(self, lot: LotPlan, now_ms: int, started: Callable[[], int]) -> Operator:
+        if not lot.partition_by:
+            return self._lot_window(lot, now_ms)
+        if "lot" not in self._lots:
+            self._lots["lot"] = self.functions.key(lot.partition_by)
+        return Key(self._lots["lot"], lambda key, event: self._lot_window(lot, started()))
+
+    def _lot_window(self, lot: LotPlan, now_ms: int) -> Operator:
+        policies: list[Policy] = []
+        if lot.within is not None:
+            policies.append(Lifetime(period(lot.within, self.functions), self.context.zone))
+        if lot.retain is not None:
+            policies.append(Count(size(lot.retain, self.functions)))
+        if lot.retain_all:
+            policies.append(Forever())
+        if not policies:
+            return Pass()
+        stages: list[Operator] = [Meet(*policies)]
+        if lot.every_period is not None:
+            every = period(lot.every_period, self.functions)
+            stages.append(Hold(period_ms=every.millis, origin_ms=self._origin(every, now_ms)))
+        elif lot.every_count is not None:
+            stages.append(Hold(count=size(lot.every_count, self.functions)))
+        if lot.unique:
+            if "unique" not in self._lots:
+                self._lots["unique"] = self.functions.key(lot.unique)
+            stages.append(Latest(self._lots["unique"]))
+        return stages[0] if len(stages) == 1 else Chain(*stages)
+
+    def _origin(self, every: Period, now_ms: int) -> int | None:
+        """Where update points count from (`align`); None: the first event's arrival."""
+        align = self.options.align
+        if align == "local":
+            return Grid(every.millis, self.context.zone).floor(now_ms)
+        return {"creation": now_ms, "epoch": 0, "first_event": None}[align]
+
+
+def _time_of(value: Callable[[Event], Any]) -> Callable[[Event], Any]:
+    """An event's own time in ms, or None; DataError where it is anything but a finite number or NULL."""
+
+    def time_of(event: Event) -> Any:
+        found = value(event)
+        if found is None or found.__class__ is int or (found.__class__ is float and isfinite(found)):
+            return found
+        raise DataError(f"a time stamp is a number of milliseconds, not {found!r}")
+
+    return time_of
+
+
+def _tuple_of(values: list[Callable[..., Any]]) -> Callable[[Event], Any]:
+    if not values:
+        return lambda event: None
+    if len(values) == 1:
+        return values[0]
+    return lambda event: tuple(value(event) for value in values)
+
+
+def period(argument: PeriodArgument, functions: FunctionSet) -> Period:
+    """The length of time of a parameter, with the present values of variables."""
+    amounts: dict[str, Any] = {}
+    for bound, unit in argument.parts:
+        amount = constant_value(bound, functions)
+        if amount.__class__ not in (int, float):
+            raise DataError(f"a length of time is a number, not {amount!r}", argument.span)
+        amounts[unit] = amount
+    try:
+        return Period.of(amounts)
+    except ValueError as error:
+        raise DataError(str(error), argument.span) from error
+
+
+def size(argument: Bound, functions: FunctionSet) -> int:
+    """The size of a parameter, with the present values of variables."""
+    value = constant_value(argument, functions)
+    if value.__class__ is not int or value < 1:
+        raise DataError(f"a size is a whole number of at least 1, not {value!r}", argument.span)
+    return value

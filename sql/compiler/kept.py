@@ -1,0 +1,323 @@
+"""What a group keeps of its events, so that its aggregates are known at any time.
+
+A group is an object with slots, `g` in the text; a statement without GROUP BY has one, `whole`. An aggregate of numbers
+that has statements (`sql.aggregates.inline`) keeps plain attributes; any other keeps its accumulator. What an event
+contributed is remembered with the event, so that it leaves as it came whatever variables have changed since.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+from sql.aggregates import rare
+from sql.aggregates.base import Accumulator, Removal
+from sql.aggregates.exact import check_number
+from sql.aggregates.inline import QUEUES, Inline, lines
+from sql.aggregates.state import decode, encode
+from sql.codegen.expressions import Code
+from sql.codegen.fast.reader import LoopWriter
+from sql.codegen.functions import argument_text
+from sql.plan.bound import AggregateCall, Bound
+from sql.runtime.groups import SKIP, is_checked, maker_of
+
+
+class Slot(NamedTuple):
+    """An attribute of a group: how it begins, and how it is stored."""
+
+    name: str
+    make: Callable[[], Any]
+    pack: Callable[[Any], Any]
+    unpack: Callable[[Any, Any], Any]
+    """Takes what was stored and a function that finds an event by its number."""
+
+
+def number_slot(name: str) -> Slot:
+    """A whole number."""
+    return Slot(name, int, encode, lambda state, find: decode(state))
+
+
+class Numbers:
+    """The aggregates of one argument that have statements: count, sum, avg."""
+
+    def __init__(self, node: Bound, place: int, forms: Sequence[Inline]) -> None:
+        self.node = node
+        self.place = place
+        self.forms = list(dict.fromkeys(forms))
+        self.is_scaled = any(form.is_scaled for form in forms)
+        self.has_floats = any("floats" in form.state for form in forms)
+        self.local = f"x_{place}" if self.is_scaled else f"a_{place}"
+        self.remembered = [self.local, *([f"a_{place}"] if self.has_floats else [])]
+
+    @property
+    def slots(self) -> list[Slot]:
+        states = dict.fromkeys(state for form in self.forms for state in form.state)
+        slots = [number_slot(f"{state}_{self.place}") for state in states]
+        if self.is_scaled:
+            slots.append(Slot(f"rest_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_sum(state)))
+        return slots
+
+    def prepare(self, loop: LoopWriter) -> None:
+        """The value of the event, and the same in units."""
+        value, scaled = f"a_{self.place}", self.local
+        loop.line(f"{value} = {loop.value(self.node)}", self.node.span)
+        if not self.is_scaled:
+            return
+        source = loop.source
+        with source.block(f"if {value}.__class__ is float:"):
+            source.line(f"{scaled} = {value} * {2.0**rare.UNIT_SHIFT!r}")
+            within = f"-1e40 < {scaled} < 1e40 and {scaled}.is_integer()"
+            source.line(f"{scaled} = {scaled}.__trunc__() if {within} else ({value},)")
+        with source.block(f"elif {value}.__class__ is int:"):
+            source.line(f"{scaled} = {value} << {rare.UNIT_SHIFT} if -{2**53} < {value} < {2**53} else ({value},)")
+        with source.block("else:"):
+            names = loop.expressions.names
+            source.line(f"{names.bind(check_number, 'check_number')}({value}, {self._name()!r})", self.node.span)
+            source.line(f"{scaled} = None")
+
+    def _name(self) -> str:
+        return "sum" if self.has_floats else "avg"
+
+    def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
+        """The statements as the value enters or leaves; `prefix` stands before the locals of an event that leaves."""
+        source, local = loop.source, prefix + self.local
+        words = self._words(owner, prefix)
+        statements = [line for form in self.forms for line in (form.add if enters else form.remove)]
+        with source.block(f"if {local} is not None:"):
+            if not self.is_scaled:
+                _write_lines(loop, statements, words)
+                return
+            with source.block(f"if {local}.__class__ is int:"):
+                _write_lines(loop, statements, words)
+            with source.block("else:"):
+                change = rare.sum_entered if enters else rare.sum_left
+                name = loop.expressions.names.bind(change, change.__name__)
+                source.line(f"{owner}rest_{self.place} = {name}({owner}rest_{self.place}, {local})")
+
+    def result(self, form: Inline, owner: str, bind: Callable[[Any, str], str]) -> str:
+        """The text of one of the aggregates."""
+        words = self._words(owner, "")
+        plain = form.result.format(**words)
+        if not self.is_scaled:
+            return plain
+        rest, count = f"{owner}rest_{self.place}", words["count"]
+        if "floats" in form.state:
+            other = f"{bind(rare.sum_with, 'sum_with')}({rest}, {words['total']}, {words['floats']}, {count})"
+        elif form.is_scaled:
+            other = f"{bind(rare.average_with, 'average_with')}({rest}, {words['total']}, {count})"
+        else:
+            other = f"{count} + {rest}.count"
+        return f"({plain}) if {rest} is None else {other}"
+
+    def _words(self, owner: str, prefix: str) -> dict[str, str]:
+        place = self.place
+        return {state: f"{owner}{state}_{place}" for state in ("count", "total", "floats")} | {
+            "shift": str(rare.UNIT_SHIFT), "scale": repr(2.0**-rare.UNIT_SHIFT), "value": f"{prefix}a_{place}", "scaled": f"{prefix}x_{place}",
+            "left": f"{prefix}a_{place}", "left_scaled": f"{prefix}x_{place}",
+        }  # fmt: skip
+
+
+class Extremes:
+    """min and max of one argument, where values leave in the order they came."""
+
+    def __init__(self, node: Bound, place: int, forms: Sequence[Inline]) -> None:
+        self.node = node
+        self.place = place
+        self.forms = list(dict.fromkeys(forms))
+        self.queues = [name for form in self.forms for name in form.state]
+        self.local = f"m_{place}"
+        self.remembered = [self.local]
+
+    @property
+    def slots(self) -> list[Slot]:
+        queues = [
+            Slot(f"{name}_{self.place}", deque, lambda queue: [encode(item) for item in queue],
+                 lambda state, find: deque(map(decode, state)))
+            for name in self.queues
+        ]  # fmt: skip
+        rest = Slot(f"odd_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_extreme(state))
+        return [*queues, rest]
+
+    def prepare(self, loop: LoopWriter) -> None:
+        """The value of the event; a rare one as a tuple of one."""
+        local = self.local
+        loop.line(f"{local} = {loop.value(self.node)}", self.node.span)
+        plain = f"{local}.__class__ is float and {local} == {local} or {local}.__class__ is int or {local} is None"
+        with loop.source.block(f"if not ({plain}):"):
+            loop.source.line(f"{local} = ({local},)")
+
+    def check(self, loop: LoopWriter) -> None:
+        """A value that cannot be ordered among those of its group is refused."""
+        name = loop.expressions.names.bind(rare.check_extreme, "check_extreme")
+        queues = "".join(f"g.{queue}_{self.place}, " for queue in self.queues)
+        with loop.source.block(f"if {self.local}.__class__ is tuple or g.odd_{self.place} is not None:"):
+            loop.source.line(f"{name}(({queues}), g.odd_{self.place}, {self.local})", self.node.span)
+
+    def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
+        """The statements as the value enters or leaves."""
+        source, local, place = loop.source, prefix + self.local, self.place
+        words = {name: f"{owner}{name}_{place}" for name in QUEUES} | {"value": local, "left": local}
+        statements = [line for form in self.forms for line in (form.add if enters else form.remove)]
+        with source.block(f"if {local}.__class__ is not tuple:"), source.block(f"if {local} is not None:"):
+            _write_lines(loop, statements, words)
+        with source.block("else:"):
+            change = rare.extreme_entered if enters else rare.extreme_left
+            name = loop.expressions.names.bind(change, change.__name__)
+            source.line(f"{owner}odd_{place} = {name}({owner}odd_{place}, {local})")
+
+    def result(self, form: Inline, owner: str, bind: Callable[[Any, str], str]) -> str:
+        """The text of one of the aggregates."""
+        words = {name: f"{owner}{name}_{self.place}" for name in QUEUES}
+        with_rest = rare.lowest_with if form.state == ("low",) else rare.highest_with
+        other = f"{bind(with_rest, with_rest.__name__)}({owner}odd_{self.place}, {words[form.state[0]]})"
+        return f"({form.result.format(**words)}) if {owner}odd_{self.place} is None else {other}"
+
+
+class Fed:
+    """An aggregate without statements: what its accumulator is given."""
+
+    def __init__(self, call: AggregateCall, place: int, removal: Removal) -> None:
+        self.call = call
+        self.place = place
+        self.local = f"f_{place}"
+        self.remembered = [self.local]
+        self.make: Callable[[], Accumulator] = maker_of(call, removal)
+        self.is_checked = is_checked(call)
+        self.is_shared = call.group_by is not None
+        """Whether it has dimensions of its own: one accumulator serves the whole statement."""
+
+    @property
+    def slots(self) -> list[Slot]:
+        if self.is_shared:
+            return []
+
+        def unpack(state: Any, find: Any) -> Accumulator:
+            accumulator = self.make()
+            accumulator.restore(state, find)
+            return accumulator
+
+        return [Slot(f"fed_{self.place}", self.make, lambda accumulator: accumulator.snapshot(), unpack)]
+
+    def owner(self, group: str) -> str:
+        """The text of the accumulator."""
+        return f"q.shared[{self.place}]" if self.is_shared else f"{group}fed_{self.place}"
+
+    def prepare(self, loop: LoopWriter) -> None:
+        """What the accumulator is given; SKIP where the aggregate's own filter keeps the event out."""
+        call = self.call
+        text = argument_text(loop.expressions, call.definition, call.args)
+        condition = "" if call.filter is None else loop.expressions.true(call.filter)
+        loop.reader.load(loop.source)
+        span = call.args[0].span if call.args else call.span
+        if call.filter is None:
+            loop.line(f"{self.local} = {text}", span)
+            return
+        loop.line(f"{self.local} = {loop.expressions.names.bind(SKIP, 'SKIP')}")
+        with loop.source.block(f"if {condition}:", call.filter.span):
+            loop.line(f"{self.local} = {text}", span)
+
+    def check(self, loop: LoopWriter) -> None:
+        """A value that the accumulator would refuse is refused before anything changes."""
+        if not self.is_checked:
+            return
+        span = self.call.args[0].span if self.call.args else self.call.span
+        with loop.source.block(f"if {self.local} is not SKIP:") if self.call.filter else _no_block():
+            loop.line(f"{self.owner('g.')}.check({self.local})", span)
+
+    def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
+        """The value enters or leaves."""
+        if self.call.definition.ever and not enters:
+            return
+        local, event, verb = prefix + self.local, ("x" if enters else "y"), ("add" if enters else "remove")
+        with loop.source.block(f"if {local} is not SKIP:") if self.call.filter else _no_block():
+            loop.line(f"{self.owner(owner)}.{verb}({local}, {event})")
+
+    def result(self, owner: str, event: str) -> str:
+        """The text of the aggregate, read at an event where it has dimensions of its own."""
+        return f"{self.owner(owner)}{f'.at({event})' if self.is_shared else ''}.result()"
+
+
+class Kept:
+    """All that is kept for the aggregates of a plan."""
+
+    def __init__(self, calls: Sequence[AggregateCall], removal: Removal) -> None:
+        numbers: dict[Bound, list[Inline]] = {}
+        extremes: dict[Bound, list[Inline]] = {}
+        self.calls = calls
+        self.fed: dict[int, Fed] = {}
+        self.counts_rows: set[int] = set()
+        """The places of `count(*)`, which is the group's number of events."""
+        for place, call in enumerate(calls):
+            form = inline_form(call, removal)
+            if form is None:
+                self.fed[place] = Fed(call, place, removal)
+            elif not call.args:
+                self.counts_rows.add(place)
+            else:
+                (extremes if form.is_in_order else numbers).setdefault(call.args[0], []).append(form)
+        self.numbers = {node: Numbers(node, place, mine) for place, (node, mine) in enumerate(numbers.items())}
+        self.extremes = {node: Extremes(node, place, mine) for place, (node, mine) in enumerate(extremes.items())}
+
+    @property
+    def parts(self) -> list[Numbers | Extremes | Fed]:
+        """Everything that is kept of an event's values."""
+        return [*self.numbers.values(), *self.extremes.values(), *self.fed.values()]
+
+    @property
+    def checked(self) -> list[Extremes | Fed]:
+        """What may refuse a value because of what its group holds."""
+        return [*self.extremes.values(), *(item for item in self.fed.values() if item.is_checked)]
+
+    @property
+    def remembered(self) -> list[str]:
+        """The locals that are remembered with an event."""
+        return [local for part in self.parts for local in part.remembered]
+
+    @property
+    def slots(self) -> list[Slot]:
+        """The attributes of a group."""
+        return [slot for part in self.parts for slot in part.slots]
+
+    def codes(self, owner: str, event: str, bind: Callable[[Any, str], str]) -> dict[Any, Code]:
+        """How rows read the aggregates."""
+        found: dict[Any, Code] = {}
+        for place, call in enumerate(self.calls):
+            if place in self.fed:
+                text = self.fed[place].result(owner, event)
+            elif place in self.counts_rows:
+                found["aggregate", place] = Code(f"{owner}n", False, False, "number")
+                continue
+            else:
+                form = call.definition.inline
+                assert form is not None
+                part: Any = (self.extremes if form.is_in_order else self.numbers)[call.args[0]]
+                text = f"({part.result(form, owner, bind)})"
+            found["aggregate", place] = Code(text, True, False)
+        return found
+
+
+def inline_form(call: AggregateCall, removal: Removal) -> Inline | None:
+    """The statements of a call, if it can be written into the loop."""
+    if call.distinct or call.filter is not None or call.constants or len(call.args) > 1 or call.group_by is not None:
+        return None
+    form = call.definition.inline
+    return None if form is not None and form.is_in_order and removal is Removal.ANY else form
+
+
+def _write_lines(loop: LoopWriter, statements: Sequence[str], words: dict[str, str]) -> None:
+    for line in lines(statements):
+        loop.source.line(line.format(**words))
+
+
+def _pack_rest(rest: Any) -> Any:
+    return None if rest is None else rest.snapshot()
+
+
+def _none() -> None:
+    return None
+
+
+def _no_block() -> AbstractContextManager[None]:
+    return nullcontext()

@@ -1,0 +1,80 @@
+"""The program of a plan: everything that is made once, whatever the number of running instances.
+
+Parameters, filters and the compiled text belong to the plan; windows, groups and counters belong to an instance
+(`sql.engine.statement`), which a program makes in microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sql.algebra.build import WindowBuilder
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet
+from sql.codegen.support import Warnings
+from sql.compiler.statement import StatementText, drives
+from sql.functions.registry import Context
+from sql.plan.logical import Plan
+from sql.rows import Shape
+from sql.runtime.groups import LocalGroups
+from sql.runtime.hits import HitCounters
+
+
+class Program:
+    """A compiled statement or stream query."""
+
+    def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, now_ms: int, rule_id: str,
+                 partition: Sequence[Any] = ()) -> None:  # fmt: skip
+        self.plan = plan
+        self.catalog = catalog
+        self.shape = shape
+        self.partition = list(partition)
+        """The properties of the context partition whose instance is at work; an instance sets them as it begins."""
+        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=rule_id, start_ms=now_ms,
+                               partition=self.partition)  # fmt: skip
+        self.warnings = Warnings()
+        aggregates, prevs = len(plan.aggregates), len(plan.prevs)
+        self.offsets = {"aggregate": 0, "prev": aggregates, "row_number": aggregates + prevs}
+        self.functions = FunctionSet(catalog, self.context, self.warnings, shape=shape, joined=plan.reads_tuples,
+                                     offsets=self.offsets, text=plan.text, hits=HitCounters(plan.hits))  # fmt: skip
+        self.builders = [
+            WindowBuilder(source, plan.options, catalog, self.context, self.warnings, shape, alone=drives(plan))
+            for source in plan.sources
+        ]
+        self.filters = [
+            None if source.filter is None else builder.functions.true(source.filter)
+            for source, builder in zip(plan.sources, self.builders, strict=True)
+        ]
+        for builder in self.builders:  # an event that fails in a filter is told with its place in the text, too
+            self.functions.spans |= builder.functions.spans
+        self.item_keys = self._item_keys()
+        first = self.builders[0].build(now_ms, _no_event, lambda: now_ms)
+        self.text = StatementText(plan, catalog, shape, self.context, self.warnings, first,
+                                  first.departure, self.offsets)  # fmt: skip
+        self.keys = {
+            place: self.functions.key(item.call.group_by or ())
+            for place, item in self.text.fold.kept.fed.items() if item.is_shared
+        }  # fmt: skip
+
+    def _item_keys(self) -> list[list[Any]]:
+        """What the windows of each source of a stream query key items by."""
+        lots = [source.lot for source in self.plan.sources]
+        return [
+            [self.functions.key(keys) for keys in (lot.partition_by, lot.unique) if keys] if lot is not None else []
+            for lot in lots
+        ]
+
+    @property
+    def is_looped(self) -> bool:
+        """Whether arriving events go through the compiled loop."""
+        return self.text.is_driven
+
+    def shared_accumulators(self) -> dict[int, LocalGroups]:
+        """The accumulators of aggregates with dimensions of their own, for a new instance."""
+        fed = self.text.fold.kept.fed
+        return {place: LocalGroups(self.keys[place], item.make) for place, item in fed.items() if item.is_shared}
+
+
+def _no_event(row: Any, time_ms: int) -> Any:
+    raise AssertionError("a window makes no events before it has an instance")

@@ -1,0 +1,140 @@
+"""Show: the rows of a change, by the kind of the statement.
+
+    plain, event, group_event    a row for each event that came; old rows for those that left
+    aggregate                    a row if anything counted or stopped counting; the old row is the previous one
+    group                        a row for each group that changed; the old rows are the previous ones
+
+`show(q, x, g, rows, is_new)` makes one row of the event `x` and its group `g`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sql.codegen.expressions import Code
+from sql.codegen.fast.reader import LoopWriter
+from sql.codegen.fast.source import SourceWriter
+from sql.compiler.rows import criteria_text, write_row
+from sql.plan.logical import Plan
+
+MakeLoop = Callable[..., LoopWriter]
+"""Makes the writer of a loop body: takes the writer of lines and how slots are read."""
+
+
+class Show:
+    """Writes the rows of one statement."""
+
+    def __init__(self, plan: Plan, make_loop: MakeLoop) -> None:
+        self.plan = plan
+        self.kind = plan.row_kind
+        self.make_loop = make_loop
+        self.collects = plan.output is not None or _forces_updates(plan)
+        """Whether updates are handed on one by one: to an output limit, or to be posted even when they are empty."""
+        self.has_old = plan.selector != "istream" or self.collects
+        self.is_ordered = bool(plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset)
+        self.is_direct = not self.collects and not self.is_ordered
+        """Whether rows become an emission as they are."""
+        self.is_noted = bool(plan.hits)
+
+    # --- one row ------------------------------------------------------------------------------------------------------
+
+    def write_function(self, source: SourceWriter, slots: dict[object, Code], reads_beside: bool) -> None:
+        """`show`: one row of an event and its group; errors of old rows have been told when they were new."""
+        plan = self.plan
+        with source.block("def show(q, x, g, rows, is_new):"):
+            source.line("e = x.row")
+            loop = self.make_loop(source, slots)
+            with source.block("try:"):
+                if reads_beside:
+                    source.line("b = q.beside(x, is_new)")
+                if plan.having is not None:
+                    condition = loop.expressions.true(plan.having)
+                    loop.reader.load(source)
+                    with source.block(f"if not ({condition}):", plan.having.span):
+                        source.line("return")
+                    self.note(source, "HAVING", "x.time_ms")
+                self._write_appended(loop)
+                self.note(source, "SELECT", "x.time_ms")
+            with source.block("except DATA_ERRORS as error:"), source.block("if is_new:"):
+                source.line("q.fail(e, error)")
+        source.line("")
+
+    def _write_appended(self, loop: LoopWriter) -> None:
+        plan = self.plan
+        if not (plan.order_by or self.collects):
+            write_row(loop, plan, "rows.append(", ")")
+            return
+        key = "g.key" if plan.group_by else "None"
+        order = criteria_text(loop, plan.order_by, nulls_lowest=plan.mode == "delta") if plan.order_by else "None"
+        write_row(loop, plan, "rows.append(Out(", f", {key}, {order}))")
+
+    def note(self, source: SourceWriter, clause: str, time: str) -> None:
+        """Count that a clause was met, where the statement asks for it."""
+        if any(call.clause == clause for call in self.plan.hits):
+            source.line(f"q.hits.by_clause[{clause!r}].note({time})")
+
+    # --- a change -----------------------------------------------------------------------------------------------------
+
+    def begin(self, source: SourceWriter) -> None:
+        """Before anything of a change counts."""
+        if self.kind == "group":
+            source.line("changed = {}")
+        elif self.kind == "aggregate":
+            source.line("touched = None")
+            if self.has_old:
+                source.line("before = []")
+        elif self.has_old:
+            source.line("gone = []")
+
+    def before(self, source: SourceWriter, group: str, event: str) -> None:
+        """Before an event enters or leaves a group."""
+        if self.kind == "group":
+            with source.block(f"if {group} not in changed:"):
+                source.line(f"changed[{group}] = {event}")
+                if self.has_old:
+                    source.line(f"show(q, {event}, {group}, old, False)")
+        elif self.kind == "aggregate":
+            with source.block("if touched is None:"):
+                source.line(f"touched = {event}")
+                if self.has_old:
+                    source.line(f"show(q, {event}, {group}, old, False)")
+
+    def left(self, source: SourceWriter) -> None:
+        """After the event `y` has left."""
+        if self.kind not in ("group", "aggregate") and self.has_old:
+            source.line("gone.append(y)")
+
+    def finish(self, source: SourceWriter, entered: str) -> None:
+        """The change is complete; `entered` is the text of the events that came, in order."""
+        if self.kind == "group":
+            with source.block("for g, x in changed.items():"):
+                source.line("show(q, x, g, new, True)")
+        elif self.kind == "aggregate":
+            with source.block("if touched is not None:"):
+                source.line("show(q, touched, whole, new, True)")
+        else:
+            with source.block(f"for x in {entered}:"):
+                source.line("show(q, x, x.group, new, True)")
+            if self.has_old:
+                with source.block("for y in gone:"):
+                    source.line("show(q, y, y.group, old, False)")
+
+    def emit(self, source: SourceWriter) -> None:
+        """The rows of one step become an emission."""
+        if not self.is_direct:
+            source.line("q.post(new, old, now)")
+        elif self.plan.selector == "rstream":
+            with source.block("if old:"):
+                source.line("out.append(Emission(name, now, 'rows', old))")
+        elif self.has_old:
+            with source.block("if new or old:"):
+                source.line("out.append(Emission(name, now, 'rows', new, old or ()))")
+        else:
+            with source.block("if new:"):
+                source.line("out.append(Emission(name, now, 'rows', new))")
+
+
+def _forces_updates(plan: Plan) -> bool:
+    """Whether a window posts at empty boundaries."""
+    flags = [window.arguments.get("flags") or () for source in plan.sources for window in source.windows]
+    return any("FORCE_UPDATE" in words or "START_EAGER" in words for words in flags)

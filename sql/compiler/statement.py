@@ -1,0 +1,574 @@
+"""The compiled text of a statement: EPL statements and stream queries.
+
+    push(q, rows, now)                the loop over arriving events; in event time `times` in the place of `now`
+    change(q, inserted, removed, …)   one update of the windows or the join: fold, then rows
+    present(q, events)                the rows of the present content, compiled when first asked for
+
+`q` is the running instance (`sql.engine.statement`): the text belongs to the plan and serves every instance of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.algebra.arrivals import Inline
+from sql.catalog.streams import Catalog
+from sql.codegen.expressions import Code, ExpressionWriter, Names
+from sql.codegen.fast.reader import LoopWriter
+from sql.codegen.fast.source import Generated, SourceWriter
+from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.support import Warnings
+from sql.compiler.fold import Fold, too_many_groups
+from sql.compiler.reader import RowReader
+from sql.compiler.rows import write_row
+from sql.compiler.show import Show
+from sql.functions.registry import Context
+from sql.plan.bound import Apply, Bound, Const, PrevCall, Read, Slot
+from sql.plan.logical import Plan
+from sql.rows import Shape
+from sql.runtime.emission import Emission, Out, Update
+from sql.types import key_of
+from sql.windows.catalog import lookup
+from sql.windows.event import UNSEEN, Delta, Event
+
+LOCALS = frozenset((
+    "Group", "a", "b", "before", "changed", "deltas", "e", "edge", "entered", "error", "events", "fail", "g", "get",
+    "gone", "groups", "h", "inserted", "is_new", "is_roomy", "key", "left", "length_ms", "name", "new", "now", "old",
+    "out", "q", "r", "recent", "removed", "rows", "seq", "size", "stamp", "stamps", "times", "touched", "unique",
+    "whole", "window", "x", "y", "show", "change", "present", "prepare", "keys", "found", "push", "number_in",
+    "number_out", "partition",
+))  # fmt: skip
+"""What the text calls its own names: a function or a constant of the rule gets another name."""
+
+PREV_IN_LINE = ("prev", "prevtail", "prevcount", "prevwindow")
+
+
+class StatementText:
+    """Writes and compiles the functions of one statement for one kind of window."""
+
+    def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, context: Context, warnings: Warnings,
+                 window: Any, removal: Removal, offsets: dict[str, int]) -> None:  # fmt: skip
+        self.plan = plan
+        self.catalog = catalog
+        self.shape = shape
+        self.context = context
+        self.warnings = warnings
+        self.offsets = offsets
+        self.window: Inline | None = window if isinstance(window, Inline) else None
+        """The window whose entering and leaving is written into the loop."""
+        self.has_window = any(
+            source.windows or source.lot or source.keeps_last for source in plan.sources
+        )
+        self.is_timed = plan.timestamp is not None
+        self.names = Names()
+        self.names.reserve(LOCALS)
+        self.names.bound |= {
+            "DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "Event": Event, "Delta": Delta, "Out": Out,
+            "Update": Update, "key_of": key_of, "too_many_groups": too_many_groups, "context": context,
+            "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN, "partition": context.partition,
+        }  # fmt: skip
+        self.fold = Fold(plan, removal)
+        self.show = Show(plan, self.make_loop)
+        self.reads_beside = any(not self._is_inline_prev(call) for call in plan.prevs)
+        """Whether rows need values that only the instance can find: earlier events."""
+        self.code = self._compile()
+
+    # --- writers ------------------------------------------------------------------------------------------------------
+
+    def make_loop(self, source: SourceWriter, slots: dict[Any, Code]) -> LoopWriter:
+        """A writer of statements over the row `e`."""
+        reader = RowReader(self.names, self.catalog, self.shape, slots, joined=self._is_joined)
+        return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))  # type: ignore[arg-type]
+
+    @property
+    def _is_joined(self) -> bool:
+        return self.plan.reads_tuples
+
+    def slots(self, owner: str, time: str, is_new: str) -> dict[Any, Code]:
+        """How expressions read what operators keep, where the event is `x`, its row `e` and its group `owner`."""
+        found: dict[Any, Code] = self.fold.kept.codes(f"{owner}.", "x", self.names.bind)
+        found["istream", None] = Code(is_new, False, True, "boolean")
+        found["event_time", None] = Code(time, False, False, "number")
+        for place in range(len(self.plan.analytics)):
+            found["analytic", place] = Code(f"x.extra[{place}]")
+        for place, hit in enumerate(self.plan.hits):
+            attribute = "count" if hit.name.endswith("count") else "time_ms"
+            found["hit", place] = Code(f"q.hits.by_clause[{hit.clause!r}].{attribute}", False, False, "number")
+        for place, call in enumerate(self.plan.prevs):
+            if self._is_inline_prev(call):
+                found["prev", place] = Code(self._prev_text(call))
+            else:
+                found["prev", place] = Code(f"b[{self.offsets['prev'] + place}]")
+        return found
+
+    # --- earlier events -----------------------------------------------------------------------------------------------
+
+    def _is_inline_prev(self, call: PrevCall) -> bool:
+        """Whether a value of an earlier event is read where it stands: at a fixed place of a queue, for new rows."""
+        if self.show.has_old or not isinstance(call.value, Read) or call.value.column is None or self._is_joined:
+            return False
+        if not (call.index is None or isinstance(call.index, Const)):
+            return False
+        if isinstance(call.index, Const) and (call.index.value.__class__ is not int or call.index.value < 0):
+            return False
+        if call.name == "prior":
+            return self.window is not None or not self.has_window
+        return self.window is not None and self.window.departure is not Removal.ANY
+
+    def _prev_text(self, call: PrevCall) -> str:
+        assert isinstance(call.value, Read)
+        reader = RowReader(self.names, self.catalog, self.shape, {}, joined=False)
+        place = call.index.value if isinstance(call.index, Const) else 0
+
+        def column(row: str) -> str:
+            assert isinstance(call.value, Read)
+            return reader._column(row, str(call.value.column))
+
+        if call.name == "prior":
+            return f"({column(f'recent[-{place + 1}]')} if len(recent) > {place} else None)"
+        if call.name == "prevcount":
+            return "len(window)"
+        if call.name == "prevwindow":
+            return f"[{column('y.row')} for y in reversed(window)]"
+        at = f"window[{place}]" if call.name == "prevtail" else f"window[-{place + 1}]"
+        return f"({column(f'{at}.row')} if len(window) > {place} else None)"
+
+    @cached_property
+    def recent_rows(self) -> int:
+        """How many earlier rows `prior` reads where it stands."""
+        depths = [call.index.value for call in self.plan.prevs
+                  if call.name == "prior" and self._is_inline_prev(call) and isinstance(call.index, Const)]  # fmt: skip
+        return max(depths, default=-1) + 1
+
+    # --- the module ---------------------------------------------------------------------------------------------------
+
+    @property
+    def is_driven(self) -> bool:
+        """Whether arriving events go through the compiled loop; else the instance hands them on one by one."""
+        plan = self.plan
+        return drives(plan)
+
+    @property
+    def has_change(self) -> bool:
+        """Whether updates come from operators that are called."""
+        is_silent = self.window is not None and not self.window.has_timers
+        return not (self.is_driven and (is_silent or not self.has_window))
+
+    @property
+    def needs_show(self) -> bool:
+        """Whether rows are made by a function of their own."""
+        return self.has_change or not self._is_single
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether an arriving event gives at most one row, which is an emission as it stands."""
+        show = self.show
+        if not show.is_direct or show.has_old or self.reads_beside or (self.has_window and self.window is None):
+            return False
+        quiet = self.window is None or not self.window.leaves_on_arrival
+        return quiet or show.kind != "group"
+
+    @property
+    def _notes_touch(self) -> bool:
+        """Whether the only row of a statement changes as well when an event leaves."""
+        return self.show.kind == "aggregate" and self.window is not None and self.window.leaves_on_arrival
+
+    def _compile(self) -> Generated:
+        source = SourceWriter()
+        self.fold.write_group_class(source, self.names.bind)
+        if self.needs_show:
+            self._write_show(source)
+        if self._posts_unseen:
+            self._write_prepare(source)
+        if self.has_change:
+            self._write_change(source)
+        if self.is_driven:
+            self._write_push(source)
+        return Generated(source, self.names.bound)
+
+    def _write_show(self, source: SourceWriter) -> None:
+        self.show.write_function(source, self.slots("g", "x.time_ms", "is_new"), self.reads_beside)
+
+    # --- where and values ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _where_reads_beside(self) -> bool:
+        """Whether WHERE reads earlier events, so that it is evaluated when the window has changed."""
+        where = self.plan.where
+        return where is not None and any(isinstance(n, Slot) and n.kind == "prev" for n in where.walk())
+
+    def _write_counted(self, loop: LoopWriter, event: str, time: str) -> None:
+        """WHERE, values and group of the row `e`: `g` is None for an event that does not count."""
+        source, where = loop.source, self.plan.where
+        if where is None:
+            self.fold.write_values(loop, event)
+            return
+        if self._where_reads_beside:
+            source.line("b = q.beside(x, True)")
+        condition = loop.expressions.true(where)
+        loop.reader.load(source)
+        with source.block(f"if {condition}:", where.span):
+            self.show.note(source, "WHERE", time)
+            self.fold.write_values(loop, event)
+        with source.block("else:"):
+            source.line("g = None")
+
+    # --- change -------------------------------------------------------------------------------------------------------
+
+    def _write_change(self, source: SourceWriter) -> None:
+        show, fold = self.show, self.fold
+        entered_rows = show.kind not in ("group", "aggregate")
+        with source.block(f"def change(q, inserted, removed, now{'' if show.collects else ', new, old'}):"):
+            self._write_state(source)
+            if self.fold.can_reclaim:
+                source.line("q.forget_idle(now)")
+            if self._notes_prior:
+                source.line("q.prior.note(inserted)")
+            if show.collects:
+                source.line("new, old = [], []")
+                source.line("number_in = number_out = 0")
+            show.begin(source)
+            if entered_rows:
+                source.line("entered = []")
+            with source.block("for x in inserted:"):
+                self._write_inserted(source, entered_rows)
+            with source.block("for y in removed:"):
+                source.line("h = y.group")
+                if self._posts_unseen:
+                    with source.block("if h is UNSEEN:"):
+                        source.line("h = prepare(q, y)")
+                with source.block("if h is not None:"):
+                    show.before(source, "h", "y")
+                    fold.leave(self.make_loop(source, {}))
+                    show.left(source)
+                    if show.collects:
+                        source.line("number_out += 1")
+            if show.collects and show.kind == "aggregate":
+                with source.block("if not inserted and not removed:"):
+                    show.before(source, "whole", "NOTHING")
+            show.finish(source, "entered")
+            if show.collects:
+                self._write_update(source)
+        source.line("")
+
+    @property
+    def _notes_prior(self) -> bool:
+        """Whether each event has to remember those before it."""
+        return any(call.name == "prior" and not self._is_inline_prev(call) for call in self.plan.prevs)
+
+    @property
+    def _posts_unseen(self) -> bool:
+        """Whether a window takes out rows that never came in: a derived-value window its first one."""
+        return any(_is_derived(window.name) for source in self.plan.sources for window in source.windows)
+
+    def _write_prepare(self, source: SourceWriter) -> None:
+        """`prepare`: the group of a row that leaves without having come, and what it contributed."""
+        with source.block("def prepare(q, x):"):
+            self._write_state(source)
+            source.line("e = x.row")
+            loop = self.make_loop(source, self.slots("g", "x.time_ms", "True"))
+            with source.block("try:"):
+                self._write_counted(loop, "x", "x.time_ms")
+            with source.block("except DATA_ERRORS:"):
+                source.line("g = None")
+            source.line("x.group = g")
+            with source.block("if g is not None:"):
+                source.line(f"x.values = {self.fold.values}")
+            source.line("return g")
+        source.line("")
+
+    def _write_inserted(self, source: SourceWriter, entered_rows: bool) -> None:
+        show, fold = self.show, self.fold
+        source.line("e = x.row")
+        loop = self.make_loop(source, self.slots("g", "x.time_ms", "True"))
+        with source.block("try:"):
+            self._write_counted(loop, "x", "x.time_ms")
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")
+            source.line("g = None")
+        source.line("x.group = g")
+        with source.block("if g is not None:"):
+            source.line(f"x.values = {fold.values}")
+            show.before(source, "g", "x")
+            fold.enter(loop)
+            if entered_rows:
+                source.line("entered.append(x)")
+            if show.collects:
+                source.line("number_in += 1")
+
+    def _write_update(self, source: SourceWriter) -> None:
+        kind = self.show.kind
+        keys = "()"
+        if kind == "group":
+            keys = "tuple(g.key for g in changed)"
+            source.line("q.remember(changed)")
+        elif kind == "group_event":
+            source.line("changed = {x.group: x for x in (*entered, *gone)}")
+            keys = "tuple(g.key for g in changed)"
+            source.line("q.remember(changed)")
+        empty = "not inserted and not removed" if self.plan.where is None else "False"
+        with source.block(f"if number_in or number_out or {empty}:"):
+            source.line(f"q.updates.append(Update(new, old, number_in, number_out, {keys}))")
+
+    def _write_state(self, source: SourceWriter) -> None:
+        """The instance's state as locals."""
+        source.line("fail = q.fail")
+        if self.fold.is_grouped:
+            source.line("groups = q.groups")
+            source.line("get = groups.get")
+        else:
+            source.line("whole = q.whole")
+        if self.recent_rows:
+            source.line("recent = q.recent")
+
+    # --- push ---------------------------------------------------------------------------------------------------------
+
+    def _write_push(self, source: SourceWriter) -> None:
+        arguments = "q, rows, times" if self.is_timed else "q, rows, now"
+        with source.block(f"def push({arguments}):"):
+            self._write_state(source)
+            source.line("out = q.out")
+            source.line("name = q.name")
+            source.line("seq = q.seq")
+            if self.has_window:
+                source.line("is_roomy = q.budget.takes(q, len(rows))")
+            if self.window is not None:
+                self.window.write_load(source)
+            elif self.has_window:
+                source.line("window = q.windows[0]")
+            with source.block("for e, now in zip(rows, times):" if self.is_timed else "for e in rows:"):
+                self._write_event(source)
+            source.line("q.seq = seq")
+        source.line("")
+
+    def _write_event(self, source: SourceWriter) -> None:
+        slots = self.slots("g" if self.fold.is_grouped else "whole", "now", "True")
+        loop = self.make_loop(source, slots)
+        if self.is_timed and self._reads_clock:
+            source.line("context.now_ms = now")
+        made_first = bool(self.plan.analytics)
+        if made_first or self.plan.sources[0].filter is not None or self.has_window:
+            self._write_admitted(loop, made_first)
+        if self.recent_rows:
+            source.line("recent.append(e)")
+        if self.has_window and self.window is None:
+            self._write_called(source, made_first)
+        else:
+            self._write_inline(loop, made_first)
+
+    def _write_admitted(self, loop: LoopWriter, made_first: bool) -> None:
+        """Analytic functions see the event; the filter, the bound and the window's own values decide if it enters."""
+        source = loop.source
+        with source.block("try:"):
+            if made_first:
+                source.line("seq += 1")
+                source.line("x = Event(e, now, seq)")
+                source.line("q.analytic.see(x)")
+            if self.plan.sources[0].filter is not None:
+                loop.skip_unless(self.plan.sources[0].filter)
+            if self.has_window:
+                with source.block("if not is_roomy:"):
+                    source.line("q.budget.admit(q)")
+            if self.window is not None:
+                self.window.write_prepare(loop)
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")
+            source.line("continue")
+
+    def _write_called(self, source: SourceWriter, made_first: bool) -> None:
+        """The window is called; each update it gives is a change."""
+        if not made_first:
+            source.line("seq += 1")
+            source.line("x = Event(e, now, seq)")
+        source.line("q.seq = seq")
+        with source.block("try:"):
+            source.line("deltas = window.push(Delta((x,)), now)")
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")
+            source.line("continue")
+        with source.block("if deltas:"):
+            if self.show.collects:
+                with source.block("for inserted, removed in deltas:"):
+                    source.line("change(q, inserted, removed, now)")
+                source.line("q.end_step(now)")
+            else:
+                source.line("new, old = [], []")
+                with source.block("for inserted, removed in deltas:"):
+                    source.line("change(q, inserted, removed, now, new, old)")
+                self.show.emit(source)
+        source.line("seq = q.seq")
+
+    # --- inline -------------------------------------------------------------------------------------------------------
+
+    def _write_inline(self, loop: LoopWriter, made_first: bool) -> None:
+        """The event enters and leaves in the loop itself."""
+        source, show, fold = loop.source, self.show, self.fold
+        if self.fold.can_reclaim:
+            source.line("q.forget_idle(now)")
+        if not self._is_single:
+            source.line("new, old = [], []")
+            show.begin(source)
+            if show.collects:
+                source.line("number_in = number_out = 0")
+        self._write_prepared(loop)
+        self._write_made(source, made_first)
+        if self._notes_prior:
+            source.line("q.prior.note((x,))")
+        with source.block("if g is not None:"):
+            if not self._is_single:
+                show.before(source, "g", "x")
+            fold.enter(loop)
+            if show.collects:
+                source.line("number_in += 1")
+        if self._is_single and self._notes_touch:
+            source.line("touched = g is not None")
+        if self.window is not None:
+            self.window.write_enter(source, lambda: self._write_left(source))
+        if self._is_single:
+            self._write_single(loop)
+            return
+        show.finish(source, "() if g is None else (x,)")
+        if show.collects:
+            source.line("inserted, removed = (x,), ()")
+            if show.kind == "group_event":
+                source.line("entered = () if g is None else (x,)")
+            self._write_update(source)
+            source.line("q.end_step(now)")
+        else:
+            show.emit(source)
+
+    def _write_prepared(self, loop: LoopWriter) -> None:
+        source = loop.source
+        event = "Event(e, now, seq)"
+        with source.block("try:"):
+            self._write_counted(loop, event, "now")
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")
+            source.line("g = None")
+
+    def _write_made(self, source: SourceWriter, made_first: bool) -> None:
+        """The event as an object, where somebody holds it."""
+        if not (self.window is not None or self.fold.needs_event or not self._is_single or self.reads_beside):
+            return
+        values = self.fold.values if self.window is not None else "None"
+        if made_first:
+            source.line("x.group = g")
+            if values != "None":
+                with source.block("if g is not None:"):
+                    source.line(f"x.values = {values}")
+            return
+        source.line("seq += 1")
+        if values == "None":
+            source.line("x = Event(e, now, seq, None, g)")
+        else:
+            text = f"Event(e, now, seq, None, g, {values})"
+            source.line(f"x = {text} if g is not None else Event(e, now, seq)")
+
+    def _write_left(self, source: SourceWriter) -> None:
+        """The event `y` leaves."""
+        loop = self.make_loop(source, {})
+        source.line("h = y.group")
+        with source.block("if h is not None:"):
+            if not self._is_single:
+                self.show.before(source, "h", "y")
+            self.fold.leave(loop)
+            if self._is_single:
+                if self._notes_touch:
+                    source.line("touched = True")
+            else:
+                self.show.left(source)
+            if self.show.collects:
+                source.line("number_out += 1")
+
+    def _write_single(self, loop: LoopWriter) -> None:
+        """The only row of the event, as an emission."""
+        with loop.source.block("if touched:" if self._notes_touch else "if g is not None:"):
+            self._write_row(loop)
+
+    def _write_row(self, loop: LoopWriter) -> None:
+        source, plan, show = loop.source, self.plan, self.show
+        with source.block("try:"):
+            if plan.having is not None:
+                loop.skip_unless(plan.having)
+                show.note(source, "HAVING", "now")
+            write_row(loop, plan, "out.append(Emission(name, now, 'rows', [", "]))")
+            show.note(source, "SELECT", "now")
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _reads_clock(self) -> bool:
+        return any(
+            isinstance(node, Apply) and node.function.context for part in self._expressions() for node in part.walk()
+        )
+
+    def _expressions(self) -> Iterator[Bound]:
+        plan = self.plan
+        yield from (item.value for item in plan.items)
+        yield from plan.group_by
+        yield from (arg for call in plan.aggregates for arg in call.args)
+        yield from (node for node in (plan.sources[0].filter, plan.where, plan.having) if node is not None)
+        yield from (criterion.value for criterion in plan.order_by)
+
+    @cached_property
+    def reader(self) -> Generated:
+        """`show` and `present`, for reads and for output limits that show the content."""
+        source = SourceWriter()
+        self._write_show(source)
+        with source.block("def present(q, events, new):"):
+            self._write_state(source)
+            source.line("Group = q.code['Group']")
+            with source.block("for x in events:"):
+                source.line("e = x.row")
+                loop = self.make_loop(source, self.slots("g", "x.time_ms", "True"))
+                with source.block("try:"):
+                    self._write_found(loop)
+                with source.block("except DATA_ERRORS:"):
+                    source.line("continue")
+                source.line("show(q, x, g, new, True)")
+        with source.block("def keys(q, events):"):
+            source.line("found = []")
+            with source.block("for x in events:"):
+                source.line("e = x.row")
+                loop = self.make_loop(source, self.slots("g", "x.time_ms", "True"))
+                with source.block("try:"):
+                    if self.plan.where is not None:
+                        if self._where_reads_beside:
+                            source.line("b = q.beside(x, True)")
+                        loop.skip_unless(self.plan.where)
+                    if self.plan.group_by:
+                        loop.key(self.plan.group_by, "key")
+                        source.line("found.append((key, x))")
+                with source.block("except DATA_ERRORS:"):
+                    source.line("continue")
+            source.line("return found")
+        return Generated(source, self.names.bound)
+
+    def _write_found(self, loop: LoopWriter) -> None:
+        """The group of an event of the content, an empty one where it has none yet."""
+        source, where = loop.source, self.plan.where
+        if where is not None:
+            if self._where_reads_beside:
+                source.line("b = q.beside(x, True)")
+            loop.skip_unless(where)
+        if not self.fold.is_grouped:
+            source.line("g = whole")
+            return
+        loop.key(self.plan.group_by, "key")
+        first = ", x" if self.fold.keeps_first else ""
+        source.line(f"g = get(key) or Group(key{first})")
+
+
+def drives(plan: Plan) -> bool:
+    """Whether arriving events go through a compiled loop, into which a single window may be written."""
+    return plan.mode == "delta" and plan.sources[0].pattern is None and plan.sources[0].recognize is None
+
+
+def _is_derived(name: str) -> bool:
+    spec = lookup(name)
+    return spec is not None and spec.role == "derived"

@@ -1,0 +1,63 @@
+"""The signature of a plan's state: equal for plans that compute the same from the same state.
+
+It is plain data made of kinds and parameters. A field that holds its default is left out, so that a new field with a
+default changes no signature and resets no saved window; where a text stands in its file does not count either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from sql.aggregates.base import Aggregate
+from sql.functions.registry import Function
+
+if TYPE_CHECKING:
+    from sql.plan.logical import Plan
+
+STATE_VERSIONS = {"delta": 2, "lots": 2, "sample": 2}
+"""By mode: raised when states are stored in another way, so that older ones are not restored."""
+
+
+def state_signature(plan: Plan) -> str:
+    """The signature as a short text."""
+    parts = [
+        [plan.mode, STATE_VERSIONS[plan.mode]], plan.sources, [source.windows for source in plan.sources], plan.joins,
+        plan.analytics, plan.window, plan.where, plan.group_by, plan.aggregates, plan.prevs, plan.row_kind, plan.output,
+        plan.hits, plan.spreads, plan.context, [[part.plan.fingerprint, part.kind, part.correlated] for part in plan.subqueries],
+        plan.timestamp, plan.options.zone, plan.options.late_tolerance_ms, plan.into_table,
+    ]  # fmt: skip
+    text = json.dumps(plain(parts), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def plain(value: Any) -> Any:
+    """Plan data as JSON: kinds by name, fields that are not at their default."""
+    if isinstance(value, Function | Aggregate):
+        return {type(value).__name__: value.name}
+    if is_dataclass(value):
+        found = {item.name: plain(getattr(value, item.name)) for item in fields(value) if _counts(item, value)}
+        return {type(value).__name__: found}
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, dict):
+        return {"dict": [[plain(key), plain(item)] for key, item in value.items()]}
+    if isinstance(value, frozenset | set):
+        return {"set": sorted(json.dumps(plain(item)) for item in value)}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if value.__class__ is float:
+        return {"float": value.hex()}  # 1 and 1.0 are two parameters
+    return value
+
+
+def _counts(item: Field[Any], value: Any) -> bool:
+    if not item.compare:
+        return False
+    held = getattr(value, item.name)
+    if item.default is not MISSING:
+        return bool(held != item.default) or held.__class__ is not item.default.__class__
+    return item.default_factory is MISSING or bool(held != item.default_factory())
