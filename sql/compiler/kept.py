@@ -114,7 +114,8 @@ class Numbers:
     def _words(self, owner: str, prefix: str) -> dict[str, str]:
         place = self.place
         return {state: f"{owner}{state}_{place}" for state in ("count", "total", "floats")} | {
-            "shift": str(rare.UNIT_SHIFT), "scale": repr(2.0**-rare.UNIT_SHIFT), "value": f"{prefix}a_{place}", "scaled": f"{prefix}x_{place}",
+            "shift": str(rare.UNIT_SHIFT), "scale": repr(2.0**-rare.UNIT_SHIFT),
+            "value": f"{prefix}a_{place}", "scaled": f"{prefix}x_{place}",
             "left": f"{prefix}a_{place}", "left_scaled": f"{prefix}x_{place}",
         }  # fmt: skip
 
