@@ -59,9 +59,7 @@ class StatementText:
         self.offsets = offsets
         self.window: Inline | None = window if isinstance(window, Inline) else None
         """The window whose entering and leaving is written into the loop."""
-        self.has_window = any(
-            source.windows or source.lot or source.keeps_last for source in plan.sources
-        )
+        self.has_window = any(source.windows or source.lot or source.keeps_last for source in plan.sources)
         self.is_timed = plan.timestamp is not None
         self.names = Names()
         self.names.reserve(LOCALS)

@@ -1,7 +1,7 @@
 """A running statement: EPL statements and stream queries on their compiled text.
 
-Events enter through the compiled loop; matches of patterns and updates of windows that are called are handed over by the
-instance. Whatever changes goes through `change`. Joins, subqueries and relations run on `sql.runtime.delta_query`.
+Events enter through the compiled loop; the instance hands over matches of patterns and updates of windows that are
+called. Whatever changes goes through `change`. Joins, subqueries and relations run on `sql.runtime.delta_query`.
 """
 
 from __future__ import annotations

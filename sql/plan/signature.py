@@ -27,7 +27,8 @@ def state_signature(plan: Plan) -> str:
     parts = [
         [plan.mode, STATE_VERSIONS[plan.mode]], plan.sources, [source.windows for source in plan.sources], plan.joins,
         plan.analytics, plan.window, plan.where, plan.group_by, plan.aggregates, plan.prevs, plan.row_kind, plan.output,
-        plan.hits, plan.spreads, plan.context, [[part.plan.fingerprint, part.kind, part.correlated] for part in plan.subqueries],
+        plan.hits, plan.spreads, plan.context,
+        [[part.plan.fingerprint, part.kind, part.correlated] for part in plan.subqueries],
         plan.timestamp, plan.options.zone, plan.options.late_tolerance_ms, plan.into_table,
     ]  # fmt: skip
     text = json.dumps(plain(parts), sort_keys=True, ensure_ascii=False)
