@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from sql.aggregates.base import Accumulator
 from sql.algebra.table.index import Index, Indexes, key_reader
 from sql.algebra.table.window import Row, check_collisions
@@ -18,16 +20,12 @@ from sql.types import key_of
 from sql.windows.event import Delta, Event
 
 
-class TableRow(Event):
-    """A row of a table with the accumulators of its aggregating columns."""
+class TableRow(Event, eq=False):
+    """A row of a table with the accumulators of its aggregating columns. `stale`: those columns are not computed yet."""
 
-    __slots__ = ("accumulators", "key", "stale")
-
-    def __init__(self, key: Hashable, row: Row, time_ms: int, seq: int, accumulators: dict[str, Accumulator]) -> None:
-        super().__init__(row, time_ms, seq)
-        self.key = key
-        self.accumulators = accumulators
-        self.stale = bool(accumulators)
+    key: Hashable = None
+    accumulators: dict[str, Accumulator] = msgspec.field(default_factory=dict)
+    stale: bool = False
 
     def refresh(self) -> None:
         """Compute the columns that aggregate, in a new row: who holds the old one keeps it."""
@@ -182,7 +180,9 @@ class Table:
     def _add(self, key: Hashable, row: Mapping[str, Any], now_ms: int) -> TableRow:
         self.seq += 1
         accumulators = {name: make() for name, make in self.makers.items()}
-        event = self.rows[key] = TableRow(key, self.shaped(row), now_ms, self.seq, accumulators)
+        event = self.rows[key] = TableRow(
+            self.shaped(row), now_ms, self.seq, key=key, accumulators=accumulators, stale=bool(accumulators)
+        )
         self.indexes.add(event)
         return event
 
