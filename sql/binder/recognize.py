@@ -185,7 +185,7 @@ class _DefinitionBinder(ExpressionBinder):
 
 
 def _binder(scope: Scope, text: str) -> ExpressionBinder:
-    def no_subquery(node: ast.Subquery | ast.Quantified, inside: Scope) -> Bound:
+    def no_subquery(node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
         scope.problems.error("B804", "a subquery cannot stand in match_recognize", node.span)
         return Const(None)
 

@@ -181,10 +181,15 @@ class Outer:
         """The net change of the joined rows, from the rows that came and went by source."""
         inserted, removed = changes.get(0, ((), ()))
         net: Net = {}
+        first = self.stores[0]
         for event in inserted:
             _count(net, (event,), 1)
+            if isinstance(first, Rows):
+                first.add(event)
         for event in removed:
             _count(net, (event,), -1)
+            if isinstance(first, Rows):
+                first.remove(event)
         net = {sides: count for sides, count in net.items() if count}
         for step in self.steps:
             came, went = changes.get(step.place, ((), ()))

@@ -154,7 +154,8 @@ class Table:
     def clear(self) -> None:
         """No row is left, before a snapshot is put back."""
         self.rows.clear()
-        self.indexes = Indexes()
+        for index in self.indexes.all:
+            index.by_key.clear()
 
     def put_back(self, row: Row, time_ms: int, seq: int) -> TableRow:
         """A row of a snapshot, its aggregates still empty."""
