@@ -21,7 +21,7 @@ from sql.windows.event import Delta, Event
 
 
 class TableRow(Event, eq=False):
-    """A row of a table with the accumulators of its aggregating columns. `stale`: those columns are not computed yet."""
+    """A row of a table with the accumulators of its aggregating columns; `stale`: these are not computed yet."""
 
     key: Hashable = None
     accumulators: dict[str, Accumulator] = msgspec.field(default_factory=dict)
