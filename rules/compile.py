@@ -79,6 +79,11 @@ def rule_options(options: Options, rule_id: str, zone: str) -> RuleOptions:
         max_groups=options.max_groups,
         max_window_events=options.max_window_events,
         max_empty_windows=options.max_empty_windows,
+        max_pattern_partials=options.max_pattern_partials,
+        pattern_overflow="refuse" if options.pattern_overflow == "refuse" else "drop_oldest",
+        max_pattern_rows=options.max_pattern_rows,
+        max_pattern_keys=options.max_pattern_keys,
+        max_recognize_attempts=options.max_recognize_attempts,
         rule_id=rule_id,
         send_meta=options.send_meta_to_sink,
     )

@@ -8,6 +8,7 @@ from rules.options import Options
 from sql import Plan
 
 EVENT_TIME_ONLY = ("late_tolerance_ms", "idle_timeout_ms", "max_future_ms")
+OF_PATTERNS = ("max_pattern_partials", "pattern_overflow", "max_pattern_rows", "max_pattern_keys")
 EMPTY_WINDOWS = ("emit_empty", "max_empty_windows")
 
 
@@ -25,6 +26,10 @@ def _why_idle(name: str, options: Options, plan: Plan) -> str | None:
         return "the rule runs in processing time; declare the stream's timestamp"
     if name in EMPTY_WINDOWS and (plan.mode != "sample" or plan.group_by):
         return "only a window in GROUP BY without other groups tells that it is empty"
+    if name in OF_PATTERNS and not any(source.pattern for source in plan.sources):
+        return "the rule has no pattern"
+    if name == "max_recognize_attempts" and not any(source.recognize for source in plan.sources):
+        return "the rule has no match_recognize"
     if name == "align" and not any(source.lot and source.lot.every_period for source in plan.sources):
         return "only a stream query with 'every' a period has update points"
     if name == "catch_up" and plan.timestamp is not None:

@@ -65,6 +65,23 @@ class Options(Model):
     max_empty_windows: int = Field(
         10_000, ge=0, description="empty windows emitted in a row by one step of time; the rest is only counted"
     )
+    max_pattern_partials: int = Field(
+        100_000, ge=1, description="partial matches of a pattern that live at once, counted where an arrow begins one"
+    )
+    pattern_overflow: Literal["refuse", "dropOldest"] = Field(
+        "refuse", description="at maxPatternPartials: one more is not begun, or the oldest ends; both are counted"
+    )
+    max_pattern_rows: int = Field(
+        10_000,
+        ge=1,
+        description="matches an 'and' of a pattern remembers, events in the list of a repeat; the rest is counted",
+    )
+    max_pattern_keys: int = Field(
+        100_000, ge=1, description="keys of an every-distinct; the oldest is forgotten and counted"
+    )
+    max_recognize_attempts: int = Field(
+        100_000, ge=1, description="attempts of match_recognize that live at once; one more is not begun, and counted"
+    )
     send_nil_field: bool = Field(False, description="send NULL columns as null instead of leaving them out")
     send_error: bool = Field(
         False, description="send what goes wrong with an event to the actions, as {\"error\": text}"

@@ -69,6 +69,13 @@ class DeltaQuery(WindowedQuery):
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         self.now_ms = now_ms
         out: list[Emission] = []
+        if len(self.plan.sources) == 1 and self.matches and self.subqueries is None:
+            self.counts["events_in"] += len(rows)
+            for row in rows:
+                found = self._entered(0, stream, row, now_ms)
+                if found:
+                    out += self._emit(found, now_ms)
+            return out + self.take_errors() if self.errors else out
         for row in rows:
             self.counts["events_in"] += 1
             if self.looked is None:
@@ -94,7 +101,7 @@ class DeltaQuery(WindowedQuery):
             self.functions.spans |= self.matches[index].functions.spans
             self.on_error(Event(row, now_ms, 0), error)
             return []
-        return self._matched(index, found, now_ms)
+        return self._matched(index, found, now_ms) if found or self.matches[index].has_failed else []
 
     def _matched(self, index: int, rows: Iterable[Any], now_ms: int) -> list[Update]:
         """Matches come one by one, whatever has completed several at once; those compared with each other together."""

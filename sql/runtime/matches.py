@@ -61,6 +61,11 @@ class Matches:
             for tag, value in zip(self.plan.tags, match, strict=True)
         }
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether something could not be evaluated since `failures` was called."""
+        return bool(self.pattern.machine.failures)
+
     def failures(self) -> list[DataError]:
         """What could not be evaluated since the last call, with its place in the text."""
         return [self.functions.failure(error) for error in self.pattern.failures()]
