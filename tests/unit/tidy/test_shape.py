@@ -106,7 +106,7 @@ def test_classes_have_few_methods() -> None:
 
 
 def test_folders_have_few_files() -> None:
-    figures = Counter(str(path.parent) for path in measured())
+    figures = Counter(str(path.parent) for path in measured(*PACKAGES))
     none(beyond(figures, FILES_MAX, MANY_FILES, "which of them belong together?"))
 
 
