@@ -40,7 +40,8 @@ DYNAMIC_ATTRIBUTES = {
     "edge/deploy/circles.py": 1, "edge/deploy/watch.py": 1, "edge/docs/files.py": 1, "edge/intake/codecs/base.py": 1,
     "edge/intake/codecs/rows.py": 3, "edge/intake/sources/intake.py": 3, "edge/intake/sources/mqtt.py": 1,
     "edge/intake/sources/mqtt_client.py": 2, "edge/intake/sources/mqtt_connection.py": 1, "rules/effects.py": 1,
-    "rules/inline.py": 2, "rules/source/yaml_source.py": 2, "rules/streams.py": 1, "sinks/connections.py": 1, "sinks/databases/alchemy.py": 1,
+    "rules/inline.py": 2, "rules/source/yaml_source.py": 2, "rules/streams.py": 1, "sinks/connections.py": 1,
+    "sinks/databases/alchemy.py": 1,
     "sinks/settings.py": 2, "sinks/tcp.py": 1, "sql/aggregates/state.py": 2, "sql/calendar/zones.py": 1,
     "sql/explain/record.py": 4, "sql/explain/tree.py": 1, "sql/rows.py": 3, "sql/syntax/node.py": 1,
 }  # fmt: skip
