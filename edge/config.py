@@ -21,10 +21,10 @@ from pydantic.alias_generators import to_camel
 
 from edge.base.errors import UsageError
 from edge.intake.sources.mqtt_client import address
-from rules.document import Document, Limits
 from rules.problems import render_all
 from rules.secrets import Secret, Secrets
-from rules.yaml_source import read_file
+from rules.source.document import Document, Limits
+from rules.source.yaml_source import read_file
 
 ENVIRONMENT_PREFIX = "PENSTOCK__"
 SECRETS_DIR = Path("/run/secrets")

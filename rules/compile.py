@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rules.catalog import Contexts, build_catalog
-from rules.document import Path
 from rules.effects import idle_options
 from rules.loader import Loaded
 from rules.model import Action, action_kind
 from rules.options import Options
 from rules.problems import FileProblem, in_order
 from rules.reading import LoadedRule
+from rules.source.document import Path
 from sql import Plan, plan_rule
 from sql.catalog.streams import Catalog
 from sql.errors import Problem, SqlError

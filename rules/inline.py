@@ -16,11 +16,11 @@ from typing import Any
 
 from rules.catalog import copy_of
 from rules.compile import Compiled, CompiledRule
-from rules.document import Path
 from rules.durations import format_duration
 from rules.problems import FileProblem
 from rules.reading import LoadedTest
 from rules.scenario import Expectation, Step
+from rules.source.document import Path
 from sql import Emission, Engine
 from sql.errors import did_you_mean
 from sql.types import key_of

@@ -13,12 +13,12 @@ from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from rules import read_contexts, read_rules, read_streams
-from rules.document import Document, Limits
 from rules.model import Variable
 from rules.problems import FileProblem, Report, in_order
 from rules.reading import LoadedContext, LoadedRule, LoadedStream, LoadedTest, Reading
 from rules.secrets import Secrets
-from rules.yaml_source import Kind, read_file, read_text
+from rules.source.document import Document, Limits
+from rules.source.yaml_source import Kind, read_file, read_text
 
 SUFFIXES = (".yaml", ".yml", ".json", ".sql")
 """Files of a directory that are rule files."""

@@ -17,9 +17,9 @@ from pydantic import BaseModel, Field
 
 from rules.base import Model
 from rules.contexts import Context
-from rules.document import Path
 from rules.options import Options
 from rules.scenario import Test
+from rules.source.document import Path
 from rules.streams import Stream
 from sql import Plan
 

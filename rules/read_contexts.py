@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from rules.contexts import Context, prefix_of
-from rules.document import Path
 from rules.reading import LoadedContext, Reading
+from rules.source.document import Path
 from rules.validation import describe, validate
 from sql.binder.contexts import bind_context
 from sql.catalog.streams import Catalog

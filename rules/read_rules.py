@@ -7,11 +7,11 @@ from typing import Any
 
 from rules import options
 from rules.base import yaml_keys
-from rules.document import Path
 from rules.model import ID_PATTERN, NO_EFFECT, Action, Rule, RuleFile, Variable, action_names, action_settings
 from rules.reading import LoadedRule, LoadedTest, Reading, items
 from rules.scenario import Test
 from rules.secrets import Absent
+from rules.source.document import Path
 from rules.validation import describe, sketch, validate
 from sql.errors import Span, did_you_mean
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rules import streams
-from rules.document import Path
 from rules.reading import LoadedStream, Reading, items
+from rules.source.document import Path
 from rules.streams import Stream
 from rules.validation import sketch, validate
 from sql.errors import Problem, Span, SqlError

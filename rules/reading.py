@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from rules import scalars, streams
+from rules import streams
 from rules.contexts import Context
-from rules.document import Document, Path
 from rules.model import Action, Rule
 from rules.options import Options
 from rules.problems import FileProblem, FileText, Report
 from rules.scenario import Test
 from rules.secrets import Secrets
+from rules.source import scalars
+from rules.source.document import Document, Path
 from rules.validation import describe
 from sql.errors import Problem, Span
 from sql.syntax import CreateStream

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue
 
 from rules.base import Model
-from rules.document import Path
+from rules.source.document import Path
 from sql.errors import Span
 
 

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from rules.base import yaml_keys
-from rules.document import Document, Path
 from rules.problems import Report, is_secret_name
 from rules.secrets import STARS, Secret, redact, secrets_in
+from rules.source.document import Document, Path
 from sql.errors import Span, did_you_mean
 
 CLAUSES = ("filter", "where", "having")

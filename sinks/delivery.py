@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,6 +26,7 @@ from sinks.base import Fatal, Message, Outcome, Reject, Retry, Sink, SinkContext
 from sinks.json_text import json_bytes
 from sinks.render import Renderer, Unrendered
 from sinks.settings import SinkSettings
+from sinks.waiting import Entry, Waiting
 
 if TYPE_CHECKING:
     from sql import Emission
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("penstock.sinks")
 
 State = Literal["idle", "ok", "retrying", "degraded", "closed"]
-
-PIPELINE_MAX = 256
-"""Waiting emissions handed to a sink in one `send`; it never waits for more to come."""
 
 RETRY_AFTER_MAX_MS = 3_600_000
 """The longest wait a destination may ask for."""
@@ -62,14 +59,6 @@ class Stats:
     last_error: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    emission: Emission
-    token: Any
-    rows: int
-    since_ms: int
-
-
 class Delivery:
     """One sink of one rule with its queue and its worker. Made by `build_action`; all methods are thread-safe."""
 
@@ -84,9 +73,8 @@ class Delivery:
         self._backoff = Backoff(settings.retry_interval, settings.retry_max_interval)
         self._secrets = list(settings.secrets())
         self._changed = threading.Condition()
-        self._waiting: deque[_Entry] = deque()
-        self._waiting_rows = 0
-        self._in_hand: list[_Entry] = []
+        self._waiting = Waiting(settings)
+        self._in_hand: list[Entry] = []
         self._worker: threading.Thread | None = None
         self._closing = False
         self._deadline_ms = 0
@@ -110,9 +98,9 @@ class Delivery:
         until_ms = self._clock.monotonic_ms() + timeout_ms
         dropped = None
         with self._changed:
-            while not self._closing and len(self._waiting) >= settings.buffer_length:
+            while not self._closing and self._waiting.is_full:
                 if not settings.disable_buffer_full_discard:
-                    dropped = self._pop()
+                    dropped = self._waiting.pop()
                     self._dropped += 1
                     break
                 left_ms = until_ms - self._clock.monotonic_ms()
@@ -121,9 +109,7 @@ class Delivery:
                 self._clock.wait(self._changed, left_ms)
             if self._closing:
                 return False
-            rows = max(1, len(emission.inserted) + len(emission.removed))
-            self._waiting.append(_Entry(emission, token, rows, self._clock.monotonic_ms()))
-            self._waiting_rows += rows
+            self._waiting.append(emission, token, self._clock.monotonic_ms())
             self._start()
             self._changed.notify_all()
         if dropped:
@@ -187,7 +173,7 @@ class Delivery:
                 self._finished = True
                 self._changed.notify_all()
 
-    def _take(self) -> list[_Entry]:
+    def _take(self) -> list[Entry]:
         """The next entries to deliver together; waits for them. Empty when closing and nothing is left."""
         with self._changed:
             while not self._abandoned:
@@ -195,41 +181,15 @@ class Delivery:
                     if self._closing:
                         return []
                     self._clock.wait(self._changed, None)
-                elif (linger_ms := self._linger_ms()) > 0:
+                elif not self._closing and (linger_ms := self._waiting.linger_ms(self._clock.monotonic_ms())) > 0:
                     self._clock.wait(self._changed, linger_ms)
                 else:
-                    self._in_hand = self._pop_batch()
+                    self._in_hand = self._waiting.pop_batch()
                     self._changed.notify_all()
                     return self._in_hand
             return []
 
-    def _linger_ms(self) -> int:
-        """How much longer an unfilled batch may wait."""
-        settings = self._settings
-        full = len(self._waiting) >= settings.buffer_length or (
-            settings.batch_size > 1 and self._waiting_rows >= settings.batch_size
-        )
-        if self._closing or full or not settings.batches:
-            return 0
-        return self._waiting[0].since_ms + settings.linger_interval - self._clock.monotonic_ms()
-
-    def _pop_batch(self) -> list[_Entry]:
-        settings = self._settings
-        entries, rows = [self._pop()], 0
-        limit = settings.buffer_length if settings.batches else PIPELINE_MAX
-        while self._waiting and len(entries) < limit:
-            rows += entries[-1].rows
-            if settings.batch_size > 1 and rows >= settings.batch_size:
-                break
-            entries.append(self._pop())
-        return entries
-
-    def _pop(self) -> _Entry:
-        entry = self._waiting.popleft()
-        self._waiting_rows -= entry.rows
-        return entry
-
-    def _process(self, entries: list[_Entry]) -> list[Outcome] | None:
+    def _process(self, entries: list[Entry]) -> list[Outcome] | None:
         """Render and deliver; the outcome of each entry, or None when given up because of closing."""
         units = [entries] if self._settings.batches else [[entry] for entry in entries]
         messages: list[Message] = []
@@ -375,7 +335,7 @@ class Delivery:
             return True
         return False
 
-    def _receipts(self, entries: list[_Entry], outcomes: list[Outcome]) -> None:
+    def _receipts(self, entries: list[Entry], outcomes: list[Outcome]) -> None:
         for entry, outcome in zip(entries, outcomes, strict=True):
             if entry.token is not None:
                 self._environment.on_done(entry.token, outcome)

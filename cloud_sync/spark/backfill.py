@@ -27,7 +27,7 @@ from rules.compile import Compiled, compile_rules
 from rules.drive import Arrival, drive
 from rules.loader import load_text, unite
 from rules.secrets import Secrets
-from rules.yaml_source import kind_of
+from rules.source.yaml_source import kind_of
 from sql import Emission, Engine, Plan
 from sql.types import Type
 

@@ -20,7 +20,7 @@ from rules.compile import Compiled, CompiledRule, compile_rules
 from rules.loader import LoadedFile, load_file, load_text, rule_files, unite
 from rules.problems import FileProblem, in_order
 from rules.secrets import Secrets
-from rules.yaml_source import kind_of
+from rules.source.yaml_source import kind_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 import rules
 from rules.model import action_names
 from rules.schema import json_schema
-from rules.yaml_source import read_text
+from rules.source.yaml_source import read_text
 
 EXAMPLES = Path(rules.__file__).parent / "examples"
 

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.document import Document, Limits
 from rules.problems import FileProblem
-from rules.scalars import offsets
-from rules.yaml_source import Kind, read_file, read_text
+from rules.source.document import Document, Limits
+from rules.source.scalars import offsets
+from rules.source.yaml_source import Kind, read_file, read_text
 from sql.errors import Span
 from tests.support.search import examples
 

@@ -6,8 +6,8 @@ import re
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
-from rules.document import Builder, Document
-from rules.scalars import DIGITS_MAX
+from rules.source.document import Builder, Document
+from rules.source.scalars import DIGITS_MAX
 from sql.errors import Span
 
 _BLANK = re.compile(r"[ \t\r\n]*")

@@ -1,8 +1,8 @@
 """YAML as rule files use it: a strict subset, read with positions.
 
     refused    duplicate keys, anchors, aliases, tags, directives, further documents, keys that are collections
-    scalars    those of YAML 1.2 (`rules.scalars`)
-    bounded    bytes, depth, number of values (`rules.document.Limits`)
+    scalars    those of YAML 1.2 (`rules.source.scalars`)
+    bounded    bytes, depth, number of values (`rules.source.document.Limits`)
 
 The reader walks PyYAML's events, not its nodes: nothing recurses, and a file that expands to billions of values is
 refused at its first alias. Both PyYAML back ends, in C and in Python, give the same result.
@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 import yaml
 
-from rules import json_source
-from rules.document import Builder, Document, Limits, Style, TooMuch
 from rules.problems import FileProblem, FileText, Report
-from rules.scalars import resolve_plain, was_octal
+from rules.source import json_source
+from rules.source.document import Builder, Document, Limits, Style, TooMuch
+from rules.source.scalars import resolve_plain, was_octal
 from sql.errors import Span
 
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
