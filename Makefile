@@ -18,6 +18,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 ARGS ?=
+PROFILE ?= ci
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -61,7 +62,7 @@ test: $(VENV)/.for-development
 	$(PYTEST) -m "not slow and not spark and not container" $(ARGS)
 
 test-all: $(VENV)/.for-development
-	HYPOTHESIS_PROFILE=ci $(PYTEST) $(ARGS)
+	HYPOTHESIS_PROFILE=$(PROFILE) $(PYTEST) $(ARGS)
 
 crash: $(VENV)/.for-development
 	$(RUN) -m tests.crash $(ARGS)
