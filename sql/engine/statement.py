@@ -38,6 +38,8 @@ class Statement(RunningQuery):
 
     steps_itself = False
     takes_lots = False
+    takes_times = False
+    """Whether events may be given with their own instants, many at a time."""
 
     def __init__(self, name: str, program: Program, now_ms: int, make_row: MakeRow | None = None,
                  partition: Sequence[Any] | None = None) -> None:  # fmt: skip
@@ -584,6 +586,8 @@ class Statement(RunningQuery):
 
 class TimedStatement(Statement):
     """A statement over one source in event time: the compiled loop takes each event with its own instant."""
+
+    takes_times = True
 
     def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Events with their time stamps, which never decrease; what is due before each is done before it."""
