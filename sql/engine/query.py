@@ -32,7 +32,7 @@ class RunningQuery:
         """The emissions since the last call, errors last."""
         out, self.out = self.out, []
         if out:
-            self.counts["rows_out"] += sum([len(emission.inserted) for emission in out])
+            self.counts["rows_out"] += sum([len(emission.inserted) for emission in out if emission.kind == "rows"])
         if self.errors:
             out += self.errors
             self.errors = []
