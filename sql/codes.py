@@ -202,6 +202,11 @@ CODES: dict[str, Code] = {
     "B708": Code(
         "warning: a column of a join that any of several streams may have", "qualify it with its stream: m.temp"
     ),
+    "B711": Code("warning: an every inside an every", "keep one of them"),
+    "B712": Code("warning: keys of every-distinct are remembered for ever", "give it a period"),
+    "B713": Code("warning: one side of an OR ends the every of the other", "write every (a or b)"),
+    "B714": Code("warning: a step that is only a not waits for nothing", "put a clock beside it"),
+    "B715": Code("warning: searches that nothing ends", "add where timer:within(…) or -[n]>"),
     "B801": Code("a tag that stands for two things", "give each its own tag"),
     "B802": Code("a timer's parameter that cannot be read", "the message says what is wrong with it"),
     "B803": Code("a bound of a pattern that is no count", "[n], [low:high] … until …, with low at most high"),
@@ -209,6 +214,8 @@ CODES: dict[str, Code] = {
     "B805": Code("a key of every-distinct that no event decides", "use a column of a tag inside it"),
     "B806": Code("a list of events read like one, or one like a list", "a repeated tag is a list: a[0].temp"),
     "B807": Code("a window in GROUP BY over a pattern", "put a window into FROM, or insert the matches into a stream"),
+    "B808": Code("a variable that the pattern does not have, or defined twice", "define each variable of PATTERN once"),
+    "B809": Code("what cannot stand in or beside match_recognize", "the hint says where it can"),
     "B810": Code("unknown context", "declare it with create context, or under contexts:"),
     "B811": Code("a name in a context that is taken", "rename one of the two"),
     "B812": Code("a property that the context's partitions do not have", "the message lists those they have"),
@@ -221,12 +228,5 @@ CODES: dict[str, Code] = {
     "B817": Code("a statement that reads no stream its context divides", "read one of the streams it lists"),
     "B818": Code("what only a partition has, or what a statement without FROM cannot have", "the message says which"),
     "B819": Code("a context that is still used", "remove the rules that use it before"),
-    "B711": Code("warning: an every inside an every", "keep one of them"),
-    "B712": Code("warning: keys of every-distinct are remembered for ever", "give it a period"),
-    "B713": Code("warning: one side of an OR ends the every of the other", "write every (a or b)"),
-    "B714": Code("warning: a step that is only a not waits for nothing", "put a clock beside it"),
-    "B715": Code("warning: searches that nothing ends", "add where timer:within(…) or -[n]>"),
-    "B808": Code("a variable that the pattern does not have, or defined twice", "define each variable of PATTERN once"),
-    "B809": Code("what cannot stand in or beside match_recognize", "the hint says where it can"),
     "B820": Code("two contexts for one rule", "name it beside the SQL or in it, not both"),
 }

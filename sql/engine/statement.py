@@ -30,7 +30,7 @@ from sql.runtime.stage import time_stamp
 from sql.runtime.state import EventStore, pack_key, unpack_key
 from sql.windows.combine import Reclaim
 from sql.windows.event import Delta, Event
-from sql.windows.operator import Operator, Pass, earliest
+from sql.windows.operator import Operator, earliest
 
 
 class Statement(RunningQuery):
@@ -582,38 +582,6 @@ class Statement(RunningQuery):
         self.representatives = {unpack_key(key): find(seq) for key, seq in snapshot["representatives"]}
         if self.reclaim is not None:
             self.reclaim.restore(snapshot["reclaim"], list(self.groups))
-
-
-class TimedStatement(Statement):
-    """A statement over one source in event time: the compiled loop takes each event with its own instant."""
-
-    takes_times = True
-
-    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        """Events with their time stamps, which never decrease; what is due before each is done before it."""
-        self.counts["events_in"] += len(rows)
-        first = 0
-        while first < len(rows):
-            self.step_to(times[first])
-            last = self._run_end(times, first)
-            self.now_ms = max(self.now_ms, times[last - 1])
-            self.context.now_ms = times[first]
-            self.code["push"](self, rows[first:last], times[first:last])
-            first = last
-        return self.take()
-
-    def _run_end(self, times: Sequence[int], first: int) -> int:
-        """Where the run of events ends that nothing falls due among: windows without timers take all."""
-        if self.limit is None and all(isinstance(w, Pass) or not w.has_timers for w in self.windows):
-            return len(times)
-        return first + 1
-
-    def step_to(self, until_ms: int) -> None:
-        """Do what is due up to `until_ms`, in turn."""
-        while (deadline := self.next_deadline()) is not None and deadline <= until_ms:
-            found = self.advance(deadline)
-            self.counts["rows_out"] -= sum(len(emission.inserted) for emission in found if emission.kind == "rows")
-            self.out += found
 
 
 def _as_dict(row: Any) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from sql.catalog.streams import Catalog, Stream
 from sql.compiler.program import Program
 from sql.engine.lots import StreamQuery
 from sql.engine.sharing import parties
-from sql.engine.statement import Statement, TimedStatement
+from sql.engine.statement import Statement
+from sql.engine.timed import TimedStatement
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
