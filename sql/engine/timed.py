@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sql.engine.statement import Statement
 from sql.runtime.emission import Emission
