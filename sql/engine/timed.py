@@ -15,6 +15,10 @@ class TimedStatement(Statement):
 
     takes_times = True
 
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one instant, as a context hands them to its partitions."""
+        return self.push_timed(rows, [now_ms] * len(rows))
+
     def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Events with their time stamps, which never decrease; what is due before each is done before it."""
         self.counts["events_in"] += len(rows)

@@ -3,49 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import MISSING, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 Row = dict[str, Any]
 
 
-def record(cls: Any) -> Any:
-    """A slotted dataclass made again as a msgspec struct where msgspec is installed: many are made, and that is twice
-    as fast. They hold JSON values only, through which no cycle can pass, so the garbage collector need not visit them.
-    """
-    try:
-        import msgspec
-    except ImportError:
-        return cls
-    columns: list[Any] = []
-    for item in fields(cls):
-        default: Any = item.default
-        if item.default_factory is not MISSING:
-            default = msgspec.field(default_factory=item.default_factory)
-        columns.append((item.name, Any) if default is MISSING else (item.name, Any, default))
-    names = {"__doc__": cls.__doc__, "__module__": cls.__module__}
-    return msgspec.defstruct(cls.__name__, columns, namespace=names, gc=False)
-
-
-@dataclass(slots=True)
-class Emission:
+class Emission(msgspec.Struct, gc=False):
     """One output of one rule at one instant.
 
     kind   rows   `inserted` are the rows (of the remove stream with `select rstream`), `removed` irstream's old rows
            late   `inserted` holds an event that came after its window was closed
            error  `inserted` holds an event that could not be evaluated, `error` says why
+
+    A struct, for many are made; it holds JSON values only, so the garbage collector need not visit it.
     """
 
     rule: str
     at_ms: int
     kind: Literal["rows", "late", "error"] = "rows"
-    inserted: list[Row] = field(default_factory=list)
+    inserted: list[Row] = msgspec.field(default_factory=list)
     removed: Sequence[Row] = ()
     error: str | None = None
-
-
-if not TYPE_CHECKING:
-    Emission = record(Emission)
 
 
 def joined(emissions: list[Emission], names: Collection[str]) -> list[Emission]:

@@ -3,16 +3,12 @@ clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog, Stream
-from sql.compiler.program import Program
-from sql.engine.lots import StreamQuery
 from sql.engine.sharing import parties
-from sql.engine.statement import Statement
-from sql.engine.timed import TimedStatement
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
@@ -24,6 +20,7 @@ from sql.runtime.emission import Emission, joined
 from sql.runtime.event_time import EventTime
 from sql.runtime.filter_index import FilterIndex
 from sql.runtime.stages import stage_parties
+from sql.runtime.start import Path, Running, start
 from sql.runtime.steps import Steps, fill, looks
 from sql.runtime.validation import Validator
 from sql.windows.event import Delta
@@ -34,96 +31,6 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
     from sql.plan.contexts import ContextPlan
-
-
-class Running(Protocol):
-    """A query as the engine sees it."""
-
-    plan: Plan
-    steps_itself: bool
-    takes_lots: bool
-
-    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
-    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
-    def arriving(self, stream: str, row: Any, now_ms: int) -> None: ...
-    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]: ...
-    def advance(self, now_ms: int) -> list[Emission]: ...
-    def next_deadline(self) -> int | None: ...
-    def flush(self, now_ms: int) -> list[Emission]: ...
-    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]: ...
-    def unseen(self, emissions: list[Emission]) -> list[Emission]: ...
-    def variable_changed(self, name: str) -> None: ...
-    def read(self, now_ms: int) -> list[dict[str, Any]]: ...
-    def counters(self) -> dict[str, int]: ...
-    def snapshot(self) -> dict[str, Any]: ...
-    def restore(self, snapshot: dict[str, Any]) -> None: ...
-
-
-Path = tuple[Literal["fast", "engine"], str]
-"""How a query runs: by generated code or on the operators, and why on those."""
-
-
-def start(
-    name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
-    make_row: Callable[[dict[str, Any]], Any] | None = None, fast: bool = True,
-) -> tuple[Running, Path]:  # fmt: skip
-    """A running query for a plan, on generated code where that covers it, and which of the two it is."""
-    query: Any = None
-    path: Path = ("engine", "generated code is switched off")
-    if fast:
-        from sql.codegen.fast import Refusal, compile_fast
-
-        query = compile_fast(name, plan, catalog, now_ms, shape, make_row)
-        path = ("engine", query.reason) if isinstance(query, Refusal) else ("fast", "")
-    if path[0] == "engine":
-        path = ("fast", "") if is_compiled(plan) else path
-        query = on_operators(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
-    return (query if plan.timestamp is None else EventTime(query, now_ms)), path
-
-
-def is_compiled(plan: Plan) -> bool:
-    """Whether a statement or stream query runs on its compiled text: joins, subqueries and relations do not yet."""
-    if plan.mode == "sample" or len(plan.sources) != 1 or plan.subqueries or plan.relations or plan.into_table:
-        return False
-    return plan.sources[0].relation is None and not any(spread.kind == "requests" for spread in plan.spreads)
-
-
-def program_of(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
-               partition: Sequence[Any] | None = None) -> Program:  # fmt: skip
-    """What is made once for all instances of a statement or stream query; `partition` is that of the first."""
-    return Program(plan, catalog, shape, now_ms, name, partition or ())
-
-
-def instance_of(name: str, program: Program, now_ms: int, make_row: Callable[[dict[str, Any]], Any] | None = None,
-                partition: Sequence[Any] | None = None) -> Statement:  # fmt: skip
-    """A running instance of a compiled plan."""
-    plan = program.plan
-    is_timed = plan.timestamp is not None and len(plan.sources) == 1
-    kind = StreamQuery if plan.mode == "lots" else TimedStatement if is_timed else Statement
-    return kind(name, program, now_ms, make_row, partition)
-
-
-def on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> Any:
-    """A running query on the operators."""
-    if is_compiled(plan) and not keywords.get("pulls"):
-        now_ms, program = keywords["now_ms"], keywords.get("program")
-        program = program or program_of(name, plan, catalog, now_ms, keywords.get("shape", "dict"))
-        return instance_of(name, program, now_ms, keywords.get("make_row"), keywords.get("partition"))
-    keywords.pop("program", None)
-    from sql.runtime.delta_query import DeltaQuery
-    from sql.runtime.lot_query import LotQuery
-    from sql.runtime.sample_query import SampleQuery
-
-    if any(spread.kind == "requests" for spread in plan.spreads):
-        from sql.runtime.dedup_trigger import DedupTriggerQuery
-
-        return DedupTriggerQuery(name, plan, catalog, **keywords)
-    if not plan.sources:
-        from sql.runtime.once import OnceQuery
-
-        return OnceQuery(name, plan, catalog, **keywords)
-    kinds: dict[str, Callable[..., Any]] = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}
-    return kinds[plan.mode](name, plan, catalog, **keywords)
 
 
 Change = Callable[[Any], Any]

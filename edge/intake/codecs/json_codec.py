@@ -1,6 +1,6 @@
 """JSON payloads, decoded once, and only the columns that some rule reads.
 
-One policy, whichever parser does the work (msgspec, or the standard library where msgspec has no wheel):
+msgspec does the work; the policy:
 
     object                            one row
     array of objects                  one row each; a single element that is no object refuses the payload
@@ -12,8 +12,7 @@ One policy, whichever parser does the work (msgspec, or the standard library whe
     nested deeper than `depth_max`    refused
     whole number, `1.0`               stay int and float as written
 
-Of a column that no rule reads only the syntax is checked: a number out of range there does no harm, unless the standard
-library does the parsing, which cannot skip.
+Of a column that no rule reads only the syntax is checked: a number out of range there does no harm.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from operator import methodcaller
 from typing import Any, NamedTuple
+
+import msgspec
 
 from edge.intake.codecs.base import Bad, BadPayload, CodecOptions, Row, too_long
 from edge.intake.codecs.rows import META, attributes, row_class
@@ -56,7 +57,7 @@ class JsonDecoder:
         parser: Callable[[frozenset[str] | None], Parser] | None = None,
     ) -> None:
         self.options = options or CodecOptions()
-        self._parser = (parser or best_parser)(columns)
+        self._parser = (parser or msgspec_parser)(columns)
         self._whole = columns is None
         self._meta = attributes(columns or ()).get(META)
 
@@ -180,41 +181,9 @@ def depth_exceeds(payload: bytes, depth_max: int) -> bool:
     return False
 
 
-def best_parser(columns: frozenset[str] | None) -> Parser:
-    """msgspec where it is installed, else the standard library."""
-    try:
-        return msgspec_parser(columns)
-    except ImportError:
-        return standard_parser(columns)
-
-
 def msgspec_parser(columns: frozenset[str] | None) -> Parser:
     """The fast parser: with columns it fills a row object directly and skips everything else."""
-    import msgspec
-
     row_type: Any = dict[str, Any] if columns is None else row_class(columns)
     one: Callable[[bytes], Row] = msgspec.json.Decoder(row_type).decode
     many: Callable[[bytes], list[Row]] = msgspec.json.Decoder(list[row_type]).decode
     return Parser(one, many, (msgspec.MsgspecError, UnicodeDecodeError, RecursionError), columns is not None)
-
-
-def standard_parser(columns: frozenset[str] | None) -> Parser:
-    """The strict use of the standard library."""
-    from edge.intake.codecs.json_strict import parse_strictly
-
-    cls, names = row_class(columns or ()), attributes(columns or ())
-
-    def row(value: Any) -> Row:
-        if not isinstance(value, dict):
-            raise ValueError(f"Expected `object`, got `{type(value).__name__}`")
-        if columns is None:
-            return value
-        return cls(**{name: value.get(column) for column, name in names.items()})
-
-    def one(payload: bytes) -> Row:
-        return row(parse_strictly(payload))
-
-    def many(payload: bytes) -> list[Row]:
-        return [row(value) for value in parse_strictly(payload)]
-
-    return Parser(one, many, (ValueError, RecursionError), skips_columns=False)

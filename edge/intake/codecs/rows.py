@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
+
+import msgspec
 
 from sql.rows import attribute_name
 
@@ -28,7 +30,7 @@ def attributes(columns: Iterable[str]) -> dict[str, str]:
 def row_class(columns: Iterable[str]) -> type[Any]:
     """The class of rows with these columns: the same class for the same columns, however often asked.
 
-    Made with msgspec where it is installed (its decoder fills it directly), else a plain slotted class.
+    msgspec's decoder fills it directly.
     Every column is an optional argument by its attribute name.
     """
     return _row_class(frozenset(columns))
@@ -37,37 +39,8 @@ def row_class(columns: Iterable[str]) -> type[Any]:
 @lru_cache(maxsize=4096)
 def _row_class(columns: frozenset[str]) -> type[Any]:
     names = attributes(columns)
-    try:
-        import msgspec
-    except ImportError:
-        return plain_row_class(names)
     fields: list[Any] = [
         (attribute, Any, msgspec.field(default=None, name=column)) for column, attribute in names.items()
     ]
     # No cycle can pass through JSON values, so the garbage collector need not visit rows.
     return msgspec.defstruct("Row", fields, namespace={"__columns__": names}, gc=False)
-
-
-class PlainRow:
-    """A row on machines without msgspec; a subclass has the slots."""
-
-    __slots__: tuple[str, ...] = ()
-    __columns__: ClassVar[dict[str, str]] = {}
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, **values: Any) -> None:
-        for slot in self.__slots__:
-            setattr(self, slot, values.pop(slot, None))
-        if values:
-            raise TypeError(f"no such column attribute: {', '.join(values)}")
-
-    def __repr__(self) -> str:
-        return f"Row({', '.join(f'{slot}={getattr(self, slot)!r}' for slot in self.__slots__)})"
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and all(getattr(self, slot) == getattr(other, slot) for slot in self.__slots__)
-
-
-def plain_row_class(names: dict[str, str]) -> type[Any]:
-    """A slotted class like the one msgspec would make."""
-    return type("Row", (PlainRow,), {"__slots__": tuple(names.values()), "__columns__": names})

@@ -104,7 +104,7 @@ class HandingOver(FastQuery):
 
     def _as_operators(self) -> Any:
         """Operators that hold the events in the window."""
-        from sql.runtime.engine import on_operators
+        from sql.runtime.start import on_operators
 
         made = on_operators(
             self.name, self.plan, self.catalog, now_ms=self.now_ms, shape=self.shape, make_row=self.make_row

@@ -30,7 +30,7 @@ VERSION = 1
 
 def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[Any]) -> Any:
     """An instance of a statement in a partition with these properties: the one place where instances are made."""
-    from sql.runtime.engine import is_compiled, on_operators, program_of
+    from sql.runtime.start import is_compiled, on_operators, program_of
 
     plan, program = member.inner, member.program
     if program is None and is_compiled(plan):

@@ -11,7 +11,7 @@ import pytest
 
 from edge.cli import main
 from edge.docs.__main__ import main as write_reference
-from sql import Catalog, Engine, parse, plan_rule
+from sql import Catalog, Engine, parse, plan_rule, run_script
 from sql.explain import draw_svg, draw_text
 from sql.syntax import CreateStream
 from sql.windows.catalog import all_windows
@@ -30,6 +30,13 @@ STREAM = (
 def blocks(path: Path) -> list[tuple[str, str]]:
     """(info string, text) of the fenced blocks of a page."""
     return re.findall(r"^```(.*)\n((?:.*\n)*?)```$", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_scripts_run(path: Path) -> None:
+    for info, text in blocks(path):
+        if info == "sql script":
+            assert run_script(Engine(Catalog()), text, 0)
 
 
 def catalog_of(text: str) -> Catalog:

@@ -147,7 +147,7 @@ def test_every_statement_is_looked_at() -> None:
 
 
 def test_all_stray_characters_at_once() -> None:
-    assert [problem.span.start for problem in problems("select {a} from 'b' ~ `c")] == [7, 9, 20, 22]
+    assert [problem.span.start for problem in problems("select §a§ from 'b' ~ `c")] == [7, 9, 20, 22]
 
 
 def test_text_too_long() -> None:

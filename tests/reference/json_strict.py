@@ -1,4 +1,4 @@
-"""The standard library's JSON parser, held to the policy of `json_codec`: by itself it accepts too much."""
+"""The twin of the JSON codec: the parser of the standard library, held to the same policy; by itself it is lax."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import math
 import re
 from typing import Any
 
-from edge.intake.codecs.base import BadPayload
+from edge.intake.codecs.base import BadPayload, Row
+from edge.intake.codecs.json_codec import Parser
+from edge.intake.codecs.rows import attributes, row_class
 
 INTEGER_DIGITS_MAX = 4_300
 """Longer integers are refused: converting them takes quadratic time."""
@@ -47,3 +49,23 @@ def _constant(text: str) -> Any:
 
 
 _PARSER = json.JSONDecoder(parse_float=_finite, parse_int=_integer, parse_constant=_constant)
+
+
+def standard_parser(columns: frozenset[str] | None) -> Parser:
+    """The strict use of the standard library; it cannot skip columns."""
+    cls, names = row_class(columns or ()), attributes(columns or ())
+
+    def row(value: Any) -> Row:
+        if not isinstance(value, dict):
+            raise ValueError(f"Expected `object`, got `{type(value).__name__}`")
+        if columns is None:
+            return value
+        return cls(**{name: value.get(column) for column, name in names.items()})
+
+    def one(payload: bytes) -> Row:
+        return row(parse_strictly(payload))
+
+    def many(payload: bytes) -> list[Row]:
+        return [row(value) for value in parse_strictly(payload)]
+
+    return Parser(one, many, (ValueError, RecursionError), skips_columns=False)
