@@ -28,6 +28,13 @@ SINGLE: dict[str, tuple[str, float | None]] = {
     "length_minmax": ("select min(temp) as lo, max(temp) as hi from m#length(1000)", None),
     "session": ("SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, SESSIONWINDOW(ss, 60, 5)", 2.5),
     "count": ("SELECT dev, avg(temp) AS a, max(temp) AS hi FROM m GROUP BY dev, COUNTWINDOW(1000)", 2.5),
+    "over_partition": (
+        "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY TUMBLINGWINDOW(ss, 10) OVER(PARTITION BY dev)",
+        4.0,
+    ),
+    "state": ("SELECT avg(temp) AS a, count(*) AS c FROM m GROUP BY STATEWINDOW(temp > 95, temp < 25)", 3.0),
+    "sliding_delay": ("SELECT avg(temp) AS a FROM m GROUP BY SLIDINGWINDOW(ss, 10, 1)", 5.0),
+    "sliding_rows": ("SELECT dev, temp FROM m GROUP BY SLIDINGWINDOW(ms, 1)", None),
     "time": ("select dev, avg(temp) as a from m#time(10 sec) group by dev", None),
     "ext_timed": ("select dev, avg(temp) as a from m#ext_timed(ts, 10 sec) group by dev", None),
     "unique": ("select avg(temp) as a, count(*) as c from m#unique(dev)", None),
@@ -82,6 +89,13 @@ def mixed_rules() -> list[str]:
     ]
 
 
+def event_time_tumbling() -> Result:
+    """The rule `tumbling` in event time."""
+    rounds = 5
+    stamped = messages(100, (rounds + 1) * COUNT)
+    return against_decoding("event_time_tumbling", [SINGLE["tumbling"][0]], stamped, 4.0, rounds, event_time=True)
+
+
 def event_time_rules() -> Result:
     """A hundred rules in event time that each want one of a hundred devices."""
     texts = [
@@ -133,6 +147,7 @@ CASES: dict[str, Callable[[], Result]] = {
     "hopping_300": lambda: many("hopping_300", sharing_rules("HOPPINGWINDOW(ss, 10, 1)")),
     "tumbling_mixed": lambda: many("tumbling_mixed", mixed_rules()),
     "event_time_100": event_time_rules,
+    "event_time_tumbling": event_time_tumbling,
     "groups_1e6": groups,
     "window_1e6": window_length,
     "hopping_600": hopping_overlap,

@@ -2,7 +2,7 @@
 
 length, lastevent    the oldest, as one more enters than there is room for
 keepall              never
-time, sliding        at arrival + length; where that shows nothing, only as the next event comes
+time                 at arrival + length; where that shows nothing, only as the next event comes
 ext_timed            as an event comes whose own time is so much later
 unique               the one of the same key
 """
@@ -10,16 +10,14 @@ unique               the one of the same key
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
-from sql.codegen.expressions import Code
 from sql.codegen.fast.handover import rows_in
-from sql.codegen.fast.reader import WINDOW_SLOTS, LoopWriter, Refused
+from sql.codegen.fast.reader import LoopWriter, Refused
 from sql.codegen.fast.running import POP, RunningQuery
 from sql.codegen.fast.source import SourceWriter
-from sql.plan.bound import Bound, Read
+from sql.plan.bound import Read
 from sql.plan.logical import Plan, WindowPlan
 from sql.runtime.build import period, size
 from sql.runtime.emission import Emission
@@ -276,62 +274,3 @@ class TimeQuery(Expiring, ChangeQuery):
 
     def prepare(self) -> None:
         self.length_ms = self.fixed_ms()
-
-
-class SlidingQuery(Expiring):
-    """SLIDINGWINDOW without delay: for each event at t, or each that WHEN holds for, the events of (t - length, t].
-
-    Without groups, and where no column of the oldest event is read, there is one row to show: it is kept ready in
-    locals. Else the rows of all groups are shown.
-    """
-
-    steps_itself = True
-
-    def __init__(self, *args: Any, **keywords: Any) -> None:
-        plan: Plan = args[1]
-        assert plan.window is not None
-        self.condition = plan.window.filter
-        self.length_ms = plan.window.length_ms
-        self.kind = "look" if needs_look(plan) else "event"
-        super().__init__(*args, **keywords)
-        self.counts["windows_empty_skipped"] = 0
-
-    def slots(self) -> dict[Any, Code]:
-        now = Code("now_ms", False, True, "number")
-        bounds = dict.fromkeys(WINDOW_SLOTS, now)
-        bounds["window", "start"] = Code(f"(now_ms - {self.length_ms})", False, True, "number")
-        return {**super().slots(), **bounds}
-
-    def write_shown(self, loop: LoopWriter) -> None:
-        writer = loop.source
-        when = self.plan.window.when if self.plan.window is not None else None
-        if when is None:
-            self._write_look(loop)
-            return
-        with writer.block("try:"):
-            self.loop_writer(writer, self.slots()).skip_unless(when)
-        with writer.block("except DATA_ERRORS as error:"):
-            writer.line("fail(e, error)")
-            writer.line("continue")
-        self._write_look(loop)
-
-    def _write_look(self, loop: LoopWriter) -> None:
-        writer = loop.source
-        if self.kind == "look":
-            self.write_rows(writer, "for g in sorted(groups.values(), key=first_of):", "e = g.rows[0]")
-        elif self.has_ghosts:
-            with writer.block("if n:"):
-                self.write_row(loop, "window[0]")
-        else:
-            self.write_row(loop, "window[0]")
-
-
-def needs_look(plan: Plan) -> bool:
-    """Whether a sliding window has groups, or shows columns of its oldest event."""
-    shown: Sequence[Bound | None] = [
-        *(item.value for item in plan.items),
-        plan.having,
-        *(c.value for c in plan.order_by),
-    ]
-    reads = any(isinstance(part, Read) for node in shown if node is not None for part in node.walk())
-    return bool(plan.group_by or plan.order_by) or reads

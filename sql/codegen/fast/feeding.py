@@ -13,10 +13,8 @@ from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.wrap import Place
 from sql.codegen.fast.arguments import unless_skipped, write_fed
 from sql.codegen.fast.batches import BatchQuery
-from sql.codegen.fast.bounded import BoundedQuery
 from sql.codegen.fast.data_batches import DataBatchQuery
 from sql.codegen.fast.folding import FoldingQuery
-from sql.codegen.fast.generations import CountBatchQuery, SessionQuery, TumblingQuery
 from sql.codegen.fast.groups import GroupTable
 from sql.codegen.fast.query import FastQuery
 from sql.codegen.fast.reader import LoopWriter
@@ -146,29 +144,7 @@ class FedDataBatchQuery(Feeding, DataBatchQuery):
     """ext_timed_batch."""
 
 
-class FedWindowQuery(Feeding, BoundedQuery):
-    """A window whose groups are fed; what it keeps is counted as its events."""
-
-    table: FedTable
-
-    def retained(self) -> int:
-        return self.table.size + self.table.dropped
-
-
-class FedTumblingQuery(FedWindowQuery, TumblingQuery):
-    """TUMBLINGWINDOW."""
-
-
-class FedSessionQuery(FedWindowQuery, SessionQuery):
-    """SESSIONWINDOW."""
-
-
-class FedCountBatchQuery(FedWindowQuery, CountBatchQuery):
-    """COUNTWINDOW(n)."""
-
-
 FEEDING: dict[type[FastQuery], type[FastQuery]] = {
-    TumblingQuery: FedTumblingQuery, SessionQuery: FedSessionQuery, CountBatchQuery: FedCountBatchQuery,
     BatchQuery: FedBatchQuery, DataBatchQuery: FedDataBatchQuery,
 }  # fmt: skip
 """The query whose groups are fed, by the one of the same window whose groups hold numbers."""
