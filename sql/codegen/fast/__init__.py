@@ -1,7 +1,7 @@
 """The fast path: one generated Python function per rule, for the plan shapes that most rules have.
 
 `compile_fast` gives a query that behaves like the engine's for the same plan, or says why the plan is not of these
-shapes. Where to start reading: `shapes` (what is covered), `folding` (the loop of batches), `groups` (late folding).
+shapes. Where to start reading: `shapes` (what is covered), `stateless` (filter and project).
 
 Nothing is defined a second time here: expressions are written by `sql.codegen.expressions`, aggregates are the
 accumulators of `sql.aggregates`, boundaries come from `sql.calendar`.

@@ -1,4 +1,4 @@
-"""Runs one rule twice over the same steps and compares all it gives out: on both paths, or batched and one by one."""
+"""Runs one rule twice over the same steps and compares all it emits: in batches, and one by one with restarts."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ Step = tuple[int, list[dict[str, Any]]]
 class Run:
     """One engine with one rule."""
 
-    def __init__(self, sql: str, *, fast: bool, event_time: bool, structs: bool = False, **options: Any) -> None:
+    def __init__(self, sql: str, *, event_time: bool, singly: bool = False, structs: bool = False, **options: Any
+                 ) -> None:  # fmt: skip
         self.catalog = Catalog()
         for statement in parse(EVENT_TIME if event_time else PROCESSING_TIME):
             self.catalog.define(statement)  # type: ignore[arg-type]
         self.plan = plan_rule(sql, self.catalog, RuleOptions(**options))
-        self.fast = fast
+        self.singly = singly
         self.row: Any = (lambda row: row_class(COLUMNS)(**row)) if structs else dict
         self.shape: Any = "struct" if structs else "dict"
         self.now_ms = 0
         self.engine = self._engine(None)
 
     def _engine(self, state: dict[str, Any] | None) -> Engine:
-        engine = Engine(self.catalog, fast=self.fast)
+        engine = Engine(self.catalog)
         engine.deploy("r", self.plan, self.now_ms, state, shape=self.shape, make_row=self.row)
         return engine
 
     def step(self, step: Step) -> list[Emission]:
-        """Time passes, events arrive: in one batch, or of a statement's second run one by one with a restart before."""
+        """Time passes, events arrive: in one batch, or one by one with a restart before each."""
         self.now_ms, events = step
         out = self.engine.advance(self.now_ms)
-        if not self.fast and self.plan.mode != "sample":
-            for event in events:
-                self.restart()
-                out += self.engine.push("m", [self.row(event)], self.now_ms)
-            return out
-        return out + self.engine.push("m", [self.row(event) for event in events], self.now_ms)
+        if not self.singly:
+            return out + self.engine.push("m", [self.row(event) for event in events], self.now_ms)
+        for event in events:
+            self.restart()
+            out += self.engine.push("m", [self.row(event)], self.now_ms)
+        return out
 
     def restart(self) -> None:
         """The state goes through JSON into a new engine."""
@@ -56,24 +57,22 @@ class Run:
 
 def compare(sql: str, steps: Sequence[Step], *, event_time: bool = False, structs: bool = False, restarts: bool = False,
             flush: bool = True, **options: Any) -> list[Emission]:  # fmt: skip
-    """The emissions of the fast path, after making sure that the operators give exactly the same and count the same."""
-    fast, slow = (Run(sql, fast=choice, event_time=event_time, structs=structs, **options) for choice in (True, False))
-    assert fast.engine.path("r") == ("fast", ""), fast.engine.path("r")
-    assert slow.engine.path("r")[0] == ("engine" if slow.plan.mode == "sample" else "fast")
+    """The emissions of the batches, after making sure that single events give and count exactly the same."""
+    batched, single = (
+        Run(sql, singly=choice, event_time=event_time, structs=structs, **options) for choice in (False, True)
+    )
     everything: list[Emission] = []
     for number, step in enumerate(steps):
         if restarts:
-            fast.restart()
-        got, wanted = fast.step(step), slow.step(step)
-        if slow.plan.mode != "sample":
-            got, wanted = rows_first(got), rows_first(wanted)
-        assert shown(got) == shown(wanted), f"{sql}\nat step {number} {step}"
+            batched.restart()
+        got, wanted = batched.step(step), single.step(step)
+        assert shown(rows_first(got)) == shown(rows_first(wanted)), f"{sql}\nat step {number} {step}"
         everything += got
     if flush:
-        got, wanted = fast.engine.flush(fast.now_ms), slow.engine.flush(slow.now_ms)
+        got, wanted = batched.engine.flush(batched.now_ms), single.engine.flush(single.now_ms)
         assert shown(got) == shown(wanted), f"{sql}\nat the end"
         everything += got
-    assert counted(fast.engine) == counted(slow.engine)
+    assert counted(batched.engine) == counted(single.engine)
     return everything
 
 

@@ -13,7 +13,7 @@ Post = tuple[int, list[Any]]
 
 def posts(sql: str, steps: list[tuple[int, list[Any]]], **options: Any) -> list[Post]:
     """What comes of events `(dev, v)` at instants: the values of the rows, by instant; errors as their text."""
-    run = Run(sql, fast=True, event_time=False, **options)
+    run = Run(sql, event_time=False, **options)
     assert run.engine.path("r") == ("fast", ""), run.engine.path("r")
     emissions = [found for at, events in steps for found in run.step((at, [{"dev": dev, "v": v} for dev, v in events]))]
     return [
@@ -93,7 +93,7 @@ def test_what_where_drops_fills_the_batch_all_the_same() -> None:
 
 def both(sql: str, steps: list[tuple[int, list[Any]]]) -> list[tuple[int, list[Any], list[Any]]]:
     """The new and the old rows of each post, by instant."""
-    run = Run(sql, fast=True, event_time=False)
+    run = Run(sql, event_time=False)
     assert run.engine.path("r") == ("fast", ""), run.engine.path("r")
     emissions = [found for at, events in steps for found in run.step((at, [{"dev": dev, "v": v} for dev, v in events]))]
     return [
