@@ -26,7 +26,9 @@ REPEAT_KEYS_MAX = 2_000
 RESULTS_LOGGER = "penstock.results"
 """Lines of the log sink: they are a rule's results, which no limiter may drop."""
 
-ALWAYS = frozenset({"rule.deployed", "rule.stopped", "rule.failed", "rule_file.problem"})
+ALWAYS = frozenset(
+    {"rule.deployed", "rule.leaving", "rule.came_back", "rule.stopped", "rule.failed", "rule_file.problem"}
+)
 """Answers to a change of a rule file. Whoever saves a file twice in a row waits for the second answer as well, and a
 file with two problems has two lines."""
 

@@ -48,7 +48,8 @@ def test_a_bad_file_leaves_the_last_good_version_running_and_says_why(broker: Mo
 
 
 def test_rules_come_and_go(broker: Mosquitto, tmp_path: Path) -> None:
-    with daemon(tmp_path, broker.url, {"s.yaml": STREAM}) as gateway, publisher(broker.port) as plant:
+    grace = {"PENSTOCK__GATEWAY__REMOVEDGRACEMS": "1500"}
+    with daemon(tmp_path, broker.url, {"s.yaml": STREAM}, **grace) as gateway, publisher(broker.port) as plant:
         gateway.wait_ready()
         assert gateway.status()["rules"] == {}
         gateway.write_rule("a.yaml", rule("a", "SELECT n FROM m"))
@@ -59,7 +60,25 @@ def test_rules_come_and_go(broker: Mosquitto, tmp_path: Path) -> None:
         (gateway.rules / "a.yaml").unlink()
         reloads(gateway, 3)
         assert gateway.status()["rules"] == {}
-        assert "event=rule.stopped rule=a" in gateway.log()
+        assert "a" in gateway.status()["leaving"]
+        assert "event=rule.stopped" not in gateway.log()
+        wait_for(lambda: "event=rule.stopped rule=a" in gateway.log(), what="the end of its grace")
+        assert gateway.status()["leaving"] == {}
+
+
+def test_a_rule_whose_file_comes_back_within_its_grace_has_missed_nothing(broker: Mosquitto, tmp_path: Path) -> None:
+    text = rule("a", "SELECT n FROM m")
+    with daemon(tmp_path, broker.url, {"s.yaml": STREAM, "a.yaml": text}) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        (gateway.rules / "a.yaml").unlink()
+        reloads(gateway, 2)
+        assert "event=rule.leaving rule=a" in gateway.log()
+        plant.send("plant/x", {"n": 1})
+        wait_for(lambda: gateway.status()["intake"]["received"] == {"m": 1}, what="the message")
+        assert gateway.output("a.jsonl") == []
+        gateway.write_rule("a.yaml", text)
+        wait_for(lambda: gateway.output("a.jsonl") == [{"n": 1}], what="the result that was held back")
+        assert "event=rule.came_back rule=a" in gateway.log()
 
 
 def test_state_is_carried_over_when_the_plan_computes_the_same(broker: Mosquitto, tmp_path: Path) -> None:
