@@ -26,6 +26,9 @@ class RunningQuery:
         self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
         self.seq = 0
 
+    def leave(self) -> None:
+        """Work alone from now on: a statement shares no state with other rules."""
+
     # --- emissions ----------------------------------------------------------------------------------------------------
 
     def take(self) -> list[Emission]:

@@ -251,9 +251,10 @@ class Gathering:
 
     # --- what the core tells ------------------------------------------------------------------------------------------
 
-    def shown(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> None:
-        """A window has closed."""
+    def shown(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
+        """A window has closed; each rule makes its own rows of it."""
         self._publish(Closing(start_ms, end_ms, list(looks)))  # type: ignore[arg-type]
+        return ()
 
     def failed(self, row: Any, error: BaseException, at_ms: int) -> None:
         """An event failed: for all in filter or key, which all have in common; Odd if an aggregate did not take it."""

@@ -1,7 +1,7 @@
 """Running a rule on recorded events and noting what enters and leaves its windows, and when.
 
-The rule's own query runs; a tap before each window sees the changes it posts, a tap before the view of a sampled window
-its looks. The result is a `Timeline`, plain data that `text` and `svg` draw.
+The rule's own query runs; a tap before each window of a statement sees the changes it posts, the tap of a sampled rule
+what enters, leaves and is shown. The result is a `Timeline`, plain data that `text` and `svg` draw.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
+from sql.algebra.sample.query import SampledQuery
 from sql.binder.kuiper import EACH_EVENT
 from sql.binder.scope import META
 from sql.catalog.streams import Catalog
 from sql.explain import words
 from sql.explain.compose import of_group_window, of_source
+from sql.explain.sampled import SampledTap
 from sql.explain.timeline import Line, Look, Post, Row, Stay, Timeline, label_of
-from sql.plan.bound import Read
 from sql.plan.logical import Plan
 from sql.runtime.delta_query import DeltaQuery
 from sql.runtime.emission import Emission
 from sql.runtime.event_time import EventTime
 from sql.runtime.lot_query import LotQuery
 from sql.runtime.query import Query
-from sql.runtime.sample_query import SampleQuery
 from sql.windows.event import Delta, Event
 from sql.windows.operator import Chain, Pass
 
@@ -57,15 +57,23 @@ def record(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: i
     return recorder.finish(sum(1 for _ in remaining))
 
 
+def _query(plan: Plan, catalog: Catalog, start_ms: int, recorder: _Recorder) -> Query:
+    if plan.mode != "sample":
+        kind = DeltaQuery if plan.mode == "delta" else LotQuery
+        return kind("explain", plan, catalog, now_ms=start_ms)
+    assert plan.window is not None
+    tap = None if plan.window is EACH_EVENT else SampledTap(plan.window, recorder)
+    return SampledQuery("explain", plan, catalog, now_ms=start_ms, tap=tap)
+
+
 class _Recorder:
     """Drives one query on a virtual clock and fills the timeline."""
 
     def __init__(self, plan: Plan, catalog: Catalog, start_ms: int) -> None:
-        kinds: dict[str, Callable[..., Query]] = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}
         self.plan = plan
-        self.query = kinds[plan.mode]("explain", plan, catalog, now_ms=start_ms)
+        self.query = _query(plan, catalog, start_ms, self)
         self.outer = EventTime(self.query, start_ms) if plan.timestamp is not None else None
-        self.now_ms = self.instant_ms = start_ms
+        self.now_ms = start_ms
         self.rows: list[Row] = []
         """Keeps the rows alive: lines are found by the identity of the row."""
         self.by_row: dict[tuple[int, int], Line] = {}
@@ -79,10 +87,8 @@ class _Recorder:
 
     def _tap(self) -> None:
         query = self.query
-        if isinstance(query, SampleQuery):
+        if isinstance(query, SampledQuery):
             self.timeline.has_window = self.plan.window is not EACH_EVENT
-            if self.timeline.has_window:
-                _tap_sampled(query, self)
             return
         assert isinstance(query, DeltaQuery | LotQuery)
         self.timeline.has_window = any(not isinstance(window, Pass) for window in query.windows)
@@ -97,25 +103,38 @@ class _Recorder:
             else:
                 query.windows[index] = _Tap(window, index, late_ms, self)  # type: ignore[call-overload]
 
-    def came(self, index: int, event: Event) -> None:
-        """An event has passed the filter of source `index`."""
+    def reached(self, index: int, event: Event) -> None:
+        """An event of a statement has passed the filter of source `index`."""
         row = event.row[index] if isinstance(event.row, tuple) else event.row
+        self.came(index, row)
         line = self.by_row.get((index, id(row)))
         if line is not None:
-            line.reached = line.waiting = True
             self.by_event[id(event)] = line
             self.events.append(event)
 
-    def entered(self, event: Event, at_ms: int) -> None:
-        line = self.by_event.get(id(event))
+    def came(self, index: int, row: Row) -> None:
+        """A row has passed the filter of source `index`."""
+        line = self.by_row.get((index, id(row)))
         if line is not None:
-            line.waiting = False
-            line.stays.append(Stay(at_ms))
+            line.reached = line.waiting = True
+
+    def entered_row(self, index: int, row: Row, at_ms: int) -> None:
+        """A row is in the window of source `index`."""
+        _enter(self.by_row.get((index, id(row))), at_ms)
+
+    def left_row(self, index: int, row: Row, at_ms: int) -> None:
+        """A row is there no more."""
+        _leave(self.by_row.get((index, id(row))), at_ms)
+
+    def looked(self, look: Look) -> None:
+        """A sampled window was shown."""
+        self.timeline.looks.append(look)
+
+    def entered(self, event: Event, at_ms: int) -> None:
+        _enter(self.by_event.get(id(event)), at_ms)
 
     def left(self, event: Event, at_ms: int) -> None:
-        line = self.by_event.get(id(event))
-        if line is not None and line.stays and line.stays[-1].leave_ms is None:
-            line.stays[-1].leave_ms = max(at_ms, line.stays[-1].entry_ms)
+        _leave(self.by_event.get(id(event)), at_ms)
 
     # --- driving ------------------------------------------------------------------------------------------------------
 
@@ -200,7 +219,7 @@ class _Recorder:
         instants += [look.end_ms for look in timeline.looks]
         timeline.start_ms = min(timeline.start_ms, *instants)
         timeline.end_ms = max(instants)
-        timeline.points_ms = self._update_points()
+        timeline.points_ms = _update_points(timeline, self.query)
         timeline.left_out = left_out
         return timeline
 
@@ -211,17 +230,26 @@ class _Recorder:
             return "filtered out"
         return "waiting" if line.waiting else "never in the window"
 
-    def _update_points(self) -> list[int]:
-        query = self.query
-        if not isinstance(query, LotQuery):
-            return sorted({post.at_ms for post in self.timeline.posts})
-        lot = self.plan.sources[0].lot
-        if lot is None or lot.every_period is None:
-            return sorted({post.at_ms for post in self.timeline.posts})
-        from sql.runtime.build import period
 
-        step = period(lot.every_period, query.functions).millis
-        return list(range(self.timeline.start_ms, self.timeline.end_ms + 1, step))[:200]
+def _update_points(timeline: Timeline, query: Query) -> list[int]:
+    lot = query.plan.sources[0].lot
+    if not isinstance(query, LotQuery) or lot is None or lot.every_period is None:
+        return sorted({post.at_ms for post in timeline.posts})
+    from sql.runtime.build import period
+
+    step = period(lot.every_period, query.functions).millis
+    return list(range(timeline.start_ms, timeline.end_ms + 1, step))[:200]
+
+
+def _enter(line: Line | None, at_ms: int) -> None:
+    if line is not None:
+        line.waiting = False
+        line.stays.append(Stay(at_ms))
+
+
+def _leave(line: Line | None, at_ms: int) -> None:
+    if line is not None and line.stays and line.stays[-1].leave_ms is None:
+        line.stays[-1].leave_ms = max(at_ms, line.stays[-1].entry_ms)
 
 
 class _Tap:
@@ -236,7 +264,7 @@ class _Tap:
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
         for event in delta.inserted:
-            self.recorder.came(self.index, event)
+            self.recorder.reached(self.index, event)
         return self._noted(self.inner.push(delta, now), now)
 
     def advance(self, now: int) -> list[Delta]:
@@ -249,93 +277,6 @@ class _Tap:
             for event in delta.removed:
                 self.recorder.left(event, at_ms)
         return deltas
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-
-# --- sampled windows --------------------------------------------------------------------------------------------------
-
-
-def _tap_sampled(query: SampleQuery, recorder: _Recorder) -> None:
-    window = query.window
-    if (make := getattr(window, "make", None)) is not None:
-        window.make = lambda: _watched(make(), query, recorder)  # type: ignore[attr-defined]
-    else:
-        _watched(window, query, recorder)
-    query.window = _SampledTap(window, recorder)  # type: ignore[assignment]
-
-
-def _watched(window: Any, query: SampleQuery, recorder: _Recorder) -> Any:
-    window.view = _ViewTap(window.view, query, recorder)
-    return window
-
-
-class _SampledTap:
-    """Stands before a sampled window and notes which instant it is."""
-
-    def __init__(self, inner: Any, recorder: _Recorder) -> None:
-        self.inner = inner
-        self.recorder = recorder
-
-    def push(self, event: Event, now: int) -> None:
-        self.recorder.instant_ms = now
-        # Under a join an event is a tuple as wide as FROM, with one row in it.
-        sides = event.row if isinstance(event.row, tuple) else (event.row,)
-        index = next((place for place, row in enumerate(sides) if row is not None), 0)
-        self.recorder.came(index, event)
-        self.inner.push(event, now)
-
-    def advance(self, now: int) -> None:
-        self.recorder.instant_ms = now
-        self.inner.advance(now)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-
-class _ViewTap:
-    """Stands before the rows of one window instance: notes members and looks."""
-
-    def __init__(self, inner: Any, query: SampleQuery, recorder: _Recorder) -> None:
-        self.inner = inner
-        self.query = query
-        self.recorder = recorder
-        self.members: dict[Event, None] = {}
-        self.key = ""
-        window = query.plan.window
-        assert window is not None
-        # Events leave when they are next looked for; their life ends at its nominal instant.
-        self.life_ms = window.length_ms + window.delay_ms if window.kind in ("hopping", "sliding") else None
-        self.key_columns = [part.column for part in window.partition_by if isinstance(part, Read) and part.column]
-
-    def add(self, event: Event) -> bool:
-        if self.key_columns and not self.key:
-            self.key = label_of(event.row, self.key_columns)
-        if not self.inner.add(event):
-            return False
-        self.members[event] = None
-        self.recorder.entered(event, event.time_ms)
-        return True
-
-    def remove(self, event: Event) -> None:
-        self.members.pop(event, None)
-        at_ms = self.recorder.instant_ms if self.life_ms is None else event.time_ms + self.life_ms
-        self.recorder.left(event, at_ms)
-        self.inner.remove(event)
-
-    def clear(self) -> None:
-        for event in self.members:
-            self.recorder.left(event, self.recorder.instant_ms)
-        self.members = {}
-        self.inner.clear()
-
-    def sample(self, start_ms: int, end_ms: int, trigger_ms: int) -> None:
-        self.recorder.instant_ms = trigger_ms
-        before = len(self.query.pending)
-        self.inner.sample(start_ms, end_ms, trigger_ms)
-        rows = [row for emission in self.query.pending[before:] for row in emission.inserted]
-        self.recorder.timeline.looks.append(Look(start_ms, end_ms, trigger_ms, self.key, rows))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

@@ -51,7 +51,7 @@ def start(
     """A running query for a plan, on generated code where that covers it, and which of the two it is."""
     query: Any = None
     path: Path = ("engine", "generated code is switched off")
-    if fast:
+    if fast or plan.mode == "sample":
         from sql.codegen.fast import Refusal, compile_fast
 
         query = compile_fast(name, plan, catalog, now_ms, shape, make_row)
@@ -93,7 +93,6 @@ def on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> An
     keywords.pop("program", None)
     from sql.runtime.delta_query import DeltaQuery
     from sql.runtime.lot_query import LotQuery
-    from sql.runtime.sample_query import SampleQuery
 
     if any(spread.kind == "requests" for spread in plan.spreads):
         from sql.runtime.dedup_trigger import DedupTriggerQuery
@@ -103,5 +102,5 @@ def on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> An
         from sql.runtime.once import OnceQuery
 
         return OnceQuery(name, plan, catalog, **keywords)
-    kinds: dict[str, Callable[..., Any]] = {"delta": DeltaQuery, "sample": SampleQuery, "lots": LotQuery}
-    return kinds[plan.mode](name, plan, catalog, **keywords)
+    kind = LotQuery if plan.mode == "lots" else DeltaQuery
+    return kind(name, plan, catalog, **keywords)

@@ -44,9 +44,8 @@ def stream(draw: st.DrawFn, *, longest: int = 14) -> list[Step]:
 class Run:
     """One query on an engine of its own, with what it has emitted."""
 
-    def __init__(self, query: str, *, event_time: bool = False, late_tolerance_ms: int = 0, fast: bool = False) -> None:
+    def __init__(self, query: str, *, event_time: bool = False, late_tolerance_ms: int = 0) -> None:
         self.query = query
-        self.fast = fast
         self.options = RuleOptions(event_time=event_time, late_tolerance_ms=late_tolerance_ms)
         self.ddl = EVENT_TIME_DDL if event_time else SCHEMA
         self.now = 0
@@ -56,7 +55,7 @@ class Run:
     def _start(self, state: Any = None) -> tuple[Engine, Plan]:
         catalog = define(Catalog(), self.ddl)
         plan = plan_rule(self.query, catalog, self.options)
-        engine = Engine(catalog, fast=self.fast)
+        engine = Engine(catalog)
         engine.deploy("rule", plan, self.now, state)
         return engine, plan
 

@@ -1,4 +1,4 @@
-"""EPL batch windows on generated code: what the operators give, whatever arrives."""
+"""EPL batch windows: batches of events and restarts change nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.search import examples
 from tests.unit.fast.support import Step, compare
-from tests.unit.fast.test_equal_to_operators import streams
+from tests.unit.fast.test_any_stream import streams
 
 WINDOWS = [
     "#length_batch(3)", "#length_batch(1)", "#time_batch(2 sec)", "#time_batch(1 sec, 500L)",

@@ -1,4 +1,4 @@
-"""Aggregates that look at more than numbers, on generated code: what the operators give, whatever arrives."""
+"""Aggregates that look at more than numbers: batches and restarts change nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.search import examples
 from tests.unit.fast.support import Step, compare
-from tests.unit.fast.test_equal_to_operators import streams
+from tests.unit.fast.test_any_stream import streams
 
 WINDOWS = ["TUMBLINGWINDOW(ss, 2)", "SESSIONWINDOW(ss, 5, 2)", "COUNTWINDOW(4)"]
 

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from tests.property.queries import BATCHES, GROUP_SELECTS, QUERIES, RETAINING, RULES, SELECTS
 from tests.property.streams import Run, Step, stream, together
 
-BOTH_PATHS = pytest.mark.parametrize("fast", [False, True], ids=["operators", "generated"])
-
 PLAIN = SELECTS[0]
 """Every event as it enters and leaves."""
 
@@ -47,31 +45,28 @@ def test_nothing_is_removed_that_was_not_inserted(window: str, steps: list[Step]
         assert max(inserted.values(), default=1) == 1
 
 
-@BOTH_PATHS
 @given(query=QUERIES, steps=stream())
-def test_the_result_does_not_depend_on_how_events_are_batched(query: str, steps: list[Step], fast: bool) -> None:
-    assert Run(query, fast=fast).all(together(steps)).merged() == Run(query, fast=fast).all(steps).merged()
+def test_the_result_does_not_depend_on_how_events_are_batched(query: str, steps: list[Step]) -> None:
+    assert Run(query).all(together(steps)).merged() == Run(query).all(steps).merged()
 
 
-@BOTH_PATHS
 @given(query=QUERIES, steps=stream(), data=st.data())
 def test_the_result_does_not_depend_on_a_restart_at_any_step(
-    query: str, steps: list[Step], data: st.DataObject, fast: bool
+    query: str, steps: list[Step], data: st.DataObject
 ) -> None:
     at = data.draw(st.integers(0, len(steps)), label="restart before step")
-    run = Run(query, fast=fast).all(steps[:at])
+    run = Run(query).all(steps[:at])
     run.restart()
-    assert run.all(steps[at:]).posts() == Run(query, fast=fast).all(steps).posts()
+    assert run.all(steps[at:]).posts() == Run(query).all(steps).posts()
 
 
-@BOTH_PATHS
 @given(query=RULES, steps=stream(), data=st.data())
-def test_a_restart_in_event_time_loses_nothing(query: str, steps: list[Step], data: st.DataObject, fast: bool) -> None:
+def test_a_restart_in_event_time_loses_nothing(query: str, steps: list[Step], data: st.DataObject) -> None:
     steps = [*steps, {"flush": True}]
     at = data.draw(st.integers(0, len(steps)), label="restart before step")
-    run = Run(query, event_time=True, late_tolerance_ms=500, fast=fast).all(steps[:at])
+    run = Run(query, event_time=True, late_tolerance_ms=500).all(steps[:at])
     run.restart()
-    whole = Run(query, event_time=True, late_tolerance_ms=500, fast=fast).all(steps)
+    whole = Run(query, event_time=True, late_tolerance_ms=500).all(steps)
     assert run.all(steps[at:]).posts() == whole.posts()
 
 

@@ -1,4 +1,4 @@
-"""Windows that show their rows, on generated code: what the operators give, whatever arrives."""
+"""Windows that show their rows: batches of events and restarts change nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.search import examples
 from tests.unit.fast.support import Step, compare
-from tests.unit.fast.test_equal_to_operators import WINDOWS, streams
+from tests.unit.fast.test_any_stream import WINDOWS, streams
 
 SELECTS = [
     "SELECT * FROM m GROUP BY {}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,20 +31,16 @@ def test_statements_post_what_the_twin_posts(query: str, steps: list[Step]) -> N
         assert same, f"{query}\n{step}\n   got {text_of(got)}\nwanted {text_of(wanted)}"
 
 
-@pytest.mark.parametrize("fast", [False, True], ids=["operators", "generated"])
 @given(query=RULES, steps=stream())
-def test_rules_in_processing_time_show_what_the_twin_shows(query: str, steps: list[Step], fast: bool) -> None:
-    run = Run(query, fast=fast).all(steps)
+def test_rules_in_processing_time_show_what_the_twin_shows(query: str, steps: list[Step]) -> None:
+    run = Run(query).all(steps)
     wanted, _ = looks.run(run.plan, steps)
     _same_looks(query, run, wanted)
 
 
-@pytest.mark.parametrize("fast", [False, True], ids=["operators", "generated"])
 @given(query=RULES, steps=stream(), tolerance=st.sampled_from([0, 500, 2000]))
-def test_rules_in_event_time_show_what_the_twin_shows(
-    query: str, steps: list[Step], tolerance: int, fast: bool
-) -> None:
-    run = Run(query, event_time=True, late_tolerance_ms=tolerance, fast=fast).all([*steps, {"flush": True}])
+def test_rules_in_event_time_show_what_the_twin_shows(query: str, steps: list[Step], tolerance: int) -> None:
+    run = Run(query, event_time=True, late_tolerance_ms=tolerance).all([*steps, {"flush": True}])
     wanted, late = looks.run(run.plan, [*steps, {"flush": True}])
     _same_looks(query, run, wanted)
     assert sum(out.kind == "late" for out in run.emissions) == late

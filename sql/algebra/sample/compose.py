@@ -27,6 +27,7 @@ from sql.algebra.sample.session import Session
 from sql.algebra.sample.shown_inline import inline_look
 from sql.algebra.sample.sliding import Sliding
 from sql.algebra.sample.state import Between
+from sql.algebra.sample.tap import Tap
 from sql.algebra.sample.totals import is_merged
 from sql.algebra.sample.tumbling import Tumbling
 from sql.algebra.sample.window import Window
@@ -60,6 +61,7 @@ class Composition:
     """FILTER, for each source of FROM."""
     met_where: Hits | None
     is_timed: bool
+    tap: Tap | None = None
     common_lines: int = 0
     """Up to this line the text of the core says nothing of aggregates."""
 
@@ -90,20 +92,21 @@ def leaves_at_once(window: GroupWindowPlan) -> bool:
 
 
 def compose(plan: Plan, catalog: Catalog, shape: Shape, hits: HitCounters, zone: Any,
-            make_row: Callable[[dict[str, Any]], Any], *, rule: str, singly: bool = False) -> Composition:  # fmt: skip
-    """The composition of a plan with a window in GROUP BY; `singly`: events leave one by one where they can."""
+            make_row: Callable[[dict[str, Any]], Any], *, rule: str,
+            tap: Tap | None = None) -> Composition:  # fmt: skip
+    """The composition of a plan with a window in GROUP BY. With a `tap` events leave one by one where they can."""
     assert plan.window is not None
     entries = Entries(len(plan.analytics) if _shows_analytics(plan) else 0, make_row)
     is_fresh = bool(plan.joins) or "WHERE" in hits.by_clause
     content = _content(plan, plan.window, entries, zone, make_row, at_once=is_fresh or leaves_at_once(plan.window),
-                       singly=singly)  # fmt: skip
+                       singly=tap is not None)  # fmt: skip
     shown = content if is_fresh else None
     if is_fresh:
         content = Joined(Entries(len(plan.analytics), make_row), leaves=not leaves_at_once(plan.window))
     window = _window(plan, plan.window, content, hits, zone)
     made = Composition(plan, catalog, shape, window, content, shown, entries, _filters(plan),
-                       hits.by_clause.get("WHERE"), plan.timestamp is not None)  # fmt: skip
-    if isinstance(window, Sliding):
+                       hits.by_clause.get("WHERE"), plan.timestamp is not None, tap)  # fmt: skip
+    if isinstance(window, Sliding) and tap is None:
         window.write_shown = inline_look(made, rule) or window.write_shown
     return made
 

@@ -30,8 +30,8 @@ from sql.windows.event import Event
 class Owner(Protocol):
     """Whom a core works for."""
 
-    def shown(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> None:
-        """The window [start, end) is shown."""
+    def shown(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
+        """The window [start, end) is shown; its rows."""
 
     def failed(self, row: Any, error: BaseException, at_ms: int) -> None:
         """An event could not be evaluated."""
@@ -58,6 +58,7 @@ class Core:
         self.plan = composition.plan
         self.window = composition.window
         self.content = composition.content
+        self.tap = composition.tap
         self.functions = functions
         self.context = functions.writer.context
         self.owner = owner
@@ -158,19 +159,25 @@ class Core:
         """Show what is in an instance."""
         self.context.now_ms = trigger_ms
         if self.shown is None:
-            self.owner.shown(self.content.looks(p), start_ms, end_ms, trigger_ms)
+            rows = self.owner.shown(self.content.looks(p), start_ms, end_ms, trigger_ms)
+            if self.tap is not None:
+                self.tap.shown(p, start_ms, end_ms, trigger_ms, rows)
             return
         shown = self.composition.shown
         assert shown is not None
         events = p.members if self.join is None else self.join(p.members)
         self.code["fold"](self, self.shown, events, trigger_ms)
-        self.owner.shown(shown.looks(self.shown), start_ms, end_ms, trigger_ms)
+        rows = self.owner.shown(shown.looks(self.shown), start_ms, end_ms, trigger_ms)
         shown.clear(self.shown)
+        if self.tap is not None:
+            self.tap.shown(p, start_ms, end_ms, trigger_ms, rows)
 
     def close(self, p: Any, start_ms: int, end_ms: int) -> None:
         """Show what is in an instance, and empty it."""
         self.show(p, start_ms, end_ms, end_ms)
         self.content.clear(p)
+        if self.tap is not None:
+            self.tap.cleared(p, end_ms)
 
     def skip_empty(self, windows: int) -> None:
         """So many empty windows are not shown."""

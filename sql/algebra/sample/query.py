@@ -11,6 +11,7 @@ from sql.algebra.sample.core import Core
 from sql.algebra.sample.join import SourceJoin
 from sql.algebra.sample.look import Bad, Look
 from sql.algebra.sample.member import Member
+from sql.algebra.sample.tap import Tap
 from sql.codegen.fast.source import Generated
 from sql.codegen.functions import FunctionSet
 from sql.errors import positioned
@@ -29,7 +30,8 @@ class SampledQuery(Query):
 
     steps_itself = True
 
-    def __init__(self, *args: Any, **keywords: Any) -> None:
+    def __init__(self, *args: Any, tap: Tap | None = None, **keywords: Any) -> None:
+        """`tap` observes the windows."""
         super().__init__(*args, **keywords)
         plan = self.plan
         self.out: list[Emission] = []
@@ -42,7 +44,7 @@ class SampledQuery(Query):
         )  # fmt: skip
         self.join = SourceJoin(plan, self.functions, self.pair_failed) if plan.joins else None
         made = compose(plan, self.catalog, self.shape, self.hits, self.context.zone, self.make_row,
-                       rule=self.name)  # fmt: skip
+                       rule=self.name, tap=tap)  # fmt: skip
         see = None if self.analytic is None else self.analytic.see
         self.core = Core(made, self.text_functions(), self, self.now_ms, see=see, join=self.join)
         self.member = Member(self)
@@ -115,14 +117,15 @@ class SampledQuery(Query):
 
     # --- what the core tells ------------------------------------------------------------------------------------------
 
-    def shown(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> None:
-        """The window [start, end) is shown."""
-        self.make_rows(looks, start_ms, end_ms, trigger_ms)
+    def shown(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
+        """The window [start, end) is shown; its rows."""
+        rows = self.make_rows(looks, start_ms, end_ms, trigger_ms)
         if self.is_timed and not self.core.is_stepping:
             self.done()
+        return rows
 
-    def make_rows(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> None:
-        """The rows of a window, and the errors of those that cannot be made."""
+    def make_rows(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> list[Any]:
+        """The rows of a window, emitted; those that cannot be made are errors."""
         bad: Bad = []
         rows = self.look.rows(looks, start_ms, end_ms, trigger_ms, bad)
         if not self.is_plain_output:
@@ -134,6 +137,7 @@ class SampledQuery(Query):
         for row, error in bad:
             self.counts["errors"] += 1
             self.errors.append(self.failure(row, error, trigger_ms, self.look.code))
+        return rows
 
     def failed(self, row: Any, error: BaseException, at_ms: int) -> None:
         """An event could not be evaluated."""

@@ -46,6 +46,7 @@ class Rows(Content):
         """The oldest event of the window leaves."""
         loop.line(f"{loop.own('times')}.popleft()")
         loop.line(f"{loop.own('members')}.popleft()")
+        loop.observed("left(p)")
 
     def expire(self, p: Any, edge_ms: int) -> None:
         self.functions["leave"](None, p, edge_ms)

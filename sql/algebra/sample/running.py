@@ -267,6 +267,7 @@ class Running(Content):
     def write_leave(self, loop: Loop) -> None:
         """The oldest event of the window leaves."""
         loop.line(f"{loop.own('times')}.popleft()")
+        loop.observed("left(p)")
         if self.is_whole:
             loop.line(f"g = {loop.own('groups')}[()]")
             self._write_leaving(loop)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from sql.algebra.sample.tap import Tap
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
 from sql.codegen.fast.reader import LocalReader, LoopWriter
@@ -82,6 +83,7 @@ class Loop:
         self.catalog = catalog
         self.shape = shape
         self.slots = slots
+        self.tap: Tap | None = None
         self.kept: dict[str, str] = {}
         """The slots of an instance with their first values."""
         self.hoisted: set[str] = set()
@@ -110,6 +112,11 @@ class Loop:
     def block(self, header: str) -> AbstractContextManager[None]:
         """A compound statement."""
         return self.source.block(header)
+
+    def observed(self, call: str) -> None:
+        """Tell the tap, if there is one."""
+        if self.tap is not None:
+            self.line(f"{self.names.bind(self.tap, 'tap')}.{call}")
 
     def own(self, name: str) -> str:
         """The text of a slot of the instance at hand."""

@@ -68,7 +68,6 @@ class Tumbling(OnGrid):
         end_ms = p.end_ms
         was_empty = self.empty_max is not None and self.content.is_empty(p)
         p.end_ms = None if self.empty_max is None else self.grid.next(end_ms)
-        core.show(p, self.grid.floor(end_ms - 1), end_ms, end_ms)
-        self.content.clear(p)
+        core.close(p, self.grid.floor(end_ms - 1), end_ms)
         if self.empty_max is not None:
             self.goes_on(core, p, now_ms, was_empty=was_empty)

@@ -39,6 +39,7 @@ def _loop(source: SourceWriter, made: Composition, functions: FunctionSet) -> Lo
     slots["event_time", None] = Code("at", False, True, NUMBER)
     loop = Loop(source, made.plan, functions, made.catalog, made.shape, slots)
     loop.kept = {**made.window.slots, **made.content.slots}
+    loop.tap = made.tap
     return loop
 
 
@@ -74,12 +75,12 @@ def _write_events(made: Composition, loop: Loop, index: int, condition: Bound | 
             sides = ", ".join("e" if place == index else "None" for place in range(len(made.plan.sources)))
             loop.line(f"e = ({sides},)")
         with loop.block("try:"):
-            _write_event(made, loop, condition)
+            _write_event(made, loop, index, condition)
         with loop.block("except DATA_ERRORS as error:"):
             loop.line("core.fail(e, error, at)")
 
 
-def _write_event(made: Composition, loop: Loop, condition: Bound | None) -> None:
+def _write_event(made: Composition, loop: Loop, index: int, condition: Bound | None) -> None:
     plan, content = made.plan, made.content
     if plan.analytics:
         loop.line(f"{''.join(f'x_{i}, ' for i in range(len(plan.analytics)))}= core.see(e, at)")
@@ -87,6 +88,7 @@ def _write_event(made: Composition, loop: Loop, condition: Bound | None) -> None
     if content.is_bounded:
         with loop.block("if is_tight:"):
             loop.line("core.owner.admit()")
+    loop.observed(f"passed({index}, e, at)")
     if made.window.plan.partition_by:
         loop.key(made.window.plan.partition_by, "part")
         loop.line("p = get_part(part)")
@@ -104,6 +106,7 @@ def _write_event(made: Composition, loop: Loop, condition: Bound | None) -> None
     if made.window.plan.partition_by:
         with loop.block("if p.order is None:"):
             loop.line("core.instances.register(p)")
+    loop.observed("entered(p)")
     made.window.write_after(loop)
 
 

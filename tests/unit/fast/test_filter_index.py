@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sql import Catalog, Engine, RuleOptions, parse, plan_rule
 from sql.runtime.filter_index import FilterIndex
 from tests.unit.fast.support import PROCESSING_TIME, shown
-from tests.unit.fast.test_equal_to_operators import keys, values
+from tests.unit.fast.test_any_stream import keys, values
 
 CONDITIONS = [
     *(f"dev = '{device}'" for device in "abcdefghij"), *(f"v = {number} AND n > 0" for number in range(-5, 6)),

@@ -43,7 +43,7 @@ DYNAMIC_ATTRIBUTES = {
     "rules/inline.py": 2, "rules/source/yaml_source.py": 2, "rules/streams.py": 1, "sinks/connections.py": 1,
     "sinks/databases/alchemy.py": 1,
     "sinks/settings.py": 2, "sinks/tcp.py": 1, "sql/aggregates/state.py": 2, "sql/calendar/zones.py": 1,
-    "sql/explain/record.py": 4, "sql/explain/tree.py": 1, "sql/rows.py": 3, "sql/syntax/node.py": 1,
+    "sql/explain/record.py": 1, "sql/explain/tree.py": 1, "sql/rows.py": 3, "sql/syntax/node.py": 1,
 }  # fmt: skip
 """Calls of getattr and hasattr: attributes of foreign objects, and names that are data."""
 

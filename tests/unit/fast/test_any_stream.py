@@ -1,4 +1,4 @@
-"""The fast path gives what the operators give, on random streams with values of every kind."""
+"""Batches and restarts change nothing, on random streams with values of every kind."""
 
 from __future__ import annotations
 

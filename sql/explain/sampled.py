@@ -1,0 +1,63 @@
+"""Observing a sampled rule for a timeline: who is in the window from when to when, and what was shown."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from sql.explain.timeline import Look, Row, label_of
+from sql.plan.bound import Read
+from sql.plan.logical import GroupWindowPlan
+
+
+class Recorder(Protocol):
+    """What the tap notes its findings with: rows of a source, found by their identity."""
+
+    def came(self, index: int, row: Row) -> None: ...
+    def entered_row(self, index: int, row: Row, at_ms: int) -> None: ...
+    def left_row(self, index: int, row: Row, at_ms: int) -> None: ...
+    def looked(self, look: Look) -> None: ...
+
+
+class SampledTap:
+    """The tap of one sampled rule."""
+
+    def __init__(self, window: GroupWindowPlan, recorder: Recorder) -> None:
+        self.recorder = recorder
+        # Events leave when they are next looked for; their life ends at its nominal instant.
+        self.life_ms = window.length_ms + window.delay_ms if window.kind in ("hopping", "sliding") else None
+        self.key_columns = [part.column for part in window.partition_by if isinstance(part, Read) and part.column]
+        self.newest: tuple[int, Row, int] = (0, {}, 0)
+        """The event that passed last: its source, its row, its instant."""
+        self.members: dict[Any, deque[tuple[int, Row, int]]] = {}
+        self.keys: dict[Any, str] = {}
+
+    def passed(self, index: int, event: Any, at_ms: int) -> None:
+        """An event has passed FILTER; of a join it is as wide as FROM, with one row in it."""
+        row = event[index] if isinstance(event, tuple) else event
+        self.newest = (index, row, at_ms)
+        self.recorder.came(index, row)
+
+    def entered(self, p: Any) -> None:
+        """The event that passed last is in the window."""
+        index, row, at_ms = self.newest
+        if self.key_columns and p not in self.keys:
+            self.keys[p] = label_of(row, self.key_columns)
+        self.members.setdefault(p, deque()).append(self.newest)
+        self.recorder.entered_row(index, row, at_ms)
+
+    def left(self, p: Any) -> None:
+        """The oldest event has left."""
+        index, row, entry_ms = self.members[p].popleft()
+        at_ms = self.newest[2] if self.life_ms is None else entry_ms + self.life_ms
+        self.recorder.left_row(index, row, at_ms)
+
+    def cleared(self, p: Any, at_ms: int) -> None:
+        """All events have left."""
+        for index, row, _ in self.members.pop(p, ()):
+            self.recorder.left_row(index, row, at_ms)
+
+    def shown(self, p: Any, start_ms: int, end_ms: int, trigger_ms: int, rows: Sequence[Any]) -> None:
+        """The window was shown."""
+        self.recorder.looked(Look(start_ms, end_ms, trigger_ms, self.keys.get(p, ""), list(rows)))
