@@ -5,7 +5,7 @@ Expressions of parameters are compiled once per plan; lengths and sizes are eval
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from math import isfinite
 from typing import Any
 
@@ -43,12 +43,15 @@ class WindowBuilder:
     """Builds the operators of one source of FROM."""
 
     def __init__(self, source: SourcePlan, options: RuleOptions, catalog: Catalog, context: Context,
-                 warnings: Warnings, shape: Shape, *, alone: bool = False) -> None:  # fmt: skip
-        """`alone`: the only source of a statement, whose single window may be written into the loop."""
+                 warnings: Warnings, shape: Shape, subqueries: Sequence[Callable[[Event], Any]] = (), *,
+                 alone: bool = False) -> None:  # fmt: skip
+        """`subqueries`: the values of the statement's subqueries, which filters read.
+        `alone`: the only source of a statement, whose single window may be written into the loop."""
         self.source = source
         self.options = options
         self.context = context
-        self.functions = FunctionSet(catalog, context, warnings, shape=shape, joined=source.rows_are_tuples)
+        self.functions = FunctionSet(catalog, context, warnings, shape=shape, joined=source.rows_are_tuples,
+                                     subqueries=subqueries)  # fmt: skip
         self.alone = alone
         self._compiled: dict[tuple[int, str], Any] = {}
         """Functions of parameters, by window and parameter."""

@@ -70,7 +70,7 @@ class EngineReader:
             hits, attribute = self.hits.of(slot.key)
             return Code(f"{self.names.bind(hits, 'hits')}.{attribute}", False, False, NUMBER)
         if slot.kind == "subquery":
-            return Code(f"{self.names.bind(self.subqueries[slot.key], 'subquery')}(e)")
+            return Code(f"{self.names.bind(self.subqueries, 'subqueries')}[{slot.key}](e)")
         if slot.kind in ("aggregate", "prev", "row_number"):
             return Code(f"a[{self.offsets[slot.kind] + slot.key}]")
         if slot.kind == "analytic":

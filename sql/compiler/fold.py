@@ -7,6 +7,9 @@ leave     the event `y` no longer counts in `h`, its group
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from sql.aggregates.base import Removal
 from sql.codegen.fast.reader import LoopWriter
 from sql.codegen.fast.source import SourceWriter
@@ -25,7 +28,7 @@ class Fold:
 
     def __init__(self, plan: Plan, removal: Removal) -> None:
         self.plan = plan
-        self.kept = Kept(plan.aggregates, removal)
+        self.kept = Kept(plan.aggregates, removal, as_calls=plan.into_table is not None)
         self.is_grouped = bool(plan.group_by)
         self.keeps_first = plan.keeps_groups
         """Whether a group keeps its first event: without a window there is no other to read columns from."""
@@ -113,3 +116,13 @@ class Fold:
         if self.is_grouped and not self.keeps_empty:
             with source.block("if not h.n:"):
                 source.line("del groups[h.key]")
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def held(self, group: Any) -> Iterator[Any]:
+        """The events that a group refers to."""
+        if self.keeps_first:
+            yield group.first
+        for place, item in self.kept.fed.items():
+            if not item.is_shared:
+                yield from getattr(group, f"fed_{place}").held()

@@ -243,7 +243,8 @@ class Fed:
 class Kept:
     """All that is kept for the aggregates of a plan."""
 
-    def __init__(self, calls: Sequence[AggregateCall], removal: Removal) -> None:
+    def __init__(self, calls: Sequence[AggregateCall], removal: Removal, *, as_calls: bool = False) -> None:
+        """`as_calls`: every aggregate keeps its accumulator."""
         numbers: dict[Bound, list[Inline]] = {}
         extremes: dict[Bound, list[Inline]] = {}
         self.calls = calls
@@ -251,7 +252,7 @@ class Kept:
         self.counts_rows: set[int] = set()
         """The places of `count(*)`, which is the group's number of events."""
         for place, call in enumerate(calls):
-            form = inline_form(call, removal)
+            form = None if as_calls else inline_form(call, removal)
             if form is None:
                 self.fed[place] = Fed(call, place, removal)
             elif not call.args:

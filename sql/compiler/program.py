@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sql.aggregates.base import Removal
 from sql.algebra.build import WindowBuilder
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
-from sql.compiler.statement import StatementText, drives
+from sql.compiler.statement import Answer, StatementText, drives
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
 from sql.rows import Shape
@@ -25,7 +26,8 @@ class Program:
     """A compiled statement or stream query."""
 
     def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, now_ms: int, rule_id: str,
-                 partition: Sequence[Any] = ()) -> None:  # fmt: skip
+                 partition: Sequence[Any] = (), *, calls_windows: bool = False) -> None:  # fmt: skip
+        """`calls_windows`: no window is written into the loop, so that observers can stand before all of them."""
         self.plan = plan
         self.catalog = catalog
         self.shape = shape
@@ -34,14 +36,18 @@ class Program:
         self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=rule_id, start_ms=now_ms,
                                partition=self.partition)  # fmt: skip
         self.warnings = Warnings()
+        self.answers: list[Answer] = [_no_answer] * len(plan.subqueries)
+        """The values of the subqueries of the instance at work; an instance sets them as it begins."""
         aggregates, prevs = len(plan.aggregates), len(plan.prevs)
         self.offsets = {"aggregate": 0, "prev": aggregates, "row_number": aggregates + prevs}
         self.functions = FunctionSet(catalog, self.context, self.warnings, shape=shape, joined=plan.reads_tuples,
-                                     offsets=self.offsets, text=plan.text, hits=HitCounters(plan.hits))  # fmt: skip
+                                     offsets=self.offsets, text=plan.text, hits=HitCounters(plan.hits),
+                                     subqueries=self.answers)  # fmt: skip
         self.builders = [
-            WindowBuilder(source, plan.options, catalog, self.context, self.warnings, shape, alone=drives(plan))
+            WindowBuilder(source, plan.options, catalog, self.context, self.warnings, shape, self.answers,
+                          alone=drives(plan) and not calls_windows)
             for source in plan.sources
-        ]
+        ]  # fmt: skip
         self.filters = [
             None if source.filter is None else builder.functions.true(source.filter)
             for source, builder in zip(plan.sources, self.builders, strict=True)
@@ -49,9 +55,11 @@ class Program:
         for builder in self.builders:  # an event that fails in a filter is told with its place in the text, too
             self.functions.spans |= builder.functions.spans
         self.item_keys = self._item_keys()
-        first = self.builders[0].build(now_ms, _no_event, lambda: now_ms)
+        relational = bool(plan.joins) or plan.sources[0].relation is not None
+        first = None if relational else self.builders[0].build(now_ms, _no_event, lambda: now_ms)
         self.text = StatementText(plan, catalog, shape, self.context, self.warnings, first,
-                                  first.departure, self.offsets)  # fmt: skip
+                                  Removal.ANY if first is None else first.departure, self.offsets, self.answers,
+                                  is_driven=drives(plan), is_joined=plan.reads_tuples)  # fmt: skip
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
             for place, item in self.text.fold.kept.fed.items() if item.is_shared
@@ -74,6 +82,20 @@ class Program:
         """The accumulators of aggregates with dimensions of their own, for a new instance."""
         fed = self.text.fold.kept.fed
         return {place: LocalGroups(self.keys[place], item.make) for place, item in fed.items() if item.is_shared}
+
+
+def departure_of(plan: Plan, catalog: Catalog) -> Removal:
+    """How events leave the window of a statement."""
+    if plan.joins or not plan.sources or plan.sources[0].relation is not None:
+        return Removal.ANY
+    context = Context(now_ms=0, zone=plan.options.zone_info(), rule_id="", start_ms=0)
+    answers = [_no_answer] * len(plan.subqueries)
+    builder = WindowBuilder(plan.sources[0], plan.options, catalog, context, Warnings(), "dict", answers)
+    return builder.build(0, _no_event, lambda: 0).departure
+
+
+def _no_answer(event: Any) -> Any:
+    raise AssertionError("a subquery has no answer before there is an instance")
 
 
 def _no_event(row: Any, time_ms: int) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code, Names
 from sql.codegen.fast.source import SourceWriter, identifier
@@ -37,7 +39,13 @@ class RowReader:
             self.locals[source, column] = name
         return Code(name, True, True)
 
+    def relation(self, name: str) -> Any:
+        """The named window or table of this name."""
+        return self.catalog.relations[name]
+
     def slot(self, slot: Slot) -> Code:
+        if slot.kind == "subquery":
+            return Code(f"subqueries[{slot.key}](x)")
         if slot.kind in ("variable", "arrived"):
             variable = self.names.bind(self.catalog.variables[slot.key], f"v_{identifier(slot.key)}")
             return Code(f"{variable}.{'value' if slot.kind == 'variable' else 'arrived'}")

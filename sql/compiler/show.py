@@ -122,7 +122,7 @@ class Show:
     def emit(self, source: SourceWriter) -> None:
         """The rows of one step become an emission."""
         if not self.is_direct:
-            source.line("q.post(new, old, now)")
+            source.line("q.output.post(new, old, now)")
         elif self.plan.selector == "rstream":
             with source.block("if old:"):
                 source.line("out.append(Emission(name, now, 'rows', old))")

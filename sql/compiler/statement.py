@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -34,12 +34,15 @@ from sql.types import key_of
 from sql.windows.catalog import lookup
 from sql.windows.event import UNSEEN, Delta, Event
 
+Answer = Callable[[Event], Any]
+"""The value of a subquery for an event."""
+
 LOCALS = frozenset((
     "Group", "a", "b", "before", "changed", "deltas", "e", "edge", "entered", "error", "events", "fail", "g", "get",
     "gone", "groups", "h", "inserted", "is_new", "is_roomy", "key", "left", "length_ms", "name", "new", "now", "old",
     "out", "q", "r", "recent", "removed", "rows", "seq", "size", "stamp", "stamps", "times", "touched", "unique",
     "whole", "window", "x", "y", "show", "change", "present", "prepare", "keys", "found", "push", "number_in",
-    "number_out", "partition",
+    "number_out", "partition", "subqueries",
 ))  # fmt: skip
 """What the text calls its own names: a function or a constant of the rule gets another name."""
 
@@ -50,8 +53,13 @@ class StatementText:
     """Writes and compiles the functions of one statement for one kind of window."""
 
     def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, context: Context, warnings: Warnings,
-                 window: Any, removal: Removal, offsets: dict[str, int]) -> None:  # fmt: skip
+                 window: Any, removal: Removal, offsets: dict[str, int], answers: Sequence[Answer], *,
+                 is_driven: bool, is_joined: bool) -> None:  # fmt: skip
+        """`answers`: the values of subqueries as functions of the event. `is_driven`: events go through a loop,
+        else changes are handed over. `is_joined`: rows are tuples of the rows of several sources."""
         self.plan = plan
+        self.is_driven = is_driven
+        self.is_joined = is_joined
         self.catalog = catalog
         self.shape = shape
         self.context = context
@@ -60,13 +68,13 @@ class StatementText:
         self.window: Inline | None = window if isinstance(window, Inline) else None
         """The window whose entering and leaving is written into the loop."""
         self.has_window = any(source.windows or source.lot or source.keeps_last for source in plan.sources)
-        self.is_timed = plan.timestamp is not None
+        self.is_timed = takes_times(plan)
         self.names = Names()
         self.names.reserve(LOCALS)
         self.names.bound |= {
             "DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "Event": Event, "Delta": Delta, "Out": Out,
             "Update": Update, "key_of": key_of, "too_many_groups": too_many_groups, "context": context,
-            "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN, "partition": context.partition,
+            "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN, "partition": context.partition, "subqueries": answers,
         }  # fmt: skip
         self.fold = Fold(plan, removal)
         self.show = Show(plan, self.make_loop)
@@ -78,12 +86,8 @@ class StatementText:
 
     def make_loop(self, source: SourceWriter, slots: dict[Any, Code]) -> LoopWriter:
         """A writer of statements over the row `e`."""
-        reader = RowReader(self.names, self.catalog, self.shape, slots, joined=self._is_joined)
+        reader = RowReader(self.names, self.catalog, self.shape, slots, joined=self.is_joined)
         return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))  # type: ignore[arg-type]
-
-    @property
-    def _is_joined(self) -> bool:
-        return self.plan.reads_tuples
 
     def slots(self, owner: str, time: str, is_new: str) -> dict[Any, Code]:
         """How expressions read what operators keep, where the event is `x`, its row `e` and its group `owner`."""
@@ -106,7 +110,9 @@ class StatementText:
 
     def _is_inline_prev(self, call: PrevCall) -> bool:
         """Whether a value of an earlier event is read where it stands: at a fixed place of a queue, for new rows."""
-        if self.show.has_old or not isinstance(call.value, Read) or call.value.column is None or self._is_joined:
+        if not self.is_driven or self.is_joined or self.show.has_old:
+            return False
+        if not isinstance(call.value, Read) or call.value.column is None:
             return False
         if not (call.index is None or isinstance(call.index, Const)):
             return False
@@ -142,12 +148,6 @@ class StatementText:
         return max(depths, default=-1) + 1
 
     # --- the module ---------------------------------------------------------------------------------------------------
-
-    @property
-    def is_driven(self) -> bool:
-        """Whether arriving events go through the compiled loop; else the instance hands them on one by one."""
-        plan = self.plan
-        return drives(plan)
 
     @property
     def has_change(self) -> bool:
@@ -250,6 +250,8 @@ class StatementText:
             show.finish(source, "entered")
             if show.collects:
                 self._write_update(source)
+            elif show.kind == "aggregate":
+                source.line("return touched is not None")
         source.line("")
 
     @property
@@ -309,7 +311,7 @@ class StatementText:
             source.line("q.remember(changed)")
         empty = "not inserted and not removed" if self.plan.where is None else "False"
         with source.block(f"if number_in or number_out or {empty}:"):
-            source.line(f"q.updates.append(Update(new, old, number_in, number_out, {keys}))")
+            source.line(f"q.output.updates.append(Update(new, old, number_in, number_out, {keys}))")
 
     def _write_state(self, source: SourceWriter) -> None:
         """The instance's state as locals."""
@@ -347,7 +349,7 @@ class StatementText:
         loop = self.make_loop(source, slots)
         if self.is_timed and self._reads_clock:
             source.line("context.now_ms = now")
-        made_first = bool(self.plan.analytics)
+        made_first = bool(self.plan.analytics or self.plan.subqueries)
         if made_first or self.plan.sources[0].filter is not None or self.has_window:
             self._write_admitted(loop, made_first)
         if self.recent_rows:
@@ -364,6 +366,9 @@ class StatementText:
             if made_first:
                 source.line("seq += 1")
                 source.line("x = Event(e, now, seq)")
+            if self.plan.subqueries:
+                source.line(f"q.sources.subqueries.push({self.plan.sources[0].stream!r}, e, now)")
+            if self.plan.analytics:
                 source.line("q.analytic.see(x)")
             if self.plan.sources[0].filter is not None:
                 loop.skip_unless(self.plan.sources[0].filter)
@@ -391,7 +396,7 @@ class StatementText:
             if self.show.collects:
                 with source.block("for inserted, removed in deltas:"):
                     source.line("change(q, inserted, removed, now)")
-                source.line("q.end_step(now)")
+                source.line("q.output.end_step(now)")
             else:
                 source.line("new, old = [], []")
                 with source.block("for inserted, removed in deltas:"):
@@ -434,7 +439,7 @@ class StatementText:
             if show.kind == "group_event":
                 source.line("entered = () if g is None else (x,)")
             self._write_update(source)
-            source.line("q.end_step(now)")
+            source.line("q.output.end_step(now)")
         else:
             show.emit(source)
 
@@ -563,8 +568,22 @@ class StatementText:
 
 
 def drives(plan: Plan) -> bool:
-    """Whether arriving events go through a compiled loop, into which a single window may be written."""
-    return plan.mode == "delta" and plan.sources[0].pattern is None and plan.sources[0].recognize is None
+    """Whether arriving events go through a compiled loop, into which a single window may be written.
+
+    They do not where a step changes several things before rows are made, or where filters read relations, so that they
+    are evaluated before any statement acts.
+    """
+    source = plan.sources[0]
+    if plan.mode != "delta" or len(plan.sources) != 1 or plan.relations or plan.into_table is not None:
+        return False
+    if plan.subqueries and source.filter is not None:
+        return False
+    return source.pattern is None and source.recognize is None
+
+
+def takes_times(plan: Plan) -> bool:
+    """Whether the loop takes each event with its own instant: in event time, where all events are of one stream."""
+    return plan.timestamp is not None and drives(plan) and not plan.subqueries
 
 
 def _is_derived(name: str) -> bool:

@@ -11,9 +11,9 @@ from typing import Any
 
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.program import Program
+from sql.engine import state
 from sql.engine.statement import Statement
 from sql.runtime.emission import Emission
-from sql.runtime.state import EventStore
 from sql.windows.event import Delta, Event
 from sql.windows.lots import net
 from sql.windows.operator import Pass
@@ -24,8 +24,9 @@ class StreamQuery(Statement):
 
     takes_lots = True
 
-    def __init__(self, name: str, program: Program, now_ms: int, make_row: Any = None, partition: Any = None) -> None:
-        super().__init__(name, program, now_ms, make_row, partition)
+    def __init__(self, name: str, program: Program, now_ms: int, make_row: Any = None, partition: Any = None, *,
+                 pulls: bool = False) -> None:  # fmt: skip
+        super().__init__(name, program, now_ms, make_row, partition, pulls=pulls)
         self.items: list[Event] = []
         """Items without window: in this activation only."""
 
@@ -42,7 +43,7 @@ class StreamQuery(Statement):
 
     def _activation(self, stream: str, rows: Sequence[Any], now_ms: int) -> None:
         self.now_ms = now_ms
-        self._begin(now_ms)
+        self.begin(now_ms)
         self.counts["events_in"] += len(rows)
         for index, source in enumerate(self.plan.sources):
             if source.stream == stream:
@@ -75,16 +76,17 @@ class StreamQuery(Statement):
             return
         new: list[Any] = []
         old: list[Any] = []
-        self.change(index, lot, new, old)
+        for delta in self.sources.changes({index: [lot]}):
+            self.change(delta, new, old)
         rows = old if self.plan.selector == "rstream" else new
-        inserted = self._ordered(rows) if rows else []
+        inserted = self.output.ordered(rows) if rows else []
         if inserted:
             self.out.append(Emission(self.name, at_ms, "rows", inserted))
 
     def advance(self, now_ms: int) -> list[Emission]:
         """Do what is due at or before `now_ms`: the expiries of all partitions are one lot."""
         self.now_ms = max(self.now_ms, now_ms)
-        self._begin(self.now_ms)
+        self.begin(self.now_ms)
         for index, window in enumerate(self.windows):
             lot = self.plan.sources[index].lot
             is_batched = lot is not None and lot.every_period is not None
@@ -109,6 +111,6 @@ class StreamQuery(Statement):
     def snapshot(self) -> dict[str, Any]:
         return {**super().snapshot(), "items": [event.seq for event in self.items]}
 
-    def _restore_stages(self, snapshot: dict[str, Any], store: EventStore) -> None:
-        super()._restore_stages(snapshot, store)
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        store = state.restore(self, snapshot)
         self.items = [store.find(seq) for seq in snapshot["items"]]

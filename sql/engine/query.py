@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from sql.plan.logical import Plan
 from sql.rows import as_dict
 from sql.runtime.emission import Emission
+from sql.windows.event import Delta
 
 SNAPSHOT_VERSION = 2
 """The version of stored states; states of another version are not restored."""
@@ -25,9 +26,6 @@ class RunningQuery:
         self.errors: list[Emission] = []
         self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
         self.seq = 0
-
-    def leave(self) -> None:
-        """Work alone from now on: a statement shares no state with other rules."""
 
     # --- emissions ----------------------------------------------------------------------------------------------------
 
@@ -47,6 +45,41 @@ class RunningQuery:
         self.counts["rows_out"] -= skipped
         self.counts["rows_skipped"] = self.counts.get("rows_skipped", 0) + skipped
         return [emission for emission in emissions if emission.kind != "rows"]
+
+    # --- what only some queries do ------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one stream arrive, in order, at `now_ms`."""
+        return []
+
+    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Events with their own instants, for queries with `takes_times`."""
+        raise AssertionError(f"a {type(self).__name__} takes events one by one")
+
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Rows that another query gave out together arrive."""
+        return self.push(stream, rows, now_ms)
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Named windows have changed."""
+        return []
+
+    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+        """An event arrives, before any statement acts on it."""
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        """The bounded source has ended."""
+        return []
+
+    def leave(self) -> None:
+        """Work alone from now on, with a copy of what was done together with other rules."""
+
+    def variable_changed(self, name: str) -> None:
+        """A variable has a new value; what that causes is posted at the next advance of time."""
+
+    def counters(self) -> dict[str, int]:
+        """What happened so far."""
+        return dict(self.counts)
 
     # --- errors -------------------------------------------------------------------------------------------------------
 

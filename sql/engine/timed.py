@@ -7,6 +7,7 @@ from typing import Any
 
 from sql.engine.statement import Statement
 from sql.runtime.emission import Emission
+from sql.runtime.stage import time_stamp
 from sql.windows.operator import Pass
 
 
@@ -34,7 +35,7 @@ class TimedStatement(Statement):
 
     def _run_end(self, times: Sequence[int], first: int) -> int:
         """Where the run of events ends that nothing falls due among: windows without timers take all."""
-        if self.limit is None and all(isinstance(w, Pass) or not w.has_timers for w in self.windows):
+        if self.output.limit is None and all(isinstance(w, Pass) or not w.has_timers for w in self.windows):
             return len(times)
         return first + 1
 
@@ -44,3 +45,9 @@ class TimedStatement(Statement):
             found = self.advance(deadline)
             self.counts["rows_out"] -= sum(len(emission.inserted) for emission in found if emission.kind == "rows")
             self.out += found
+
+    def fail(self, row: Any, error: BaseException) -> None:
+        at_ms = self.now_ms
+        if row is not None:
+            at_ms = time_stamp(self.plan, self.plan.sources[0].stream, row, self.context.zone)
+        self.out.append(self.error_of(row, self.why(error), at_ms))

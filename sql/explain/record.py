@@ -10,20 +10,21 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
+from sql.algebra.build import period
 from sql.algebra.sample.query import SampledQuery
 from sql.binder.kuiper import EACH_EVENT
 from sql.binder.scope import META
 from sql.catalog.streams import Catalog
+from sql.compiler.program import Program
+from sql.engine.statement import Statement
 from sql.explain import words
 from sql.explain.compose import of_group_window, of_source
 from sql.explain.sampled import SampledTap
 from sql.explain.timeline import Line, Look, Post, Row, Stay, Timeline, label_of
 from sql.plan.logical import Plan
-from sql.runtime.delta_query import DeltaQuery
 from sql.runtime.emission import Emission
 from sql.runtime.event_time import EventTime
-from sql.runtime.lot_query import LotQuery
-from sql.runtime.query import Query
+from sql.runtime.start import instance_of
 from sql.windows.event import Delta, Event
 from sql.windows.operator import Chain, Pass
 
@@ -57,10 +58,10 @@ def record(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: i
     return recorder.finish(sum(1 for _ in remaining))
 
 
-def _query(plan: Plan, catalog: Catalog, start_ms: int, recorder: _Recorder) -> Query:
+def _query(plan: Plan, catalog: Catalog, start_ms: int, recorder: _Recorder) -> Statement | SampledQuery:
+    """The rule's own query, observed: windows of a statement are called, so that taps can stand before them."""
     if plan.mode != "sample":
-        kind = DeltaQuery if plan.mode == "delta" else LotQuery
-        return kind("explain", plan, catalog, now_ms=start_ms)
+        return instance_of("explain", Program(plan, catalog, "dict", start_ms, "explain", calls_windows=True), start_ms)
     assert plan.window is not None
     tap = None if plan.window is EACH_EVENT else SampledTap(plan.window, recorder)
     return SampledQuery("explain", plan, catalog, now_ms=start_ms, tap=tap)
@@ -90,7 +91,6 @@ class _Recorder:
         if isinstance(query, SampledQuery):
             self.timeline.has_window = self.plan.window is not EACH_EVENT
             return
-        assert isinstance(query, DeltaQuery | LotQuery)
         self.timeline.has_window = any(not isinstance(window, Pass) for window in query.windows)
         for index, window in enumerate(query.windows):
             lot = self.plan.sources[index].lot
@@ -231,13 +231,11 @@ class _Recorder:
         return "waiting" if line.waiting else "never in the window"
 
 
-def _update_points(timeline: Timeline, query: Query) -> list[int]:
+def _update_points(timeline: Timeline, query: Statement | SampledQuery) -> list[int]:
     lot = query.plan.sources[0].lot
-    if not isinstance(query, LotQuery) or lot is None or lot.every_period is None:
+    if isinstance(query, SampledQuery) or lot is None or lot.every_period is None:
         return sorted({post.at_ms for post in timeline.posts})
-    from sql.runtime.build import period
-
-    step = period(lot.every_period, query.functions).millis
+    step = period(lot.every_period, query.program.functions).millis
     return list(range(timeline.start_ms, timeline.end_ms + 1, step))[:200]
 
 

@@ -237,12 +237,10 @@ def removal(plan: Plan) -> Removal:
         return Removal.ANY
     if plan.window is not None:
         return Removal.NEVER if plan.window.kind in ("tumbling", "session", "state") else Removal.FIFO
-    from sql.runtime.delta_query import DeltaQuery
-    from sql.runtime.lot_query import LotQuery
+    from sql.compiler.program import departure_of
 
-    kind = LotQuery if plan.mode == "lots" else DeltaQuery
     try:
-        return kind("explain", plan, stand_in_catalog(plan), now_ms=0).windows[0].departure
+        return departure_of(plan, stand_in_catalog(plan))
     except DATA_ERRORS:
         return Removal.ANY
 

@@ -11,17 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sql import syntax as ast
-from sql.algebra.table.subquery import Choice, Subqueries
 from sql.binder.triggers import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
+from sql.compiler.program import Program
+from sql.engine.statement import Statement
+from sql.engine.subqueries import Choice, Subqueries
 from sql.errors import DataError, Problem, SqlError, did_you_mean
 from sql.functions.registry import Context
 from sql.language import parse
 from sql.plan.options import RuleOptions
 from sql.plan.relations import TriggerPlan
-from sql.runtime.delta_query import DeltaQuery
 from sql.runtime.emission import Emission
 from sql.runtime.triggers import Actor
 from sql.windows.event import Delta, Event
@@ -75,9 +76,9 @@ def _select(statement: ast.Select, catalog: Catalog, options: RuleOptions, text:
     if statement.source is None:
         raise _refused(text, statement, "a question reads a named window or a table", "add FROM")
     plan = bind_question(statement, catalog, options, text).plan
-    query = DeltaQuery("question", plan, catalog, now_ms=now_ms, pulls=True)
+    query = Statement("question", Program(plan, catalog, "dict", now_ms, "question"), now_ms, pulls=True)
     rows = Choice(plan, catalog, query, trigger=False).rows(None)
-    for error in query.take_errors():
+    for error in query.take():
         raise DataError(error.error or "a row could not be evaluated")
     return rows
 

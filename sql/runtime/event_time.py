@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
+from sql.functions.registry import Context
 from sql.plan.logical import Plan
 from sql.rows import as_dict
 from sql.runtime.emission import Emission
-from sql.runtime.query import Query
 from sql.runtime.stage import Stage
 from sql.windows.event import Delta
+
+
+class Driven(Protocol):
+    """A query in processing time; `push_timed` is for one with `takes_times`."""
+
+    name: str
+    plan: Plan
+    now_ms: int
+    context: Context
+    counts: dict[str, int]
+    steps_itself: bool
+    takes_times: bool
+
+    @property
+    def make_row(self) -> Callable[[dict[str, Any]], Any]: ...
+    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]: ...
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]: ...
+    def advance(self, now_ms: int) -> list[Emission]: ...
+    def next_deadline(self) -> int | None: ...
+    def flush(self, now_ms: int) -> list[Emission]: ...
+    def leave(self) -> None: ...
+    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]: ...
+    def unseen(self, emissions: list[Emission]) -> list[Emission]: ...
+    def variable_changed(self, name: str) -> None: ...
+    def read(self, now_ms: int) -> list[dict[str, Any]]: ...
+    def counters(self) -> dict[str, int]: ...
+    def snapshot(self) -> dict[str, Any]: ...
+    def restore(self, snapshot: dict[str, Any]) -> None: ...
 
 
 class EventTime:
@@ -19,7 +48,8 @@ class EventTime:
     steps_itself = False
     takes_lots = False
 
-    def __init__(self, query: Query, now_ms: int) -> None:
+    def __init__(self, query: Driven, now_ms: int) -> None:
+        """`query`: any that runs in processing time, with `takes_times` and, where that holds, `push_timed`."""
         self.query = query
         self.plan: Plan = query.plan
         self.name = query.name

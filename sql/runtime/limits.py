@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sql.algebra.build import period, size
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.plan.bound import Bound
 from sql.plan.logical import OutputPlan, Plan
-from sql.runtime.build import period, size
 from sql.runtime.conditions import (
     After,
     Always,

@@ -22,10 +22,11 @@ MakeRow = Callable[[dict[str, Any]], Any]
 
 
 class Matches:
-    """The pattern of one source, started at `now_ms`. What is true at the start nobody hears."""
+    """The pattern of one source, started at `now_ms`."""
 
     def __init__(self, source: SourcePlan, options: RuleOptions, catalog: Catalog, context: Context,
-                 warnings: Warnings, shape: Shape, now_ms: int) -> None:  # fmt: skip
+                 warnings: Warnings, shape: Shape, now_ms: int, *, is_heard: bool) -> None:  # fmt: skip
+        """`is_heard`: somebody hears what is true at the start, as in a context partition."""
         assert source.pattern is not None
         self.source = source
         self.plan = source.pattern
@@ -35,7 +36,7 @@ class Matches:
                         options.max_pattern_keys)  # fmt: skip
         self.pattern = PatternBuilder(self.plan, self.functions, context.zone, bounds).pattern()
         first = self.pattern.start(now_ms)
-        self.first = first if context.partition is not None else []
+        self.first = first if is_heard else []
         """What is true at once in a partition, which is heard when time next moves."""
         self.began_ms = now_ms
 

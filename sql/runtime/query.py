@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
@@ -24,9 +24,6 @@ from sql.runtime.hits import HitCounters
 from sql.runtime.spreads import Spreads
 from sql.runtime.state import EventStore
 from sql.windows.event import Delta, Event
-
-if TYPE_CHECKING:
-    from sql.algebra.table.subquery import Subqueries
 
 SNAPSHOT_VERSION = 1
 
@@ -102,8 +99,6 @@ class Query(ABC):
                  make_row: Callable[[dict[str, Any]], Any] | None = None,
                  partition: Sequence[Any] | None = None, pulls: bool = False) -> None:  # fmt: skip
         """`pulls`: named windows are only looked into, and do not feed the query."""
-        from sql.algebra.table.subquery import Subqueries
-
         self.pulls = pulls
         self.name = name
         self.plan = plan
@@ -120,9 +115,6 @@ class Query(ABC):
         self.budget = Budget(plan.options.max_window_events)
         self.hits = HitCounters(plan.hits)
         self.spreads = Spreads(plan.spreads) if plan.spreads else None
-        self.subqueries: Subqueries | None = None
-        if plan.subqueries:
-            self.subqueries = Subqueries(plan.subqueries, catalog, self.context, self.warnings, now_ms, shape)
         self.functions = FunctionSet(
             catalog,
             self.context,
@@ -132,16 +124,10 @@ class Query(ABC):
             offsets=_offsets(plan),
             text=plan.text,
             hits=self.hits,
-            subqueries=self.answers,
         )
         self.analytic: AnalyticStage | None = None
         if plan.analytics:
             self.analytic = AnalyticStage(plan.analytics, self.functions, plan.options.max_groups)
-
-    @property
-    def answers(self) -> Sequence[Callable[[Event], Any]]:
-        """The values of the subqueries, as functions of the event."""
-        return () if self.subqueries is None else self.subqueries.answers
 
     # --- driving ------------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.algebra.build import period
 from sql.algebra.recognize import Recognizer
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, PatternReader
@@ -14,7 +15,6 @@ from sql.functions.registry import Context
 from sql.plan.logical import ItemPlan, PeriodArgument, SourcePlan
 from sql.plan.options import RuleOptions
 from sql.rows import Shape
-from sql.runtime.build import period
 from sql.runtime.groups import SKIP, AggregateSet
 from sql.windows.event import Delta, Event
 

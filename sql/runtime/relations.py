@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
+from sql.algebra.build import WindowBuilder
 from sql.algebra.table.table import Table
 from sql.algebra.table.window import NamedWindow
 from sql.binder.triggers import host_plan
@@ -17,14 +18,12 @@ from sql.functions.registry import Context
 from sql.plan.bound import AggregateCall
 from sql.plan.options import RuleOptions
 from sql.plan.relations import AggregateColumn, TableDeclaration, WindowDeclaration
-from sql.runtime.build import WindowBuilder
 from sql.runtime.emission import Emission
 from sql.runtime.groups import maker_of
 from sql.runtime.state import EventStore, pack_row, unpack_row
 from sql.runtime.statements import Statement
 from sql.windows import catalog as windows
 from sql.windows.event import Delta, Event
-from sql.windows.predicate import WhileTrue
 
 VERSION = 1
 
@@ -36,9 +35,9 @@ class WindowStatement(Statement):
                  now_ms: int) -> None:  # fmt: skip
         super().__init__(name, host_plan(text, (declaration.name,), options))
         context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id=name, start_ms=now_ms)
-        self.builder = WindowBuilder(declaration.source, options, catalog, context, Warnings(), "dict", Event)  # type: ignore[arg-type]
+        builder = WindowBuilder(declaration.source, options, catalog, context, Warnings(), "dict")
         batches = any(_is_batch(plan.name) for plan in declaration.source.windows)
-        operator = self.builder.build(now_ms)
+        operator = builder.build(now_ms, Event, lambda: now_ms)  # type: ignore[arg-type]
         self.window = NamedWindow(declaration, operator, batches=batches, max_rows=options.max_rows)
         self.now_ms = now_ms
         self.late: list[Event] = []
@@ -60,9 +59,7 @@ class WindowStatement(Statement):
         return self.now_ms if self.late else self.window.operator.next_deadline()
 
     def variable_changed(self, name: str) -> None:
-        for watcher in self.builder.watchers:
-            if isinstance(watcher, WhileTrue):
-                self.late += watcher.variable_changed()
+        self.late += [event for delta in self.window.operator.variable_changed(self.now_ms) for event in delta.removed]
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return [event.row for event in self.window.content()]

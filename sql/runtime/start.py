@@ -7,7 +7,9 @@ from typing import Any, Literal, Protocol
 
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
+from sql.compiler.statement import takes_times
 from sql.engine.lots import StreamQuery
+from sql.engine.once import Once
 from sql.engine.statement import Statement
 from sql.engine.timed import TimedStatement
 from sql.plan.logical import Plan
@@ -50,23 +52,13 @@ def start(
 ) -> tuple[Running, Path]:  # fmt: skip
     """A running query for a plan, on generated code where that covers it, and which of the two it is."""
     query: Any = None
-    path: Path = ("engine", "generated code is switched off")
     if fast or plan.mode == "sample":
         from sql.codegen.fast import Refusal, compile_fast
 
         query = compile_fast(name, plan, catalog, now_ms, shape, make_row)
-        path = ("engine", query.reason) if isinstance(query, Refusal) else ("fast", "")
-    if path[0] == "engine":
-        path = ("fast", "") if is_compiled(plan) else path
-        query = on_operators(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
-    return (query if plan.timestamp is None else EventTime(query, now_ms)), path
-
-
-def is_compiled(plan: Plan) -> bool:
-    """Whether a statement or stream query runs on its compiled text: joins, subqueries and relations do not yet."""
-    if plan.mode == "sample" or len(plan.sources) != 1 or plan.subqueries or plan.relations or plan.into_table:
-        return False
-    return plan.sources[0].relation is None and not any(spread.kind == "requests" for spread in plan.spreads)
+        query = None if isinstance(query, Refusal) else query
+    query = query or running(name, plan, catalog, now_ms, shape=shape, make_row=make_row)
+    return (query if plan.timestamp is None else EventTime(query, now_ms)), ("fast", "")
 
 
 def program_of(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
@@ -79,28 +71,15 @@ def instance_of(name: str, program: Program, now_ms: int, make_row: Callable[[di
                 partition: Sequence[Any] | None = None) -> Statement:  # fmt: skip
     """A running instance of a compiled plan."""
     plan = program.plan
-    is_timed = plan.timestamp is not None and len(plan.sources) == 1
-    kind = StreamQuery if plan.mode == "lots" else TimedStatement if is_timed else Statement
+    kind = StreamQuery if plan.mode == "lots" else TimedStatement if takes_times(plan) else Statement
     return kind(name, program, now_ms, make_row, partition)
 
 
-def on_operators(name: str, plan: Plan, catalog: Catalog, **keywords: Any) -> Any:
-    """A running query on the operators."""
-    if is_compiled(plan) and not keywords.get("pulls"):
-        now_ms, program = keywords["now_ms"], keywords.get("program")
-        program = program or program_of(name, plan, catalog, now_ms, keywords.get("shape", "dict"))
-        return instance_of(name, program, now_ms, keywords.get("make_row"), keywords.get("partition"))
-    keywords.pop("program", None)
-    from sql.runtime.delta_query import DeltaQuery
-    from sql.runtime.lot_query import LotQuery
-
-    if any(spread.kind == "requests" for spread in plan.spreads):
-        from sql.runtime.dedup_trigger import DedupTriggerQuery
-
-        return DedupTriggerQuery(name, plan, catalog, **keywords)
+def running(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
+            make_row: Callable[[dict[str, Any]], Any] | None = None, partition: Sequence[Any] | None = None,
+            program: Program | None = None) -> Statement | Once:  # fmt: skip
+    """A running statement or stream query; `program` where another instance has been compiled before."""
     if not plan.sources:
-        from sql.runtime.once import OnceQuery
-
-        return OnceQuery(name, plan, catalog, **keywords)
-    kind = LotQuery if plan.mode == "lots" else DeltaQuery
-    return kind(name, plan, catalog, **keywords)
+        return Once(name, plan, catalog, now_ms, partition)
+    program = program or program_of(name, plan, catalog, now_ms, shape, partition)
+    return instance_of(name, program, now_ms, make_row, partition)

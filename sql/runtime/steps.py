@@ -194,9 +194,9 @@ class Steps:
 
 def fill(query: Any) -> None:
     """Let a query start from the present rows of the named windows that feed it."""
-    from sql.runtime.delta_query import DeltaQuery
+    from sql.engine.statement import Statement
 
-    if isinstance(query, DeltaQuery):
+    if isinstance(query, Statement):
         query.fill()
 
 

@@ -10,12 +10,13 @@ from sql.algebra.table.lookup import finder
 from sql.binder.triggers import host_plan
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.program import Program
+from sql.engine.evaluation import Evaluation
+from sql.engine.statement import Statement
 from sql.plan.logical import SourcePlan
 from sql.plan.options import RuleOptions
 from sql.plan.relations import ActionPlan, BranchPlan, ChoicePlan, SplitPlan, TriggerPlan
-from sql.runtime.delta_query import DeltaQuery
 from sql.runtime.emission import Emission
-from sql.runtime.query import in_order
 from sql.runtime.statements import Triggered
 from sql.windows.event import Delta, Event
 
@@ -217,10 +218,11 @@ class SelectStatement(Triggered):
     def __init__(self, name: str, plan: ChoicePlan, catalog: Catalog, now_ms: int) -> None:
         super().__init__(name, plan.plan, catalog, plan.plan.sources[0], (), now_ms)
         where, bare = plan.plan.where, replace(plan.plan, where=None)
-        self.query = DeltaQuery(name, bare, catalog, now_ms=now_ms, pulls=True)
-        self.subqueries = self.query.subqueries or self.subqueries
-        functions = self.query.functions
-        self.passes = self.query.filters[0]
+        self.query = Statement(name, Program(bare, catalog, "dict", now_ms, name), now_ms, pulls=True)
+        self.evaluation = Evaluation(bare, self.query.program.text, self.query.output.row_limit, self.query.fail)
+        self.subqueries = self.query.sources.subqueries or self.subqueries
+        functions = self.query.program.functions
+        self.passes = self.query.program.filters[0]
         self.functions = functions
         self.delete = plan.delete
         self.relation = catalog.relations[plan.plan.sources[1].stream]
@@ -229,16 +231,14 @@ class SelectStatement(Triggered):
         self.where = None if where is None else functions.true(where)
 
     def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
-        self.query.now_ms = self.query.context.now_ms = now_ms
+        self.query.now_ms = now_ms
+        self.query.begin(now_ms)
         out: list[Emission] = []
         shown: list[Row] = []
         for row in rows:
             found, pairs = self._matched(row, now_ms)
-            changes = self.query.changes
-            changes.reset()
-            changes.whole.first = Event((row, None), now_ms, -1)
-            shown += in_order(changes.anew(pairs), self.plan, self.query.row_limit)
-            out += self.query.take_errors()
+            shown += self.evaluation.rows(pairs, Event((row, None), now_ms, -1))
+            out += self.query.take()
             if self.delete and found:
                 self.relation.change([], found, now_ms)
         return self.shown(shown, (), now_ms) + out

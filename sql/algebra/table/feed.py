@@ -21,12 +21,10 @@ class Feed(Operator):
 
     departure = Removal.ANY
 
-    def __init__(self, window: Any, arrive: Callable[[Any, int], Event | None],
-                 passes: Callable[[Event], Any] | None) -> None:  # fmt: skip
-        """`window`: whose rows they are. `arrive` makes an event of a row, None where that fails."""
+    def __init__(self, window: Any, arrive: Callable[[Any, int], Event | None]) -> None:
+        """`window`: whose rows they are. `arrive` makes an event of a row, None for one that does not pass."""
         self.window = window
         self.arrive = arrive
-        self.passes = passes
         self.events: dict[Event, Event] = {}
         """The query's event by the relation's row."""
 
@@ -35,7 +33,7 @@ class Feed(Operator):
         inserted = []
         for row in delta.inserted:
             event = self.arrive(row.row, now)
-            if event is not None and (self.passes is None or self.passes(event)):
+            if event is not None:
                 self.events[row] = event
                 inserted.append(event)
         removed = [event for row in delta.removed if (event := self.events.pop(row, None)) is not None]

@@ -30,14 +30,14 @@ VERSION = 1
 
 def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[Any]) -> Any:
     """An instance of a statement in a partition with these properties: the one place where instances are made."""
-    from sql.runtime.start import is_compiled, on_operators, program_of
+    from sql.runtime.start import program_of, running
 
     plan, program = member.inner, member.program
-    if program is None and is_compiled(plan):
+    if program is None and plan.sources:
         program = program_of(member.name, plan, catalog, now_ms, partition=row)
         if catalog is member.host.catalog:  # else the partition has variables of its own, which the text names
             member.program = program
-    return on_operators(member.name, plan, catalog, now_ms=now_ms, partition=row, program=program)
+    return running(member.name, plan, catalog, now_ms, partition=row, program=program)
 
 
 class ContextHost(Hosted):

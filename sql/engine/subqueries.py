@@ -11,17 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.algebra.build import WindowBuilder
 from sql.algebra.join.store import Pulled, Rows, Seen
 from sql.algebra.table.lookup import finder
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
+from sql.compiler.program import Program
+from sql.compiler.statement import StatementText
+from sql.engine.evaluation import Evaluation
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.rows import Shape
-from sql.runtime.build import WindowBuilder
-from sql.runtime.changes import Changes
-from sql.runtime.query import in_order, row_limit
+from sql.runtime.query import row_limit
 from sql.runtime.state import EventStore
 from sql.windows.event import Delta, Event
 from sql.windows.operator import Pass, earliest
@@ -41,27 +43,27 @@ class Correlated:
         self.inner = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, shape)
         functions = FunctionSet(catalog, context, warnings, shape=shape, joined=True, text=plan.text,
                                 subqueries=self.inner.answers)  # fmt: skip
-        builder = WindowBuilder(source, plan.options, catalog, context, warnings, shape, self._new_event,
-                                self.inner.answers)  # fmt: skip
+        builder = WindowBuilder(source, plan.options, catalog, context, warnings, shape, self.inner.answers)
         passes = None if source.filter is None else builder.functions.true(source.filter)
         self.passes = passes
         self.rows: Rows | Pulled = Rows(shape)
         self.window: Any = Pass()
         if source.relation is None:
-            self.window = builder.build(now_ms)
+            self.window = builder.build(now_ms, self._new_event, lambda: now_ms)
         else:
             self.rows = Pulled(as_seen(source, catalog, context.rule_id), passes)
         width = range(1, 1 + len(part.outer))
         self.find = finder(plan.where, 0, width, self.rows, functions)
-        self.changes = Changes(plan, functions, Pass(), (), self._failed, removal=Removal.NEVER)
-        self.limit = row_limit(plan, functions)
+        text = StatementText(plan, catalog, shape, context, warnings, None, Removal.NEVER, {"aggregate": 0, "prev": 0},
+                             self.inner.answers, is_driven=False, is_joined=True)  # fmt: skip
+        self.evaluation = Evaluation(plan, text, row_limit(plan, functions), self._failed)
 
     def _new_event(self, row: Any, time_ms: int) -> Event:
         self.seq += 1
         return Event(row, time_ms, self.seq)
 
     @staticmethod
-    def _failed(event: Event, error: BaseException) -> None:
+    def _failed(row: Any, error: BaseException) -> None:
         raise error
 
     def push(self, stream: str, row: Any, now_ms: int) -> None:
@@ -95,9 +97,7 @@ class Correlated:
         """The rows of the subquery for an event of the statement around it."""
         outer = event.row if event.row.__class__ is tuple else (event.row,)
         found = self.find(Event((None, *outer), event.time_ms, -1))
-        self.changes.reset()
-        rows = [Event((row.row, *outer), row.time_ms, row.seq) for row in found]
-        return in_order(self.changes.anew(rows), self.plan, self.limit)
+        return self.evaluation.rows([Event((row.row, *outer), row.time_ms, row.seq) for row in found])
 
     def snapshot(self) -> Any:
         store = EventStore()
@@ -129,10 +129,10 @@ class Alone:
     """A subquery that reads nothing of the event around it: a query of its own."""
 
     def __init__(self, part: SubqueryPlan, catalog: Catalog, statement: str, now_ms: int, shape: Shape) -> None:
-        from sql.runtime.delta_query import DeltaQuery
+        from sql.engine.statement import Statement
 
         self.plan = part.plan
-        self.query = DeltaQuery(statement, part.plan, catalog, now_ms=now_ms, shape=shape, pulls=True)
+        self.query = Statement(statement, Program(part.plan, catalog, shape, now_ms, statement), now_ms, pulls=True)
         for window, source in zip(self.query.windows, part.plan.sources, strict=True):
             if source.relation is not None:
                 window.rows.relation = as_seen(source, catalog, statement)  # type: ignore[attr-defined]
@@ -190,12 +190,12 @@ class Choice:
         self.plan = plan
         self.trigger = trigger
         self.joined = len(plan.sources) > 1
-        self.changes: Changes = query.changes
-        self.limit: tuple[int | None, int] = query.row_limit
+        self.evaluation = Evaluation(plan, query.program.text, query.output.row_limit, query.fail)
         self.stores = [query.windows[i].rows if source.relation else None for i, source in enumerate(plan.sources)]
-        self.product = query.joined
+        self.product = query.sources.joined
         if not self.joined:
-            functions = FunctionSet(catalog, query.context, query.warnings, joined=True, subqueries=query.answers)
+            functions = FunctionSet(catalog, query.context, query.program.warnings, joined=True,
+                                    subqueries=query.program.answers)  # fmt: skip
             self.find = finder(plan.where, 0, (), self.stores[0], functions)
 
     def events(self, event: Event | None) -> list[Event]:
@@ -209,8 +209,7 @@ class Choice:
 
     def rows(self, event: Event | None) -> list[dict[str, Any]]:
         """The rows of one evaluation."""
-        self.changes.reset()
-        return in_order(self.changes.anew(self.events(event)), self.plan, self.limit)
+        return self.evaluation.rows(self.events(event))
 
 
 def _keeps_rows(part: SubqueryPlan) -> bool:

@@ -14,14 +14,14 @@ forgotten, and what a row asks for before that is cut off.
 from __future__ import annotations
 
 from bisect import insort
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sql.aggregates.state import decode, encode
-from sql.runtime.delta_query import DeltaQuery
-from sql.runtime.emission import Emission, Out, Row
-from sql.runtime.query import in_order
-from sql.runtime.state import EventStore
-from sql.windows.operator import earliest
+from sql.engine.output import Output
+from sql.runtime.emission import Emission, Row
+
+if TYPE_CHECKING:
+    from sql.engine.statement import Statement
 
 
 class Request(NamedTuple):
@@ -61,11 +61,11 @@ class Spans:
         self.taken = [span for span in self.taken if span[1] >= before]
 
 
-class DedupTriggerQuery(DeltaQuery):
-    """A rule without a window whose rows wait for the end of the span they ask for."""
+class Requests(Output):
+    """The output of a rule without a window whose rows wait for the end of the span they ask for."""
 
-    def __init__(self, *args: Any, **keywords: Any) -> None:
-        super().__init__(*args, **keywords)
+    def __init__(self, statement: Statement) -> None:
+        super().__init__(statement)
         (self.trigger,) = (spread for spread in self.plan.spreads if spread.kind == "requests")
         self.waiting: list[Request] = []
         self.spans = Spans()
@@ -73,27 +73,22 @@ class DedupTriggerQuery(DeltaQuery):
         self.base = (0, 0)
         """What the data's clock said last, and when."""
 
-    def _emission(self, new: list[Out], old: list[Out], now_ms: int, *, ticked: bool) -> list[Emission]:
-        out: list[Emission] = []
+    def give(self, new: list[Any], old: list[Any], now_ms: int, *, is_ticked: bool) -> None:
         ((item, _),) = self.trigger.items
-        for row in in_order(new, self.plan, self.row_limit, self.spreads):
+        for row in self.ordered(new):
             start, end, now = row.pop(item)
             self.number += 1
             insort(self.waiting, Request(end, self.number, start, now, row))
             self.base = (now, now_ms)
-            out += self._answer(now_ms)
-        return out
+            self.advance(now_ms)
 
-    def _answer(self, now_ms: int) -> list[Emission]:
+    def advance(self, now_ms: int) -> None:
         """The rows whose span has ended."""
         clock = self.base[0] + now_ms - self.base[1]
-        out = []
         while self.waiting and self.waiting[0].end <= clock:
             request = self.waiting.pop(0)
-            self.counts["rows_out"] += 1
             row = {**request.row, self.trigger.name: self._parts(request)}
-            out.append(Emission(self.name, now_ms, "rows", [row]))
-        return out
+            self.statement.out.append(Emission(self.statement.name, now_ms, "rows", [row]))
 
     def _parts(self, request: Request) -> list[dict[str, str]] | None:
         oldest = request.now - self.trigger.expire_ms
@@ -102,27 +97,26 @@ class DedupTriggerQuery(DeltaQuery):
         free = self.spans.take(start, request.end) if start < request.end else []
         return [{"start_key": str(low), "end_key": str(high)} for low, high in free] or None
 
-    def advance(self, now_ms: int) -> list[Emission]:
-        return super().advance(now_ms) + self._answer(now_ms)
-
     def next_deadline(self) -> int | None:
-        own = self.base[1] + self.waiting[0].end - self.base[0] if self.waiting else None
-        return earliest((super().next_deadline(), own))
+        return self.base[1] + self.waiting[0].end - self.base[0] if self.waiting else None
+
+    def tick(self, now_ms: int) -> None:
+        """There is no output limit: what is due are spans."""
+        self.advance(now_ms)
 
     def flush(self, now_ms: int) -> list[Emission]:
-        out: list[Emission] = []
         while (deadline := self.next_deadline()) is not None:
-            out += self.advance(deadline)
-        return out
+            self.advance(deadline)
+        return self.statement.take()
 
-    def _state(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         waiting = [[*request[:4], encode(request.row)] for request in self.waiting]
         own = {"waiting": waiting, "spans": self.spans.taken, "number": self.number, "base": list(self.base)}
-        return {**super()._state(), "trigger": own}
+        return {**super().snapshot(), "trigger": own}
 
-    def _put_back(self, state: Any, store: EventStore) -> None:
-        super()._put_back(state, store)
-        own = state["trigger"]
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        super().restore(snapshot)
+        own = snapshot["trigger"]
         self.waiting = [
             Request(end, number, start, now, decode(row)) for end, number, start, now, row in own["waiting"]
         ]
