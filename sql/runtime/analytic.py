@@ -135,7 +135,10 @@ _UNSEEN = object()
 
 
 class Running(Analytic):
-    """acc_*(x [, begin, reset]): a running value; begin opens, the row that meets reset still counts."""
+    """acc_*(x [, begin, reset]): a running value; begin opens, the row that meets reset still counts.
+
+    Behind that row the value is that of nothing, until begin holds again.
+    """
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -156,16 +159,16 @@ class Running(Analytic):
         if self.open:
             if x is not None:
                 self._take(x)
-            self.value = self._value()
-            if reset is True:
-                self._clear()
-                self.open = len(args) < 2
+        self.value = self._value()
+        if self.open and reset is True:
+            self._clear()
+            self.open = len(args) < 2
         return self.value
 
     def _take(self, x: Any) -> None:
+        if self.kind != "acc_count" and x.__class__ not in (int, float):
+            raise DataError(f"{self.kind}() takes numbers, not {describe(x)}")
         if self.kind in ("acc_sum", "acc_avg"):
-            if x.__class__ not in (int, float):
-                raise DataError(f"{self.kind}() takes numbers, not {describe(x)}")
             self.total += x
         elif self.kind in ("acc_max", "acc_min"):
             pair = (self.extreme, x) if self.kind == "acc_max" else (x, self.extreme)

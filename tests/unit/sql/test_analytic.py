@@ -97,9 +97,9 @@ def test_running_values_skip_null() -> None:
 
 
 def test_running_values_from_begin_to_reset() -> None:
-    # Nothing counts before begin; the row that meets reset does; the next begin starts from 0.
+    # Nothing counts before begin; the row that meets reset does; behind it the value is 0.
     got = values("acc_sum(x, b = 1, r = 1)", 1, 2, 3, 4, 5, b=[0, 1, 0, 0, 1], r=[0, 0, 1, 0, 0])
-    assert got == [0.0, 2.0, 5.0, 5.0, 5.0]
+    assert got == [0.0, 2.0, 5.0, 0.0, 5.0]
     assert values("acc_count(x, b = 1, r = 1)", 1, 2, 3, b=[1, 0, 1], r=[0, 1, 1]) == [1, 2, 1]
 
 
