@@ -1,4 +1,5 @@
-"""What only eKuiper's rules have: hit counters, row numbers, and joins of what a window shows, also with tables."""
+"""What only eKuiper's rules have: hit counters, row numbers, the time of an event that a window shows, and joins of what
+a window shows, also with tables."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from sql import syntax as ast
 from sql.binder.scope import Scope
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
-from sql.plan.bound import Bound, Const, HitCall, Op, Read, Slot
-from sql.plan.logical import Criterion, GroupWindowPlan, ItemPlan, Numbering
+from sql.plan.bound import AnalyticCall, Apply, Bound, Const, HitCall, Op, Read, Slot
+from sql.plan.logical import Criterion, GroupWindowPlan, ItemPlan, Numbering, Plan
 from sql.types import Type
 
 if TYPE_CHECKING:
@@ -68,6 +69,44 @@ def bind_row_number(binder: ExpressionBinder, node: ast.Call, place: Place) -> B
     if numbering not in binder.numberings:
         binder.numberings.append(numbering)
     return Slot("row_number", binder.numberings.index(numbering), type=Type.INTEGER, span=node.span)
+
+
+# --- event_time() in a window -----------------------------------------------------------------------------------------
+
+
+def with_own_times(plan: Plan) -> Plan:
+    """The plan with event_time() of the rows that a window shows remembered with each event, as `latest` remembers a
+    value; without this it is the end of the window, which is right beside aggregates, in groups and in joins."""
+    shows_events = plan.mode == "sample" and plan.row_kind == "plain" and not plan.joins
+    if not shows_events or any(hit.name in AGGREGATE_HITS for hit in plan.hits):
+        return plan
+    time = Slot("event_time", type=Type.INTEGER)
+    own = Slot("analytic", len(plan.analytics), type=Type.INTEGER)
+
+    def put(node: Bound) -> Bound:
+        return _put(node, time, own)
+
+    def order(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
+        return tuple(replace(criterion, value=put(criterion.value)) for criterion in criteria)
+
+    changed = replace(
+        plan,
+        items=tuple(replace(item, value=put(item.value)) for item in plan.items),
+        order_by=order(plan.order_by),
+        numberings=tuple(Numbering(tuple(map(put, n.partition_by)), order(n.order_by)) for n in plan.numberings),
+    )
+    if changed == plan:
+        return plan
+    return replace(changed, analytics=(*plan.analytics, AnalyticCall("latest", (time,))))
+
+
+def _put(node: Bound, slot: Slot, other: Slot) -> Bound:
+    """The expression with another slot in place of one."""
+    if node == slot:
+        return replace(other, span=node.span)
+    if isinstance(node, Op | Apply):
+        return replace(node, args=tuple(_put(part, slot, other) for part in node.args))
+    return node
 
 
 # --- joins ------------------------------------------------------------------------------------------------------------

@@ -221,6 +221,7 @@ class SelectBinder:
             into_table=into_table,
             relations=self._relations(),
         )
+        plan = kuiper.with_own_times(plan)
         return self._checked(plan if plan.context is None else self._in_context(plan, plan.context))
 
     def _checked(self, plan: Plan) -> Plan:

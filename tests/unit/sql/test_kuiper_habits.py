@@ -186,3 +186,34 @@ def test_one_bad_event_costs_a_running_value_one_row() -> None:
     found = emissions("SELECT acc_max(a) AS m FROM s", ("s", 1, {"a": "x"}, {"a": 1}, {"a": "y"}, {"a": 2}))
     assert [item.inserted for item in found if item.kind == "rows"] == [[{"m": 1}], [{"m": 2}]]
     assert [item.inserted for item in found if item.kind == "error"] == [[{"a": "x"}], [{"a": "y"}]]
+
+
+# --- event_time() in a window -----------------------------------------------------------------------------------------
+
+
+def test_event_time_beside_plain_columns_of_a_window_is_that_of_each_row() -> None:
+    steps = [("s", 1100, {"a": 1}), ("s", 1400, {"a": 2}), (2000,)]
+    sql = "SELECT a, event_time() AS t FROM s GROUP BY TUMBLINGWINDOW(ss, 1)"
+    assert rows(sql, *steps) == [[{"a": 1, "t": 1100}, {"a": 2, "t": 1400}]]
+    ordered = f"{sql} ORDER BY event_time() + 0 DESC"
+    assert rows(ordered, *steps) == [[{"a": 2, "t": 1400}, {"a": 1, "t": 1100}]]
+    filtered = "SELECT a, event_time() - 1000 AS t FROM s WHERE event_time() > 1200 GROUP BY COUNTWINDOW(2)"
+    assert rows(filtered, *steps) == [[{"a": 2, "t": 400}]]
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT count(*) AS c, event_time() AS t FROM s GROUP BY TUMBLINGWINDOW(ss, 1)",
+    "SELECT a, event_time() AS t FROM s GROUP BY a, TUMBLINGWINDOW(ss, 1)",
+    "SELECT a, last_agg_hit_count() AS n, event_time() AS t FROM s GROUP BY TUMBLINGWINDOW(ss, 1)",
+])  # fmt: skip
+def test_event_time_beside_an_aggregate_or_in_a_group_is_the_end_of_the_window(sql: str) -> None:
+    ((row,),) = rows(sql, ("s", 1100, {"a": 1}), ("s", 1400, {"a": 1}), (2000,))
+    assert row["t"] == 2000
+
+
+def test_event_time_of_the_rows_of_a_window_in_event_time() -> None:
+    ddl = 'CREATE STREAM s (a BIGINT, ts BIGINT) WITH (DATASOURCE="s", TIMESTAMP="ts");'
+    sql = "SELECT a, event_time() AS t FROM s GROUP BY SLIDINGWINDOW(ss, 1)"
+    assert rows(sql, ("s", 0, {"a": 1, "ts": 1100}, {"a": 2, "ts": 1400}), ("flush",), ddl=ddl) == [
+        [{"a": 1, "t": 1100}], [{"a": 1, "t": 1100}, {"a": 2, "t": 1400}],
+    ]  # fmt: skip
