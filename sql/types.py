@@ -118,6 +118,24 @@ def describe(value: Any) -> str:
     return f"{type_of(value).value} {text if len(text) <= 40 else text[:37] + '...'}"
 
 
+def as_text(value: Any) -> str:
+    """A scalar as text, as `cast(x, 'string')` gives it: `true`, `1`, `1.5`. Bytes must be UTF-8.
+
+    >>> as_text(True), as_text(20), as_text(1.5)
+    ('true', '20', '1.5')
+    """
+    kind = value.__class__
+    if kind is str:
+        return str(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int or kind is float:
+        return repr(value)
+    if kind is bytes:
+        return str(value, "utf-8")
+    raise DataError(f"{describe(value)} has no text form; use to_json(x)")
+
+
 # --- keys -------------------------------------------------------------------------------------------------------------
 
 

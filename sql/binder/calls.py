@@ -28,6 +28,9 @@ ANALYTICS = {
     "acc_max": (1, 3), "acc_min": (1, 3), "acc_avg": (1, 3), "acc_count": (1, 3),
 }  # fmt: skip
 
+SCALARS = frozenset({Type.BOOLEAN, Type.INTEGER, Type.FLOAT, Type.NUMBER})
+"""Types whose values a function of text takes by their text."""
+
 SCALAR_FORMS = {"max": "greatest", "min": "least"}
 """EPL's max(a, b, …) and min(a, b, …) of several values in one row."""
 
@@ -107,11 +110,18 @@ def _scalar(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         binder.problems.error("B311", f"{node.name}() is no aggregate: DISTINCT and FILTER have no effect", node.span)
     if not _arity(binder, node, least, most):
         return _unknown()
+    if function.in_pairs and len(node.args) % 2:
+        names = " and ".join(parameter.name for parameter in function.parameters)
+        binder.problems.error(
+            "B310", f"{node.name}() takes pairs of {names}, not {len(node.args)} arguments", node.span
+        )
+        return _unknown()
     args = tuple(binder.bind(arg, place) for arg in node.args)
     for index, (bound, arg) in enumerate(zip(args, node.args, strict=True)):
         parameter = function.parameter(index)
-        what = f"{node.name}() takes {parameter.type.value} for '{parameter.name}'"
-        binder.expect(bound, parameter.type, what, arg.span)
+        if not (parameter.as_text and not isinstance(bound, Const) and bound.type in SCALARS):
+            what = f"{node.name}() takes {parameter.type.value} for '{parameter.name}'"
+            binder.expect(bound, parameter.type, what, arg.span)
         if parameter.constant and not isinstance(bound, Const):
             binder.problems.error("B312", f"{node.name}() needs a constant for '{parameter.name}'", arg.span)
         check_literal(binder, parameter, bound, arg.span)

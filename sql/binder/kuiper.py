@@ -1,5 +1,5 @@
-"""What only eKuiper's rules have: hit counters, row numbers, the time of an event that a window shows, and joins of what
-a window shows, also with tables."""
+"""What only eKuiper's rules have: hit counters, row numbers, the time of an event that a window shows, joins of what a
+window shows, also with tables."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ class ExpressionWriter:
             text = ", ".join([*lead, *(self.text(arg) for arg in node.args)])
             return Code(f"{self._function(node)}({text})", True, False, sure)
         tests, uses, _ = self._operands(node.args)
-        if function.inline is not None:
+        if function.inline is not None and all(arg.type is Type.STRING for arg in node.args):
             return self._strict(tests, function.inline.format(*uses), sure=sure)
         return self._strict(tests, f"{self._function(node)}({', '.join([*lead, *uses])})", sure=sure, nullable=True)
 

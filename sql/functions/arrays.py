@@ -11,8 +11,7 @@ from typing import Any
 from sql.errors import DataError
 from sql.functions.limits import ELEMENTS_MAX, within
 from sql.functions.registry import Context, Parameter, function, lookup
-from sql.functions.text import as_text
-from sql.types import Type, describe, key_of, less, order_key
+from sql.types import Type, as_text, describe, key_of, less, order_key
 
 Array = Sequence[Any]
 
@@ -31,18 +30,19 @@ def array_create(*values: Any) -> list[Any] | None:
     return kept if kept or not values else None
 
 
-@function("cardinality", category="array", returns=Type.INTEGER, parameters=(VALUE,),
-          examples=(("cardinality(array_create(1, 2))", 2), ("cardinality('abc')", 0)))  # fmt: skip
+@function("cardinality", category="array", returns=Type.INTEGER, nulls="pass", parameters=(VALUE,),
+          examples=(("cardinality(array_create(1, 2))", 2), ("cardinality('abc')", 0),
+                    ("cardinality(NULL)", 0)))  # fmt: skip
 def cardinality(value: Any) -> int:
     """The number of elements; 0 for what is not an array."""
     return len(value) if isinstance(value, (list, tuple)) else 0
 
 
-@function("array_cardinality", category="array", returns=Type.INTEGER, parameters=(ARRAY,),
-          examples=(("array_cardinality(parse_json('[1, null]'))", 1),))  # fmt: skip
-def array_cardinality(array: Array) -> int:
-    """The number of elements that are not NULL."""
-    return sum(item is not None for item in array)
+@function("array_cardinality", category="array", returns=Type.INTEGER, nulls="pass", parameters=(ARRAY,),
+          examples=(("array_cardinality(NULL)", 0), ("array_cardinality(parse_json('[1, null]'))", 1),))  # fmt: skip
+def array_cardinality(array: Array | None) -> int:
+    """The number of elements that are not NULL; 0 for a NULL array."""
+    return sum(item is not None for item in array or ())
 
 
 @function("element_at", category="array", parameters=(Parameter("collection"), Parameter("index_or_key")),
@@ -60,20 +60,20 @@ def element_at(collection: Any, index: Any) -> Any:
     )
 
 
-@function("array_position", category="array", returns=Type.INTEGER, parameters=(ARRAY, VALUE),
+@function("array_position", category="array", returns=Type.INTEGER, nulls="pass", parameters=(ARRAY, VALUE),
           examples=(("array_position(array_create('a', 'b', 'a'), 'a')", 0),
                     ("array_position(array_create(1), '1')", -1)))  # fmt: skip
-def array_position(array: Array, value: Any) -> int:
-    """Where the value first is in the array, -1 if nowhere."""
+def array_position(array: Array | None, value: Any) -> int:
+    """Where the value first is in the array, -1 if nowhere or the array is NULL."""
     key = key_of(value)
-    return next((index for index, item in enumerate(array) if key_of(item) == key), -1)
+    return next((index for index, item in enumerate(array or ()) if key_of(item) == key), -1)
 
 
-@function("array_last_position", category="array", returns=Type.INTEGER, parameters=(ARRAY, VALUE),
+@function("array_last_position", category="array", returns=Type.INTEGER, nulls="pass", parameters=(ARRAY, VALUE),
           examples=(("array_last_position(array_create('a', 'b', 'a'), 'a')", 2),))  # fmt: skip
-def array_last_position(array: Array, value: Any) -> int:
-    """Where the value last is in the array, -1 if nowhere."""
-    key = key_of(value)
+def array_last_position(array: Array | None, value: Any) -> int:
+    """Where the value last is in the array, -1 if nowhere or the array is NULL."""
+    key, array = key_of(value), array or ()
     return next((index for index in range(len(array) - 1, -1, -1) if key_of(array[index]) == key), -1)
 
 
@@ -100,11 +100,12 @@ def array_remove(array: Array, value: Any) -> list[Any]:
     return [item for item in array if key_of(item) != key]
 
 
-@function("array_union", category="array", returns=Type.ARRAY, parameters=(ARRAY, OTHER),
-          examples=(("array_union(array_create(1, 2, 2), array_create(2, 3))", [1, 2, 3]),))  # fmt: skip
-def array_union(array: Array, other: Array) -> list[Any]:
-    """The elements of both arrays, each once, in order of first appearance."""
-    return _distinct((*array, *other))
+@function("array_union", category="array", returns=Type.ARRAY, nulls="pass", parameters=(ARRAY, OTHER),
+          examples=(("array_union(array_create(1), NULL)", [1]),
+                    ("array_union(array_create(1, 2, 2), array_create(2, 3))", [1, 2, 3]),))  # fmt: skip
+def array_union(array: Array | None, other: Array | None) -> list[Any]:
+    """The elements of both arrays, each once, in order of first appearance; NULL counts as an empty array."""
+    return _distinct((*(array or ()), *(other or ())))
 
 
 @function("array_intersect", category="array", returns=Type.ARRAY, parameters=(ARRAY, OTHER),

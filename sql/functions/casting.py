@@ -11,8 +11,7 @@ from typing import Any
 from sql.errors import DataError, did_you_mean
 from sql.functions.instants import instant_ms
 from sql.functions.registry import Context, Parameter, function
-from sql.functions.text import as_text
-from sql.types import Type, describe, type_named, type_names, type_of
+from sql.types import Type, as_text, describe, type_named, type_names, type_of
 
 
 def cast_value(value: Any, target: Type, zone: tzinfo) -> Any:

@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from sql.errors import DataError
-from sql.types import Type, describe
+from sql.types import Type, as_text, describe
 
 if TYPE_CHECKING:
     from sql.functions.registry import Function
@@ -49,7 +49,7 @@ def _unary(function: Function, implementation: Callable[..., Any], allowed: froz
 
     def call(*arguments: Any) -> Any:
         if arguments and arguments[0].__class__ not in allowed:
-            raise mismatch(function, 0, arguments[0])
+            return implementation(_fitted(function, 0, arguments[0]))
         return implementation(*arguments)
 
     return call
@@ -59,26 +59,32 @@ def _general(function: Function, implementation: Callable[..., Any], classes: Se
     context = (None,) * function.context
     fixed = (*context, *classes)
 
+    def with_fitted(arguments: Sequence[Any], allowed: Iterable[Classes]) -> Any:
+        pairs = enumerate(zip(arguments[len(context) :], allowed, strict=False))
+        fitted = [v if c is None or v.__class__ in c else _fitted(function, i, v) for i, (v, c) in pairs]
+        return implementation(*arguments[: len(context)], *fitted)
+
     def call(*arguments: Any) -> Any:
         # Fewer arguments than parameters is normal (optional ones), so zip must not be strict.
         for value, allowed in zip(arguments, fixed):  # noqa: B905
             if allowed is not None and value.__class__ not in allowed:
-                raise _first_mismatch(function, arguments[len(context) :], classes)
+                return with_fitted(arguments, classes)
         return implementation(*arguments)
 
     def call_variadic(*arguments: Any) -> Any:
         for value, allowed in zip(arguments, chain(fixed, repeat(fixed[-1])), strict=False):
             if allowed is not None and value.__class__ not in allowed:
-                raise _first_mismatch(function, arguments[len(context) :], chain(classes, repeat(classes[-1])))
+                return with_fitted(arguments, chain(classes, repeat(classes[-1])))
         return implementation(*arguments)
 
     return call_variadic if function.parameters[-1].variadic else call
 
 
-def _first_mismatch(function: Function, arguments: Sequence[Any], classes: Iterable[Classes]) -> DataError:
-    pairs = enumerate(zip(arguments, classes, strict=False))
-    return next(mismatch(function, index, value) for index, (value, allowed) in pairs
-                if allowed is not None and value.__class__ not in allowed)  # fmt: skip
+def _fitted(function: Function, index: int, value: Any) -> Any:
+    """A value of a class that the parameter does not take, as its text where that is what it takes."""
+    if function.parameter(index).as_text and value.__class__ in (int, float, bool):
+        return as_text(value)
+    raise mismatch(function, index, value)
 
 
 def mismatch(function: Function, index: int, value: Any) -> DataError:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sql.errors import DataError
 from sql.functions.registry import Parameter, function
-from sql.types import Type, describe
+from sql.types import Type, as_text, describe
 
 
 def octets(value: Any, caller: str) -> bytes:
@@ -24,7 +24,12 @@ def octets(value: Any, caller: str) -> bytes:
 
 def not_a_number(value: Any) -> None:
     """A `DataError` for a constant that is neither text nor bytes."""
-    octets(value, "the function")
+    octets(value, "a function of text")
+
+
+def _hashed(value: Any, caller: str) -> bytes:
+    """As `octets`; a number or a boolean of the data counts as its text."""
+    return octets(as_text(value) if value.__class__ in (int, float, bool) else value, caller)
 
 
 DATA = Parameter("text_or_bytes", check=not_a_number)
@@ -34,7 +39,7 @@ def _hash(algorithm: str, bits: int, example: tuple[str, str]) -> None:
     def digest(value: Any) -> str:
         import hashlib
 
-        return hashlib.new(algorithm, octets(value, algorithm), usedforsecurity=False).hexdigest()
+        return hashlib.new(algorithm, _hashed(value, algorithm), usedforsecurity=False).hexdigest()
 
     digest.__doc__ = f"The {algorithm.upper()} hash, {bits} bits as {bits // 4} hexadecimal digits."
     function(algorithm, category="hash", returns=Type.STRING, parameters=(DATA,), examples=(example,))(digest)
@@ -54,4 +59,4 @@ def crc32(value: Any) -> str:
     """The CRC-32 checksum (IEEE polynomial) as 8 hexadecimal digits."""
     from binascii import crc32 as checksum
 
-    return f"{checksum(octets(value, 'crc32')):08x}"
+    return f"{checksum(_hashed(value, 'crc32')):08x}"

@@ -72,12 +72,12 @@ def _children(value: Any) -> Any:
     return value.values() if isinstance(value, dict) else value
 
 
-@function("json_path_exists", category="json", returns=Type.BOOLEAN, parameters=(VALUE, PATH),
+@function("json_path_exists", category="json", returns=Type.BOOLEAN, nulls="pass", parameters=(VALUE, PATH),
           examples=(("json_path_exists(parse_json('{\"a\": 1}'), '$.a')", True),
                     ("json_path_exists(parse_json('{\"a\": 1}'), '$.b')", False)))  # fmt: skip
-def json_path_exists(value: Any, path: str) -> bool:
-    """Whether the path leads to something, be it null."""
-    return any(True for _ in _find(value, path))
+def json_path_exists(value: Any, path: str | None) -> bool:
+    """Whether the path leads to something, be it null; false if the value or the path is NULL."""
+    return value is not None and path is not None and any(True for _ in _find(value, path))
 
 
 @function("json_path_query", category="json", parameters=(VALUE, PATH),

@@ -6,16 +6,16 @@ from sql.functions.regex import compile_regex
 from sql.functions.registry import Parameter, function
 from sql.types import Type
 
-TEXT = Parameter("text", Type.STRING)
+TEXT = Parameter("text", Type.STRING, as_text=True)
 PATTERN = Parameter("pattern", Type.STRING, check=compile_regex)
 
 
-@function("regexp_matches", category="string", returns=Type.BOOLEAN, parameters=(TEXT, PATTERN),
+@function("regexp_matches", category="string", returns=Type.BOOLEAN, nulls="pass", parameters=(TEXT, PATTERN),
           examples=(("regexp_matches('pump-17', '[0-9]+$')", True),
                     ("regexp_matches('pump', '^[0-9]')", False)))  # fmt: skip
-def regexp_matches(text: str, pattern: str) -> bool:
-    """Whether the pattern matches somewhere in the text."""
-    return compile_regex(pattern).first(text) is not None
+def regexp_matches(text: str | None, pattern: str | None) -> bool:
+    """Whether the pattern matches somewhere in the text; false if either is NULL."""
+    return text is not None and pattern is not None and compile_regex(pattern).first(text) is not None
 
 
 @function("regexp_replace", category="string", returns=Type.STRING,
@@ -30,7 +30,7 @@ def regexp_replace(text: str, pattern: str, by: str) -> str:
 @function("regexp_substr", category="string", returns=Type.STRING, parameters=(TEXT, PATTERN),
           aliases=("regexp_substring",),
           examples=(("regexp_substr('pump-17 on', '[0-9]+')", "17"),
-                    ("regexp_substr('pump', '[0-9]+')", None)))  # fmt: skip
-def regexp_substr(text: str, pattern: str) -> str | None:
-    """The first match in the text; NULL without one."""
-    return compile_regex(pattern).first(text)
+                    ("regexp_substr('pump', '[0-9]+')", "")))  # fmt: skip
+def regexp_substr(text: str, pattern: str) -> str:
+    """The first match in the text; the empty text without one."""
+    return compile_regex(pattern).first(text) or ""

@@ -57,8 +57,12 @@ def from_entries(entries: Sequence[Any]) -> Object:
     return built
 
 
-@function("object_construct", category="object", returns=Type.OBJECT, nulls="pass",
-          parameters=(Parameter("key_or_value", variadic=True),),
+def _constant_key(name: Any) -> None:
+    _key(name, "object_construct")
+
+
+@function("object_construct", category="object", returns=Type.OBJECT, nulls="pass", in_pairs=True,
+          parameters=(Parameter("key", variadic=True, check=_constant_key), Parameter("value", variadic=True)),
           examples=(("object_construct('a', 1, NULL, 2, 'b', NULL)", {"a": 1, "b": None}),))  # fmt: skip
 def object_construct(*pairs: Any) -> Object:
     """An object from keys and values in turn; a pair with a NULL key is left out."""

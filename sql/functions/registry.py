@@ -29,6 +29,7 @@ Implementation = Callable[..., Any]
 class Parameter:
     """One parameter: its name and type; `optional` may be left out, `variadic` takes all further arguments.
 
+    as_text     takes a number or a boolean of the data by its text, as eKuiper does; a literal is refused
     constant    asks for a literal, so that it can be checked before the rule runs
     check       raises `DataError` for a value it cannot be; where the argument is a literal, before the rule runs
     """
@@ -37,6 +38,7 @@ class Parameter:
     type: Type = Type.ANY
     optional: bool = False
     variadic: bool = False
+    as_text: bool = False
     constant: bool = False
     check: Callable[[Any], object] | None = None
 
@@ -48,9 +50,10 @@ class Function:
     nulls      'propagate': a NULL argument gives NULL and the implementation is not called; 'pass': it sees None.
     context    the implementation takes a `Context` as first argument (clock, random numbers, time zone): such functions
                repeat in tests and replays because the runtime gives them time and seed.
+    in_pairs   the parameters take turns, a pair after another; an odd number of arguments is refused
     returns    the result type, or a function of the argument types.
-    inline     a Python expression with {0}, {1} … for the arguments (each used once, known not NULL) that may stand in
-               for the call in generated code; only where it equals the implementation for the declared types.
+    inline     a Python expression with {0}, {1} … for the arguments (each used once, known not NULL) that stands in for
+               the call in generated code where all arguments are known to be text; it equals the implementation there.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Function:
     returns: Type | Callable[[Sequence[Type]], Type] = Type.ANY
     nulls: Literal["propagate", "pass"] = "propagate"
     context: bool = False
+    in_pairs: bool = False
     aliases: tuple[str, ...] = ()
     examples: tuple[tuple[str, Any], ...] = ()
     inline: str | None = None
@@ -74,6 +78,8 @@ class Function:
 
     def parameter(self, index: int) -> Parameter:
         """The parameter that takes the argument at `index`; the last one when it is variadic."""
+        if self.in_pairs:
+            return self.parameters[index % 2]
         return self.parameters[min(index, len(self.parameters) - 1)]
 
     def result_type(self, arguments: Sequence[Type]) -> Type:

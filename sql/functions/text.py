@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sql.errors import DataError
 from sql.functions.limits import TEXT_CHARACTERS_MAX, within
 from sql.functions.registry import Parameter, function
-from sql.types import Type, describe
+from sql.types import Type, as_text
 
-TEXT = Parameter("text", Type.STRING)
-PART = Parameter("part", Type.STRING)
-
-
-def as_text(value: Any) -> str:
-    """A scalar as text, as `cast(x, 'string')` gives it: `true`, `1`, `1.5`. Bytes must be UTF-8.
-
-    >>> as_text(True), as_text(20), as_text(1.5)
-    ('true', '20', '1.5')
-    """
-    kind = value.__class__
-    if kind is str:
-        return str(value)
-    if kind is bool:
-        return "true" if value else "false"
-    if kind is int or kind is float:
-        return repr(value)
-    if kind is bytes:
-        return str(value, "utf-8")
-    raise DataError(f"{describe(value)} has no text form; use to_json(x)")
+TEXT = Parameter("text", Type.STRING, as_text=True)
+PART = Parameter("part", Type.STRING, as_text=True)
 
 
-@function("concat", category="string", returns=Type.STRING, nulls="pass", parameters=(Parameter("x", variadic=True),),
+@function("concat", category="string", returns=Type.STRING, nulls="pass",
+          parameters=(Parameter("x"), Parameter("more", variadic=True)),
           examples=(("concat('a', NULL, 'b')", "ab"), ("concat('t', 20)", "t20")))  # fmt: skip
 def concat(*values: Any) -> str:
     """The arguments as text, one after the other; NULL counts as empty text. Arrays and objects are errors."""
@@ -42,11 +26,13 @@ def concat(*values: Any) -> str:
           inline="len({0})", examples=(("length('Grüße')", 5), ("length(NULL)", 0),
                                        ("length(array_create(1, 2))", 2)))  # fmt: skip
 def length(value: Any) -> int:
-    """The number of characters of a text, elements of an array, keys of an object; 0 for NULL."""
-    try:
-        return len(value) if value is not None else 0
-    except TypeError:
-        raise DataError(f"length() takes text, an array or an object, not {describe(value)}") from None
+    """The number of characters of a text, elements of an array, keys of an object; 0 for NULL.
+
+    A number or a boolean counts as its text.
+    """
+    if value is None:
+        return 0
+    return len(as_text(value) if value.__class__ in (int, float, bool) else value)
 
 
 @function("numbytes", category="string", returns=Type.INTEGER, nulls="pass", parameters=(TEXT,),
@@ -177,27 +163,22 @@ def substring(text: str, start: int, length: int | None = None) -> str:
     return text[start : start + length]
 
 
-def _separator(separator: str) -> None:
-    if not separator:
-        raise DataError("split_value() takes a separator that is not empty")
-
-
 def _constant_index(index: int) -> None:
     if index < 0:
         raise DataError(f"split_value() takes a constant index from 0, not {index}; element_at() counts from the end")
 
 
 @function("split_value", category="string", returns=Type.STRING,
-          parameters=(TEXT, Parameter("separator", Type.STRING, check=_separator),
+          parameters=(TEXT, Parameter("separator", Type.STRING, as_text=True),
                       Parameter("index", Type.INTEGER, check=_constant_index)),
-          examples=(("split_value('a/b/c', '/', 1)", "b"),))  # fmt: skip
+          examples=(("split_value('a/b/c', '/', 1)", "b"), ("split_value('abc', '', 1)", "b")))  # fmt: skip
 def split_value(text: str, separator: str, index: int) -> str:
     """The piece at `index` (from 0) of the text cut at the separator; an index from the data may be negative.
 
-    Then it counts from the end: -1 is the last piece. An index out of range is an error.
+    Then it counts from the end: -1 is the last piece. An index out of range is an error. An empty separator cuts the
+    text into its characters.
     """
-    _separator(separator)
-    pieces = text.split(separator)
+    pieces: Sequence[str] = text.split(separator) if separator else text
     if not -len(pieces) <= index < len(pieces):
         raise DataError(f"split_value() has {len(pieces)} pieces, so none at {index}")
     return pieces[index]

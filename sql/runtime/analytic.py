@@ -156,9 +156,8 @@ class Running(Analytic):
             return self.value
         x, begin, reset = filled(args, (None, True, False))
         self.open = self.open or begin is True
-        if self.open:
-            if x is not None:
-                self._take(x)
+        if self.open and x is not None:
+            self._take(x)
         self.value = self._value()
         if self.open and reset is True:
             self._clear()

@@ -41,9 +41,6 @@ def test_sorting_and_shuffling_keep_the_elements(array: list[Any]) -> None:
 
 @given(ARRAYS, SCALARS)
 def test_positions(array: list[Any], value: Any) -> None:
-    if value is None:
-        assert call("array_position", array, value) is None
-        return
     where = [index for index, item in enumerate(array) if key_of(item) == key_of(value)]
     assert call("array_position", array, value) == (where[0] if where else -1)
     assert call("array_last_position", array, value) == (where[-1] if where else -1)

@@ -109,7 +109,9 @@ NEVER = [
     ("substring(a, -1)", "B307"),
     ("substring(a, 1, -1)", "B307"),
     ("split_value(a, '/', -1)", "B307"),
-    ("split_value(a, '', 1)", "B307"),
+    ("concat()", "B310"),
+    ("object_construct('a')", "B310"),
+    ("object_construct(1, 2)", "B307"),
     ("sha512(20)", "B307"),
     ("md5(true)", "B307"),
     ("cast(a, b)", "B307"),
@@ -168,6 +170,25 @@ def test_what_stays_refused_names_the_way_out(sql: str, code: str, hint: str) ->
     (problem,) = [item for item in caught.value.problems if item.severity == "error"]
     assert problem.code == code
     assert hint in (problem.hint or "")
+
+
+# --- functions of text, and NULL --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ddl", ["a STRING, n BIGINT", "a STRING, n FLOAT", ""])
+def test_a_function_of_text_takes_a_column_of_numbers_by_its_text(ddl: str) -> None:
+    sql = "SELECT upper(n) AS u, length(n) AS l, startswith(n, '-') AS s, md5(n) = md5('-12') AS m FROM s"
+    ddl = f'CREATE STREAM s ({ddl}) WITH (DATASOURCE="s");'
+    assert each(sql, {"a": "x", "n": -12}, ddl=ddl) == [{"u": "-12", "l": 3, "s": True, "m": True}]
+
+
+def test_what_functions_of_arrays_and_texts_make_of_null() -> None:
+    found = {"array_position(x, 1)": -1, "array_last_position(x, 1)": -1, "cardinality(x)": 0,
+             "array_cardinality(x)": 0,
+             "array_union(x, array_create(1))": [1], "json_path_exists(x, '$.a')": False,
+             "regexp_matches(x, 'a')": False, "regexp_substr('b', 'a')": ""}  # fmt: skip
+    items = ", ".join(f"{text} AS c{place}" for place, text in enumerate(found))
+    assert list(each(f"SELECT {items} FROM s", {"a": 1})[0].values()) == list(found.values())
 
 
 # --- running values ---------------------------------------------------------------------------------------------------
