@@ -296,7 +296,7 @@ def _brackets(plan: Plan) -> tuple[str, str]:
     if window is None or window.kind in ("tumbling", "hopping", "session"):
         return ("[", ")")
     if window.kind == "sliding":
-        return ("(", ")" if window.delay_ms else "]")
+        return ("(" if window.length_ms else "[", ")" if window.delay_ms else "]")
     return ("[", "]")
 
 

@@ -1,5 +1,7 @@
 """SLIDINGWINDOW: for each triggering event at t the events of (t - length, t]; delayed: (t - length, t + delay).
 
+A window of length 0 looks ahead only: it holds the trigger and what comes less than the delay after it, [t, t + delay).
+
 SLIDINGWINDOW(ss, 2)      a  b        c
                           ^[a] ^[a b] ^[c]
 """
@@ -28,7 +30,9 @@ class Sliding(Window):
         """`met`: the hits of WHEN, if somebody asks for them."""
         super().__init__(plan, content)
         self.met = met
-        self.life_ms = plan.length_ms + plan.delay_ms
+        self.back_ms = plan.length_ms or 1
+        """How long before a trigger an event still belongs to it; of length 0 the instant of the trigger itself."""
+        self.life_ms = self.back_ms + plan.delay_ms
         self.write_shown: Callable[[Loop], None] = self._write_call
         """Writes the look at the event at hand."""
 
@@ -75,7 +79,7 @@ class Sliding(Window):
             return
         trigger_ms = p.pending.popleft()
         end_ms = trigger_ms + self.plan.delay_ms
-        self.content.expire(p, trigger_ms - self.plan.length_ms)
+        self.content.expire(p, trigger_ms - self.back_ms)
         core.show(p, trigger_ms - self.plan.length_ms, end_ms, end_ms)
 
     def is_blank(self, p: Any) -> bool:
