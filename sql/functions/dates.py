@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from sql.errors import DataError
-from sql.functions.instants import DAYS, EPOCH, MONTHS, Time, as_text, epoch_ms, moment, now, zone_named
+from sql.functions.instants import DAYS, EPOCH, MONTHS, Time, as_text, epoch_ms, moment, now, rfc3339, zone_named
 from sql.functions.registry import Context, Parameter, function
 from sql.functions.time_pattern import fields_of, format_moment
 from sql.types import Type
@@ -164,9 +164,11 @@ def format_time(context: Context, value: Time, pattern: str) -> str:
 
 @function("convert_tz", category="datetime", returns=Type.STRING, context=True,
           parameters=(TIME, Parameter("zone", Type.STRING, optional=True, check=lambda name: zone_named(name, UTC))),
-          examples=(("convert_tz(0, 'Asia/Tokyo')", "1970-01-01T09:00:00.000+09:00"),
-                    ("convert_tz(0)", "1970-01-01T00:00:00.000+00:00")))  # fmt: skip
+          examples=(("convert_tz(0, 'Asia/Tokyo')", "1970-01-01T09:00:00+09:00"),
+                    ("convert_tz(120)", "1970-01-01T00:00:00.12Z")))  # fmt: skip
 def convert_tz(context: Context, value: Time, zone: str = "UTC") -> str:
-    """The time in another zone (an IANA name, `UTC` or `Local`), as ISO 8601 text that carries its offset."""
-    target = zone_named(zone, context.zone)
-    return moment(value, context.zone).astimezone(target).isoformat(timespec="milliseconds")
+    """The time in another zone (an IANA name, `UTC` or `Local`), as RFC 3339 text that carries its offset.
+
+    UTC is `Z`; a fraction of a second stands there where there is one.
+    """
+    return rfc3339(moment(value, context.zone).astimezone(zone_named(zone, context.zone)))

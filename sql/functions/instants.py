@@ -89,3 +89,15 @@ def as_text(found: datetime, digits: int | None = None) -> str:
         raise DataError(f"a time has 0 to 6 fraction digits, not {digits}")
     seconds = found.replace(tzinfo=None, microsecond=0).isoformat(" ")
     return f"{seconds}.{found.microsecond:06d}"[: len(seconds) + (digits + 1 if digits else 0)]
+
+
+def rfc3339(found: datetime) -> str:
+    """An RFC 3339 text with the shortest fraction, as JSON of eKuiper has it.
+
+    >>> rfc3339(moment(1500, UTC)), rfc3339(moment("2024-01-02T03:04:05+05:30", UTC))
+    ('1970-01-01T00:00:01.5Z', '2024-01-02T03:04:05+05:30')
+    """
+    seconds = found.replace(tzinfo=None, microsecond=0).isoformat()
+    fraction = f".{found.microsecond:06d}".rstrip("0") if found.microsecond else ""
+    offset = found.isoformat()[-6:]
+    return f"{seconds}{fraction}{'Z' if offset == '+00:00' else offset}"

@@ -111,6 +111,11 @@ def _no_booleans_there(theirs: list[Any], ours: list[Any]) -> bool:
     return bool(errors) and all("bool(" in error for error in errors) and not any(map(_is_error, ours))
 
 
+def _errors_on_both(theirs: list[Any], ours: list[Any]) -> bool:
+    """Each window is an error there, each row that costs it is one here."""
+    return REFUSED not in (theirs, ours) and bool(theirs) and bool(ours) and all(map(_is_error, [*theirs, *ours]))
+
+
 def _only_here(theirs: list[Any], ours: list[Any]) -> bool:
     return theirs == REFUSED and ours != REFUSED
 
@@ -223,7 +228,7 @@ _TWICE = r"\bSELECT\b(.*,)?\s*(\w+)\s*,(.*,)?\s*\2\s*(,|\bFROM\b)"
 DEVIATIONS = (
     Deviation("`year('2024-02-29')`", _OURS_ALONE, outcome=_only_here),
     Deviation("`ss`, `mi`, `ms` and the other units as names", _UNIT, outcome=_only_here, value=_null_there),
-    Deviation("`-i`", _OUR_SYNTAX, outcome=_only_here),
+    Deviation("`-(1 + 1)`", _OUR_SYNTAX, outcome=_only_here),
     Deviation("`day_name('2024-02-29')`", _DATES, outcome=_only_here),
     Deviation(
         "`a->b` where `a` is a list; a text `+` or `=` a number", r"->|[-+*=<>]|\b(IN|BETWEEN|LIKE)\b",
@@ -257,6 +262,7 @@ DEVIATIONS = (
         "`json_path_query(parse_json('{\"a\": 1}'), '$.b')`", r"\bjson_path_query\s*\(", outcome=_error_there
     ),
     Deviation("empty windows", r"WINDOW\s*\(", messages=_without_empty),
+    Deviation("an error in one row", _AGGREGATE, outcome=_errors_on_both),
     Deviation("rows of groups", r"\bGROUP\s+BY\b", messages=_in_our_order),
     Deviation("`unnest(a)`", r"\bunnest\s*\(", messages=_in_one_message),
     Deviation("a column without alias, such as `avg(a) + 1`", r"\bSELECT\b", messages=_with_our_names),
