@@ -20,12 +20,12 @@ WINDOWS: dict[str, Callable[[int], str]] = {
 
 
 def window_growth() -> Result:
-    """The cost of an event in full windows of a thousand to a hundred thousand events, on the operators."""
+    """The cost of an event in full windows of a thousand to a hundred thousand events."""
     result = Result("window_growth", unit="times the window of 1000")
     for name, rule in WINDOWS.items():
         costs = []
         for size in SIZES:
-            bench = Bench([rule(size)], payloads(COUNT, 100), fast=False)
+            bench = Bench([rule(size)], payloads(COUNT, 100))
             for _ in range(max(1, size // COUNT) + 1):
                 bench.run()
             (seconds,) = in_turns((bench.run,), 3)

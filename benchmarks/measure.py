@@ -48,7 +48,7 @@ def in_turns(works: Sequence[Work], rounds: int) -> list[float]:
 class Bench:
     """An engine with rules on stream `m`, fed with payloads; time goes on from one pass to the next."""
 
-    def __init__(self, rules: Sequence[str], messages: Sequence[bytes], *, fast: bool = True, laps: int = 0) -> None:
+    def __init__(self, rules: Sequence[str], messages: Sequence[bytes], *, laps: int = 0) -> None:
         """`laps`: in event time; time stamps cannot come again, so each run takes the next of so many equal parts."""
         catalog = Catalog()
         for statement in parse(EVENT_TIME if laps else STREAM):
@@ -64,11 +64,10 @@ class Bench:
         self.batches = batches[:size]
         self.passes = 1
         """How often `run` goes through the messages."""
-        self.engine = Engine(catalog, fast=fast)
+        self.engine = Engine(catalog)
         self.now_ms = START_MS
         for number, plan in enumerate(plans):
             self.engine.deploy(f"r{number}", plan, START_MS, shape=self.decoding.shape, make_row=self.decoding.make_row)
-        self.path = self.engine.path("r0")
         calm_collector()  # as the daemon does
 
     def decode(self) -> None:
@@ -102,11 +101,9 @@ def against_decoding(
     bench = Bench(rules, messages, laps=rounds + 1 if event_time else 0)
     bench.run()  # fills the windows, warms the code
     decoding, whole = in_turns((bench.decode, bench.run), rounds)
-    kind, reason = bench.path
-    lines = [] if kind == "fast" else [f"{name} runs on the operators: {reason}"]
     return Result(
         name, whole / decoding, events_per_s=bench.events / whole, cost_ns=whole / bench.events * 1e9,
-        base_ns=decoding / bench.events * 1e9, bar=bar, lines=lines,
+        base_ns=decoding / bench.events * 1e9, bar=bar,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """The streaming SQL engine: text in, deltas out. It knows no network, file, thread or wall clock.
 
 Where to start reading: `language` (text to tree), `plan` (tree to plan), `windows` (the operators), `runtime` (running
-queries), `codegen` (expressions and whole rules as Python).
+queries), `compiler` (expressions and whole rules as Python).
 """
 
 from __future__ import annotations

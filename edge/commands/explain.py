@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.timeline:
         return timeline(rule, compiled.catalog, arguments)
     if arguments.code:
-        from sql.codegen.fast import explain_code
+        from sql.explain.code import explain_code
 
         print(explain_code(rule.id, rule.plan, compiled.catalog).rstrip())
         return 0

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 
 from sql.aggregates.base import Removal
 from sql.calendar.period import Period
-from sql.codegen.fast.reader import LoopWriter
-from sql.codegen.fast.source import SourceWriter
+from sql.compiler.loop import LoopWriter
+from sql.compiler.source import SourceWriter
 from sql.windows.event import Delta, Event
 from sql.windows.operator import FindEvent, Operator
 from sql.windows.sight import ByArrival, Sight

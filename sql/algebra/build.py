@@ -15,8 +15,8 @@ from sql.binder.select import key_names
 from sql.calendar.grid import Grid
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet, constant_value
-from sql.codegen.support import Warnings
+from sql.compiler.functions import FunctionSet, constant_value
+from sql.compiler.support import Warnings
 from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.plan.bound import Bound

@@ -12,9 +12,9 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.build import WindowBuilder
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.functions import FunctionSet
 from sql.compiler.statement import Answer, StatementText, drives
+from sql.compiler.support import Warnings
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
 from sql.rows import Shape

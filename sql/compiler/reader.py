@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import Code, Names
-from sql.codegen.fast.source import SourceWriter, identifier
+from sql.compiler.expressions import Code, Names
+from sql.compiler.source import SourceWriter, identifier
 from sql.plan.bound import Slot
 from sql.rows import Shape, attribute_name
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sql.codegen.expressions import Names
-from sql.codegen.fast.reader import LoopWriter
-from sql.codegen.functions import spread
+from sql.compiler.expressions import Names
+from sql.compiler.functions import spread
+from sql.compiler.loop import LoopWriter
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Read
 from sql.plan.logical import Criterion, ItemPlan, Plan
@@ -35,10 +35,11 @@ def _parts(loop: LoopWriter, plan: Plan, names: Names) -> list[tuple[str, Span]]
         if item.name is None:
             text = _spread(loop, item, plan, names) or "**{}"
         elif isinstance(item.value, Read) and item.value.column is None:
-            code = loop.value(item.value)
+            code = loop.expressions.value(item.value)
+            loop.reader.load(loop.source)
             kind = as_dicts if item.value.type is Type.ARRAY else as_dict
-            whole = f"{names.bind(kind, kind.__name__)}({code})"
-            text = f"{item.name!r}: {f'None if {code} is None else {whole}' if plan.reads_tuples else whole}"
+            whole = f"{names.bind(kind, kind.__name__)}({code.text})"
+            text = f"{item.name!r}: {f'None if {code.text} is None else {whole}' if code.nullable else whole}"
         else:
             text = f"{item.name!r}: {loop.value(item.value)}"
         parts.append((text, item.value.span))

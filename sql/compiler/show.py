@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sql.codegen.expressions import Code
-from sql.codegen.fast.reader import LoopWriter
-from sql.codegen.fast.source import SourceWriter
+from sql.compiler.expressions import Code
+from sql.compiler.loop import LoopWriter
 from sql.compiler.rows import criteria_text, write_row
+from sql.compiler.source import SourceWriter
 from sql.plan.logical import Plan
 
 MakeLoop = Callable[..., LoopWriter]

@@ -16,15 +16,15 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.arrivals import Inline
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import Code, ExpressionWriter, Names
-from sql.codegen.fast.reader import LoopWriter
-from sql.codegen.fast.source import Generated, SourceWriter
-from sql.codegen.functions import DATA_ERRORS
-from sql.codegen.support import Warnings
+from sql.compiler.expressions import Code, ExpressionWriter, Names
 from sql.compiler.fold import Fold, too_many_groups
+from sql.compiler.functions import DATA_ERRORS
+from sql.compiler.loop import LoopWriter
 from sql.compiler.reader import RowReader
 from sql.compiler.rows import write_row
 from sql.compiler.show import Show
+from sql.compiler.source import Generated, SourceWriter
+from sql.compiler.support import Warnings
 from sql.functions.registry import Context
 from sql.plan.bound import Apply, Bound, Const, PrevCall, Read, Slot
 from sql.plan.logical import Plan
@@ -87,7 +87,7 @@ class StatementText:
     def make_loop(self, source: SourceWriter, slots: dict[Any, Code]) -> LoopWriter:
         """A writer of statements over the row `e`."""
         reader = RowReader(self.names, self.catalog, self.shape, slots, joined=self.is_joined)
-        return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))  # type: ignore[arg-type]
+        return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
 
     def slots(self, owner: str, time: str, is_new: str) -> dict[Any, Code]:
         """How expressions read what operators keep, where the event is `x`, its row `e` and its group `owner`."""

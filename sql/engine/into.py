@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.table.table import Table, TableRow
-from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.functions import DATA_ERRORS
 from sql.engine.packing import pack_values, unpack_values
 from sql.runtime.emission import Update
 from sql.runtime.groups import SKIP, AggregateSet

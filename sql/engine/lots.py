@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.functions import DATA_ERRORS
 from sql.compiler.program import Program
 from sql.engine import state
 from sql.engine.statement import Statement

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.functions import FunctionSet
+from sql.compiler.support import Warnings
 from sql.engine.query import SNAPSHOT_VERSION, RunningQuery
 from sql.errors import CorruptState
 from sql.functions.registry import Context

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.join.joined import Joined
 from sql.algebra.join.store import Pulled
 from sql.algebra.table.feed import Feed, Looked
-from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.functions import DATA_ERRORS
 from sql.plan.logical import SourcePlan
 from sql.runtime.matches import Matches
 from sql.runtime.recognized import Recognized

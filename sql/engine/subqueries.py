@@ -15,10 +15,10 @@ from sql.algebra.build import WindowBuilder
 from sql.algebra.join.store import Pulled, Rows, Seen
 from sql.algebra.table.lookup import finder
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.functions import FunctionSet
 from sql.compiler.program import Program
 from sql.compiler.statement import StatementText
+from sql.compiler.support import Warnings
 from sql.engine.evaluation import Evaluation
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from sql.aggregates.base import Removal
 from sql.binder.kuiper import EACH_EVENT
 from sql.catalog.streams import Catalog, Variable
-from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.functions import DATA_ERRORS
 from sql.explain import patterns, words
 from sql.explain.compose import Composition, of_group_window, of_source
 from sql.plan.bound import AggregateCall, Slot
@@ -46,8 +46,7 @@ def explain(plan: Plan, catalog: Catalog | None = None) -> str:
     Without a catalog the plan's variables stand in for themselves.
     """
     lines = _draw(_tree(plan))
-    facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan)),
-             ("path", _path(plan, catalog))]  # fmt: skip
+    facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan))]  # fmt: skip
     facts += [("unbounded", reason) for reason in _unbounded(plan)]
     facts += [("warning", f"{problem.code} {problem.message}") for problem in plan.warnings]
     width = max(len(name) for name, _ in facts)
@@ -342,12 +341,3 @@ def _unbounded(plan: Plan) -> list[str]:
     for sub in plan.subqueries:
         found += _unbounded(sub.plan)
     return list(dict.fromkeys(found))
-
-
-def _path(plan: Plan, catalog: Catalog | None) -> str:
-    """Which of the two twins runs the plan, and why."""
-    from sql.codegen.fast import Refusal, compile_fast
-
-    known = catalog or stand_in_catalog(plan)
-    answer = compile_fast("explain", plan, known, 0)
-    return f"engine: {answer.reason}" if isinstance(answer, Refusal) else "fast: one generated loop"

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from sql.codegen.functions import FunctionSet
+from sql.compiler.functions import FunctionSet
 from sql.errors import DataError
 from sql.plan.bound import AnalyticCall
 from sql.rows import WholeRow

@@ -13,9 +13,9 @@ from typing import Any
 from sql import syntax as ast
 from sql.binder.triggers import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.functions import FunctionSet
 from sql.compiler.program import Program
+from sql.compiler.support import Warnings
 from sql.engine.statement import Statement
 from sql.engine.subqueries import Choice, Subqueries
 from sql.errors import DataError, Problem, SqlError, did_you_mean

@@ -20,7 +20,7 @@ from sql.runtime.emission import Emission, joined
 from sql.runtime.event_time import EventTime
 from sql.runtime.filter_index import FilterIndex
 from sql.runtime.stages import stage_parties
-from sql.runtime.start import Path, Running, start
+from sql.runtime.start import Running, start
 from sql.runtime.steps import Steps, fill, looks
 from sql.runtime.validation import Validator
 from sql.windows.event import Delta
@@ -45,12 +45,9 @@ class Engine:
     """All running rules. Rules see events in order of deployment; results of `insert into` follow when all have seen
     them."""
 
-    def __init__(self, catalog: Catalog, *, fast: bool = True) -> None:
-        """`fast` False: every rule runs on the operators."""
+    def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         catalog.watchers.append(self._variable_changed)
-        self.fast = fast
-        self.paths: dict[str, Path] = {}
         self.queries: dict[str, Running] = {}
         self.readers: dict[str, list[str]] = {}
         self.contexts: dict[str, ContextHost] = {}
@@ -92,15 +89,12 @@ class Engine:
                 query.restore(kept)
             self.host(name, query, plan.streams)
             return
-        # A state belongs to the path that made it, so a rule that is carried over stays on its path.
-        fast = self.fast if kept is None else kept.get("path") == "fast"
-        query, path = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row, fast=fast)
+        query = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row)
         if kept is not None:
             query.restore(kept)
         elif plan.relations:
             fill(query)
         self.host(name, query, plan.streams)
-        self.paths[name] = path
         self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
         if plan.insert_into is not None:
             self.catalog.derive(plan.insert_into, plan.output_columns)
@@ -180,7 +174,6 @@ class Engine:
             del self.queries[name], self.order[name]
             self.suspended.discard(name)
             self.lookers.discard(name)
-            self.paths.pop(name, None)
             for names in self.readers.values():
                 if name in names:
                     names.remove(name)
@@ -506,10 +499,6 @@ class Engine:
         """The live partitions of a context with their built-in properties."""
         host = self.contexts[context]
         return host.partitions() if selector is None else host.partitions(selector)
-
-    def path(self, name: str) -> Path:
-        """Whether a rule runs on generated code or on the operators, and why on those."""
-        return self.paths.get(name, ("engine", "it is no rule but part of the engine"))
 
     def gathering_with(self, name: str) -> list[str]:
         """The rules whose windows are gathered together with this rule's, at this moment."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.wrap import Distinct
-from sql.codegen.functions import EventFunction, FunctionSet
+from sql.compiler.functions import EventFunction, FunctionSet
 from sql.plan.bound import AggregateCall
 from sql.rows import columns_of
 from sql.windows.event import Event

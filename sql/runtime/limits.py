@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.algebra.build import period, size
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet, constant_value
+from sql.compiler.functions import FunctionSet, constant_value
 from sql.plan.bound import Bound
 from sql.plan.logical import OutputPlan, Plan
 from sql.runtime.conditions import (

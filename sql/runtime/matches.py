@@ -10,8 +10,8 @@ from typing import Any
 
 from sql.algebra.pattern import Bounds, PatternBuilder
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet, PatternReader
-from sql.codegen.support import Warnings
+from sql.compiler.functions import FunctionSet, PatternReader
+from sql.compiler.support import Warnings
 from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.plan.logical import SourcePlan

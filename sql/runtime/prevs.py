@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sql.codegen.functions import FunctionSet
+from sql.compiler.functions import FunctionSet
 from sql.plan.bound import Const, PrevCall
 from sql.plan.logical import Plan
 from sql.windows.event import Event

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.support import Warnings
 from sql.errors import CorruptState, DataError
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
@@ -337,7 +337,7 @@ def _distinct(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def row_limit(plan: Plan, functions: FunctionSet) -> tuple[int | None, int]:
     """LIMIT (None: no limit; negative in EPL too) and OFFSET with the present values of variables."""
-    from sql.codegen.functions import constant_value
+    from sql.compiler.functions import constant_value
 
     limit = constant_value(plan.limit, functions)
     offset = constant_value(plan.offset, functions) or 0

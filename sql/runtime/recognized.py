@@ -9,8 +9,8 @@ from sql.aggregates.base import Removal
 from sql.algebra.build import period
 from sql.algebra.recognize import Recognizer
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet, PatternReader
-from sql.codegen.support import Warnings
+from sql.compiler.functions import FunctionSet, PatternReader
+from sql.compiler.support import Warnings
 from sql.functions.registry import Context
 from sql.plan.logical import ItemPlan, PeriodArgument, SourcePlan
 from sql.plan.options import RuleOptions

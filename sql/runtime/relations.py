@@ -12,7 +12,7 @@ from sql.algebra.table.table import Table
 from sql.algebra.table.window import NamedWindow
 from sql.binder.triggers import host_plan
 from sql.catalog.streams import Catalog
-from sql.codegen.support import Warnings
+from sql.compiler.support import Warnings
 from sql.errors import CorruptState
 from sql.functions.registry import Context
 from sql.plan.bound import AggregateCall

@@ -14,8 +14,8 @@ from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.scope import Scope, SourceScope
 from sql.binder.triggers import TriggerBinder, bind_choice
 from sql.catalog.streams import Catalog, Stream
-from sql.codegen.functions import FunctionSet, constant_value
-from sql.codegen.support import Warnings
+from sql.compiler.functions import FunctionSet, constant_value
+from sql.compiler.support import Warnings
 from sql.errors import DataError, Problem, Problems, Span, SqlError, did_you_mean
 from sql.functions.registry import Context
 from sql.language import parse

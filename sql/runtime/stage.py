@@ -15,7 +15,7 @@ from itertools import accumulate, repeat
 from operator import itemgetter, sub
 from typing import Any, Protocol
 
-from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.functions import DATA_ERRORS
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.rows import attribute_name

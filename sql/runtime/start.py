@@ -1,15 +1,18 @@
-"""What runs a plan: a compiled statement, a sampled query, or the queries of joins and relations."""
+"""What runs a plan: a rule without a window, a statement, or a sampled rule; in event time behind a stage."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
+from sql.algebra.sample.query import SampledQuery
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
+from sql.compiler.rowwise import is_rowwise
 from sql.compiler.statement import takes_times
 from sql.engine.lots import StreamQuery
 from sql.engine.once import Once
+from sql.engine.rowwise import Rowwise
 from sql.engine.statement import Statement
 from sql.engine.timed import TimedStatement
 from sql.plan.logical import Plan
@@ -42,23 +45,21 @@ class Running(Protocol):
     def restore(self, snapshot: dict[str, Any]) -> None: ...
 
 
-Path = tuple[Literal["fast", "engine"], str]
-"""How a query runs: by generated code or on the operators, and why on those."""
-
-
 def start(
     name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
-    make_row: Callable[[dict[str, Any]], Any] | None = None, fast: bool = True,
-) -> tuple[Running, Path]:  # fmt: skip
-    """A running query for a plan, on generated code where that covers it, and which of the two it is."""
-    query: Any = None
-    if fast or plan.mode == "sample":
-        from sql.codegen.fast import Refusal, compile_fast
-
-        query = compile_fast(name, plan, catalog, now_ms, shape, make_row)
-        query = None if isinstance(query, Refusal) else query
-    query = query or running(name, plan, catalog, now_ms, shape=shape, make_row=make_row)
-    return (query if plan.timestamp is None else EventTime(query, now_ms)), ("fast", "")
+    make_row: Callable[[dict[str, Any]], Any] | None = None,
+) -> Running:  # fmt: skip
+    """A running query for a plan."""
+    if not plan.sources:
+        return Once(name, plan, catalog, now_ms)
+    query: Rowwise | Statement | SampledQuery
+    if plan.mode == "sample":
+        query = SampledQuery(name, plan, catalog, now_ms=now_ms, shape=shape, make_row=make_row)
+    elif is_rowwise(plan):
+        query = Rowwise(name, plan, catalog, now_ms, shape, make_row)
+    else:
+        query = instance_of(name, program_of(name, plan, catalog, now_ms, shape), now_ms, make_row)
+    return query if plan.timestamp is None else EventTime(query, now_ms)
 
 
 def program_of(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
@@ -75,11 +76,10 @@ def instance_of(name: str, program: Program, now_ms: int, make_row: Callable[[di
     return kind(name, program, now_ms, make_row, partition)
 
 
-def running(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
-            make_row: Callable[[dict[str, Any]], Any] | None = None, partition: Sequence[Any] | None = None,
+def running(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, partition: Sequence[Any],
             program: Program | None = None) -> Statement | Once:  # fmt: skip
-    """A running statement or stream query; `program` where another instance has been compiled before."""
+    """A statement in a context partition; `program` where another instance has been compiled before."""
     if not plan.sources:
         return Once(name, plan, catalog, now_ms, partition)
-    program = program or program_of(name, plan, catalog, now_ms, shape, partition)
-    return instance_of(name, program, now_ms, make_row, partition)
+    program = program or program_of(name, plan, catalog, now_ms, partition=partition)
+    return instance_of(name, program, now_ms, partition=partition)

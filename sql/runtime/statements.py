@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.support import Warnings
 from sql.engine.subqueries import Subqueries
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan

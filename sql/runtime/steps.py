@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.functions import DATA_ERRORS
 from sql.plan.logical import Plan
 from sql.runtime.emission import Emission
 from sql.windows.event import Delta, Event

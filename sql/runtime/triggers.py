@@ -9,7 +9,7 @@ from typing import Any
 from sql.algebra.table.lookup import finder
 from sql.binder.triggers import host_plan
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.functions import DATA_ERRORS, FunctionSet
 from sql.compiler.program import Program
 from sql.engine.evaluation import Evaluation
 from sql.engine.statement import Statement

@@ -43,7 +43,7 @@ class Session:
             self._note(text)
 
     def _start(self) -> Engine:
-        engine = new_engine(Catalog(), fast=self.drive.fast, structs=self.structs)
+        engine = new_engine(Catalog(), structs=self.structs)
         for text in [EVENT_TYPES, *self.statements]:
             run_script(engine, text, self.now, self.options)
         for text, at, _ in self.later:

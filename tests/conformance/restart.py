@@ -25,7 +25,7 @@ class Restartable:
 
     def _deployed(self, now_ms: int, state: Any) -> Engine:
         catalog, plan = self.prepare()
-        engine = new_engine(catalog, fast=self.drive.fast, structs=self.structs)
+        engine = new_engine(catalog, structs=self.structs)
         engine.deploy("rule", plan, now_ms, state)
         return engine
 

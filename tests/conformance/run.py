@@ -14,25 +14,18 @@ from tests.conformance.compare import Row, decoded, lines_of, same_rows, text_of
 from tests.conformance.live import run_live
 from tests.conformance.lots import run_lots
 from tests.conformance.restart import Restartable
-from tests.conformance.scenario import DRIVES, Difference, Drive, Mode, Scenario, Skip, for_generated_loop
+from tests.conformance.scenario import DRIVES, Difference, Drive, Mode, Scenario, Skip
 from tests.conformance.steps import batches
 
 NOT_SUPPORTED = ("P090", "B090")
 """Codes of problems that say: a construct of the language this engine does not have."""
 
 
-def run(scenario: Scenario, mode: Mode = "single") -> bool:
-    """Run a scenario; Difference if the engine does anything else, Skip if it cannot be judged.
-
-    TRUE if a generated loop did the work.
-    """
-    generated = False
-    if any(drive.fast for drive in DRIVES[mode]):
-        scenario = for_generated_loop(scenario)
+def run(scenario: Scenario, mode: Mode = "single") -> None:
+    """Run a scenario; Difference if the engine does anything else, Skip if it cannot be judged."""
     try:
         for drive in DRIVES[mode]:
-            engine = _runner(scenario)(scenario, drive)
-            generated |= engine is not None and any(path == "fast" for path, _ in engine.paths.values())
+            _runner(scenario)(scenario, drive)
     except SqlError as error:
         reasons = [problem.message for problem in error.problems if problem.code in NOT_SUPPORTED]
         if reasons:
@@ -43,7 +36,6 @@ def run(scenario: Scenario, mode: Mode = "single") -> bool:
     except Exception as error:  # noqa: BLE001
         # A crash is the worst difference; the scenarios after it still run.
         raise Difference("    crashed: " + "".join(traceback.format_exception(error))) from None
-    return generated
 
 
 def _runner(scenario: Scenario) -> Callable[[Scenario, Drive], Engine | None]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tests.conformance.noise import with_noise
 
-Mode = Literal["single", "batched", "restart", "fast", "struct"]
+Mode = Literal["single", "batched", "restart", "mixed", "struct"]
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,6 @@ class Drive:
     """The events of an instant in one push, not one by one."""
     restarts: bool = False
     """Before every step the state is taken, written as JSON and put into a new engine."""
-    fast: bool = False
-    """On the generated loop where the plan allows, not on operators."""
     structs: bool = False
     """Events are structs of the columns that are read, wherever the gateway would decode them into such."""
 
@@ -33,10 +31,10 @@ DRIVES: dict[Mode, tuple[Drive, ...]] = {
     "single": (Drive(),),
     "batched": (Drive(batched=True),),
     "restart": (Drive(restarts=True), Drive(restarts=True, batched=True)),
-    "fast": tuple(Drive(fast=True, batched=batched, restarts=restarts) for batched, restarts in product(BOTH, BOTH)),
+    "mixed": tuple(Drive(batched=batched, restarts=restarts) for batched, restarts in product(BOTH, BOTH)),
     "struct": (
         Drive(structs=True),
-        *(Drive(fast=True, structs=True, batched=together, restarts=together) for together in BOTH),
+        *(Drive(structs=True, batched=together, restarts=together) for together in BOTH),
     ),
 }
 """The ways in which a scenario must give the same, by mode."""
@@ -83,17 +81,6 @@ class Scenario:
 
 COLLECTED = ", collect(id) AS ids"
 """The one column of the random rules that keeps them off the generated loop."""
-
-
-def for_generated_loop(scenario: Scenario) -> Scenario:
-    """The scenario without the list of collected ids, which is no number: dropping a column changes no other."""
-    if scenario.is_epl or scenario.is_lots or COLLECTED not in scenario.text or scenario.text.count("ids") > 1:
-        return scenario
-    expect = [
-        {**item, "rows": [{name: value for name, value in row.items() if name != "ids"} for row in item["rows"]]}
-        for item in scenario.data["expect"]
-    ]
-    return Scenario(scenario.name, {**scenario.data, "sql": scenario.text.replace(COLLECTED, ""), "expect": expect})
 
 
 class Skip(Exception):

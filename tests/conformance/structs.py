@@ -20,8 +20,8 @@ NOTHING_SHOWN = SimpleNamespace(
 class StructEngine(Engine):
     """Takes dicts and makes of them what the rules of their stream read."""
 
-    def __init__(self, catalog: Catalog, *, fast: bool, structs: Mapping[str, frozenset[str]]) -> None:
-        super().__init__(catalog, fast=fast)
+    def __init__(self, catalog: Catalog, *, structs: Mapping[str, frozenset[str]]) -> None:
+        super().__init__(catalog)
         self.structs = structs
         self.makers = {stream: _maker(columns) for stream, columns in structs.items()}
 
@@ -34,9 +34,9 @@ class StructEngine(Engine):
         return super().push(stream, rows if make is None else [make(row) for row in rows], now_ms)
 
 
-def new_engine(catalog: Catalog, *, fast: bool, structs: Mapping[str, frozenset[str]] | None) -> Engine:
+def new_engine(catalog: Catalog, *, structs: Mapping[str, frozenset[str]] | None) -> Engine:
     """An engine for the rows these are, dicts for None."""
-    return Engine(catalog, fast=fast) if structs is None else StructEngine(catalog, fast=fast, structs=structs)
+    return Engine(catalog) if structs is None else StructEngine(catalog, structs=structs)
 
 
 def structs_of(engine: Engine) -> dict[str, frozenset[str]]:

@@ -70,8 +70,3 @@ def test_rows_compare_by_value_with_a_tolerance_for_floats() -> None:
 def test_the_last_line_counts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(FILES[0]), "--only", "count: tumbling"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 0 failed"
-
-
-def test_the_fast_mode_reaches_the_generated_loop() -> None:
-    rules = [scenario for scenario in SCENARIOS if not scenario.is_epl]
-    assert sum(run(scenario, "fast") for scenario in rules) >= 10

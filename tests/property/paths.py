@@ -104,8 +104,7 @@ class Run:
         engine = Engine(self.catalog)
         engine.on_defect = _raise
         engine.deploy("rule", self.plan, self.now_ms, state, shape=self.shape, make_row=self.make_row)
-        if engine.path("rule")[0] == "fast":
-            check_names(engine.queries["rule"])
+        check_names(engine.queries["rule"])
         return engine
 
     def restart(self) -> None:

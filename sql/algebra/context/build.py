@@ -25,8 +25,8 @@ from sql.algebra.pattern import Bounds, Pattern, PatternBuilder
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet, PatternReader, constant_value
-from sql.codegen.support import Warnings
+from sql.compiler.functions import FunctionSet, PatternReader, constant_value
+from sql.compiler.support import Warnings
 from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.plan.bound import Bound

@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.algebra.join.store import Store
 from sql.algebra.table.lookup import Find, conjuncts, equalities, finder, ranges
-from sql.codegen.functions import FunctionSet
+from sql.compiler.functions import FunctionSet
 from sql.plan.bound import Bound, Op
 from sql.windows.event import Event
 

@@ -13,7 +13,7 @@ from typing import Any
 from sql.algebra.join.inner import Inner, Sides
 from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled, Rows, Store
-from sql.codegen.functions import FunctionSet
+from sql.compiler.functions import FunctionSet
 from sql.plan.logical import Plan
 from sql.windows.event import Delta, Event
 from sql.windows.operator import FindEvent

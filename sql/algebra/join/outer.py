@@ -13,7 +13,7 @@ from typing import Any
 from sql.algebra.join.inner import Sides
 from sql.algebra.join.store import Pulled, Rows, Store
 from sql.algebra.table.lookup import Find, finder
-from sql.codegen.functions import FunctionSet
+from sql.compiler.functions import FunctionSet
 from sql.plan.bound import Bound
 from sql.windows.event import Event
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 
 from sql.algebra.sample.text import Loop
-from sql.codegen.functions import argument_text
+from sql.compiler.functions import argument_text
 from sql.plan.bound import AggregateCall
 from sql.runtime.groups import SKIP
 

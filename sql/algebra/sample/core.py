@@ -20,8 +20,8 @@ from sql.algebra.sample.content import Looks
 from sql.algebra.sample.join import SourceJoin
 from sql.algebra.sample.partition import Instances
 from sql.algebra.sample.write import write_core
-from sql.codegen.fast.source import Generated, SourceWriter
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.source import Generated, SourceWriter
 from sql.runtime.state import EventStore, pack_key, unpack_key
 from sql.types import key_of
 from sql.windows.event import Event

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from sql.binder.kuiper import conjuncts
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.functions import DATA_ERRORS, FunctionSet
 from sql.plan.bound import Bound, Op, Read
 from sql.plan.logical import JoinPlan, Plan
 from sql.runtime.state import EventStore

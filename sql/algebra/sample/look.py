@@ -14,11 +14,11 @@ from typing import Any
 from sql.algebra.sample.content import Entries, Looks
 from sql.algebra.sample.text import LOCALS, Loop
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import NUMBER, Code
-from sql.codegen.fast.reader import WINDOW_SLOTS
-from sql.codegen.fast.rows import criteria_text, write_row
-from sql.codegen.fast.source import Generated, SourceWriter
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.expressions import NUMBER, Code
+from sql.compiler.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.loop import WINDOW_SLOTS
+from sql.compiler.rows import criteria_text, write_row
+from sql.compiler.source import Generated, SourceWriter
 from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.runtime.emission import Out
@@ -61,10 +61,10 @@ class Look:
             with self._each(numbers=len(plan.numberings)):
                 if not plan.numberings:
                     self._write_having()
-                order = criteria_text(loop.writer, plan.order_by, loop.names)
+                order = criteria_text(loop.writer, plan.order_by, nulls_lowest=False)
                 out = f"{loop.names.bind(Out, 'Out')}(" if plan.order_by else ""
                 end = f", None, {order}))" if plan.order_by else ")"
-                write_row(loop.writer, plan, loop.names, f"rows.append({out}", end)
+                write_row(loop.writer, plan, f"rows.append({out}", end)
                 self._write_hit("SELECT")
             loop.line("return rows")
 
@@ -108,7 +108,7 @@ class Look:
                 loop.line("rows = []")
                 with self._each(numbers=place):
                     loop.key(numbering.partition_by, "key")
-                    order = criteria_text(loop.writer, numbering.order_by, loop.names)
+                    order = criteria_text(loop.writer, numbering.order_by, nulls_lowest=False)
                     values = "".join(f"v_{i}, " for i in range(len(plan.aggregates)))
                     values += "".join(f"n_{i}, " for i in range(place))
                     loop.line(f"rows.append(({order}, key, {self.entries.text}, ({values})))")

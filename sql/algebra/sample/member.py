@@ -14,7 +14,7 @@ from sql.algebra.sample.calls import is_numeric
 from sql.algebra.sample.folded import Folded
 from sql.algebra.sample.tumbling import OnGrid
 from sql.algebra.sample.write import asks_the_time
-from sql.codegen.fast.source import Generated
+from sql.compiler.source import Generated
 from sql.plan.bound import Bound, Op
 from sql.runtime.emission import Emission
 from sql.runtime.state import EventStore

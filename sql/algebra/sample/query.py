@@ -12,8 +12,8 @@ from sql.algebra.sample.join import SourceJoin
 from sql.algebra.sample.look import Bad, Look
 from sql.algebra.sample.member import Member
 from sql.algebra.sample.tap import Tap
-from sql.codegen.fast.source import Generated
-from sql.codegen.functions import FunctionSet
+from sql.compiler.functions import FunctionSet
+from sql.compiler.source import Generated
 from sql.errors import positioned
 from sql.runtime.emission import Emission, Out
 from sql.runtime.query import Query, in_order, plain_row, row_limit

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.sample.running import Running
 from sql.algebra.sample.sliding import Sliding
 from sql.algebra.sample.text import Loop
-from sql.codegen.expressions import NUMBER, Code
-from sql.codegen.fast.rows import write_row
+from sql.compiler.expressions import NUMBER, Code
+from sql.compiler.rows import write_row
 from sql.plan.bound import Apply, Read, Slot
 from sql.runtime.emission import Emission
 
@@ -68,7 +68,7 @@ def _write(loop: Loop, made: Composition, content: Running, rule: str) -> None:
     with loop.block("try:"):
         inner.writer.skip_unless(plan.having)
         out = f"out.append({names.bind(Emission, 'Emission')}({names.constant(rule)}, at, 'rows', ["
-        write_row(inner.writer, plan, names, out, "]))")
+        write_row(inner.writer, plan, out, "]))")
         loop.line("counts['rows_out'] += 1")
     with loop.block("except DATA_ERRORS as error:"):
         loop.line("core.owner.failed(g.entries[0], error, at)")

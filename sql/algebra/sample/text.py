@@ -8,19 +8,20 @@ from typing import Any
 
 from sql.algebra.sample.tap import Tap
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
-from sql.codegen.fast.reader import LocalReader, LoopWriter
-from sql.codegen.fast.source import SourceWriter, identifier
-from sql.codegen.functions import FunctionSet
+from sql.compiler.expressions import NUMBER, Code, ExpressionWriter, Names
+from sql.compiler.functions import FunctionSet
+from sql.compiler.loop import LoopWriter
+from sql.compiler.reader import RowReader
+from sql.compiler.source import SourceWriter
 from sql.plan.bound import Bound, Slot
 from sql.plan.logical import Plan
-from sql.rows import Shape, attribute_name
+from sql.rows import Shape
 
 LOCALS = frozenset((
     "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "core", "counts", "due", "e", "edge",
     "entry", "error", "event", "events", "fold", "g", "get_part", "group", "groups", "instants", "is_tight", "key",
-    "leave", "look", "looks", "members", "number", "odd", "out", "p", "panes", "part", "passing", "pending", "results",
-    "rows", "times", "totals", "trigger", "w_end", "w_start", "w_trigger",
+    "leave", "look", "looks", "members", "number", "odd", "out", "p", "panes", "part", "passing", "pending", "r",
+    "results",    "rows", "times", "totals", "trigger", "w_end", "w_start", "w_trigger",
 ))  # fmt: skip
 """What the functions call their locals: a constant or a helper of the rule gets another name."""
 
@@ -28,48 +29,19 @@ CONTAINERS = ("{}", "[]", "deque()")
 """First values of slots that are never replaced while a window is open, so that a loop may hold them in locals."""
 
 
-class SourceReader(LocalReader):
+class SourceReader(RowReader):
     """Reads the columns of the event `e`; of a join `e` is a tuple with a row, or NULL, for each source."""
 
     def __init__(self, names: Names, catalog: Catalog, shape: Shape, slots: dict[Any, Code], *, joined: bool,
                  functions: FunctionSet) -> None:  # fmt: skip
-        super().__init__(names, catalog, shape, slots)
-        self.joined = joined
+        super().__init__(names, catalog, shape, slots, joined=joined)
         self.functions = functions
-        self.sides: dict[tuple[int, str | None], str] = {}
-        self.written: set[tuple[int, str | None]] = set()
-
-    def read(self, source: int, column: str | None) -> Code:
-        if not self.joined:
-            return super().read(source, column)
-        side = self.sides.setdefault((source, None), f"e_{source}")
-        if column is None:
-            return Code(side, True, True)
-        name = self.sides.get((source, column))
-        if name is None:
-            name = self.sides[source, column] = f"c_{source}_{len(self.sides)}_{identifier(column)}"
-        return Code(name, True, True)
 
     def slot(self, slot: Slot) -> Code:
         if slot.kind == "hit":
             hits, attribute = self.functions.reader.hits.of(slot.key)
             return Code(f"{self.names.bind(hits, 'hits')}.{attribute}", False, False, NUMBER)
         return super().slot(slot)
-
-    def load(self, writer: SourceWriter) -> None:
-        if not self.joined:
-            super().load(writer)
-            return
-        for (source, column), name in list(self.sides.items()):
-            if (source, column) in self.written:
-                continue
-            self.written.add((source, column))
-            if column is None:
-                writer.line(f"{name} = e[{source}]")
-            else:
-                side = self.sides[source, None]
-                access = f"{side}.get({column!r})" if self.shape == "dict" else f"{side}.{attribute_name(column)}"
-                writer.line(f"{name} = None if {side} is None else {access}")
 
 
 class Loop:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sql.algebra.table.index import Span
-from sql.codegen.functions import FunctionSet
+from sql.compiler.functions import FunctionSet
 from sql.plan.bound import Bound, Op, Read
 from sql.types import key_of, order_key
 from sql.windows.event import Event

@@ -12,8 +12,8 @@ from sql.algebra.context.lifecycle import Lifecycle
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.selectors import EVERY, Selector, properties_of
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.support import Warnings
 from sql.errors import CorruptState, Problem, Span, SqlError
 from sql.functions.registry import Context
 from sql.plan.contexts import ContextPlan

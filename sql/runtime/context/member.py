@@ -10,7 +10,7 @@ from sql.algebra.context.partition import Partition
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.binder.correlation import correlation_of
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet
+from sql.compiler.functions import FunctionSet
 from sql.plan.logical import Plan
 from sql.runtime.emission import Emission
 from sql.runtime.hosted import Hosted

@@ -8,8 +8,8 @@ from typing import Any
 from sql.aggregates.state import decode, encode
 from sql.algebra.context.partition import Partition
 from sql.catalog.streams import Catalog, Variable
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.support import Warnings
 from sql.functions.registry import Context
 from sql.plan.bound import Bound
 from sql.plan.logical import Plan

@@ -205,11 +205,6 @@ def test_cost_is_said_once_for_events_and_for_looks(query: str, cost: str) -> No
     assert facts(query, "cost") == [cost]
 
 
-def test_path() -> None:
-    assert facts("SELECT temp FROM demo WHERE temp > 3", "path") == ["fast: one generated loop"]
-    assert facts("from v in values retain 3 select v", "path")[0].startswith("engine: ")
-
-
 def test_warnings_are_repeated() -> None:
     assert facts("SELECT count(*) AS n FROM demo GROUP BY HOPPINGWINDOW(ss, 5, 10)", "warning")[0].startswith("B701 ")
 

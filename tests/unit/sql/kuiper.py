@@ -20,15 +20,13 @@ Step = tuple[Any, ...]
 
 
 def emissions(sql: str, *steps: Step, ddl: str = S, **options: Any) -> list[Emission]:
-    """What the rule gives out; the same on generated code, on operators, event by event and with restarts."""
-    wanted = _run(ddl, sql, steps, options, fast=True)
-    assert _run(ddl, sql, steps, options, fast=False) == wanted, "operators differ from generated code"
-    assert _run(ddl, sql, _singly(steps), options, fast=False) == wanted, "batches differ from single events"
-    assert _run(ddl, sql, _singly(steps), options, fast=False, restarts=True) == wanted, "a restart is seen"
-    assert _run(ddl, sql, _singly(steps), options, fast=True, restarts=True) == wanted, "a restart is seen"
+    """What the rule gives out; the same in batches, event by event and with restarts."""
+    wanted = _run(ddl, sql, steps, options)
+    assert _run(ddl, sql, _singly(steps), options) == wanted, "batches differ from single events"
+    assert _run(ddl, sql, _singly(steps), options, restarts=True) == wanted, "a restart is seen"
     decoded = _structs(ddl, sql, steps, options)
     if decoded is not None:
-        got = _run(ddl, sql, decoded, options, fast=False, shape="struct")
+        got = _run(ddl, sql, decoded, options, shape="struct")
         assert _comparable(got) == _comparable(wanted), "structs differ from dicts"
     return wanted
 
@@ -90,14 +88,14 @@ def _comparable(found: list[Emission]) -> list[Any]:
     ]  # fmt: skip
 
 
-def _run(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any], *, fast: bool, restarts: bool = False,
+def _run(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any], *, restarts: bool = False,
          shape: Any = "dict") -> list[Emission]:  # fmt: skip
-    engine = _engine(ddl, sql, options, fast, None, 0, shape)
+    engine = _engine(ddl, sql, options, None, 0, shape)
     out, now = [], 0
     for step in steps:
         if restarts:
             state = json.loads(json.dumps(engine.snapshot("r")))
-            engine = _engine(ddl, sql, options, fast, state, now)
+            engine = _engine(ddl, sql, options, state, now)
         if step == ("flush",):
             out += engine.flush(now)
         elif len(step) == 1:
@@ -110,10 +108,10 @@ def _run(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any], *, 
     return [item for item in out if item.kind != "error"] + [item for item in out if item.kind == "error"]
 
 
-def _engine(ddl: str, sql: str, options: dict[str, Any], fast: bool, state: Any, now_ms: int, shape: Any = "dict"
+def _engine(ddl: str, sql: str, options: dict[str, Any], state: Any, now_ms: int, shape: Any = "dict"
             ) -> Engine:  # fmt: skip
     catalog = define(Catalog(), ddl)
-    engine = Engine(catalog, fast=fast)
+    engine = Engine(catalog)
     engine.deploy("r", plan_rule(sql, catalog, RuleOptions(**options)), now_ms, state, shape=shape)
     assert state is None or engine.counters("r")["events_in"] == state["counts"]["events_in"]
     return engine

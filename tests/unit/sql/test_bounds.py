@@ -19,14 +19,13 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("fast", [True, False], ids=["fast", "operators"])
 @pytest.mark.parametrize("name", TABLES)
-def test_a_third_key_of_two_is_an_error_event(name: str, fast: bool) -> None:
+def test_a_third_key_of_two_is_an_error_event(name: str) -> None:
     (statement,) = parse(STREAM)
     assert isinstance(statement, CreateStream)
     catalog = Catalog()
     catalog.define(statement)
-    engine = Engine(catalog, fast=fast)
+    engine = Engine(catalog)
     plan = plan_rule(TABLES[name], catalog, RuleOptions(max_groups=2))
     engine.deploy("r", plan, 0)
     seen: list[tuple[str, Any]] = []
@@ -34,21 +33,20 @@ def test_a_third_key_of_two_is_an_error_event(name: str, fast: bool) -> None:
         seen += [(e.kind, e.inserted[0]["dev"]) for e in engine.push("m", [{"dev": dev, "v": 1.0}], at)]
     assert seen == [("rows", "a"), ("rows", "b"), ("error", "c"), ("rows", "a"), ("error", "c"), ("rows", "b")]
     assert engine.queries["r"].counters()["errors"] == 2
-    other = Engine(catalog, fast=fast)
+    other = Engine(catalog)
     other.deploy("r", plan_rule(TABLES[name], catalog, RuleOptions(max_groups=1)), 0, engine.snapshot("r"))
     after = [e.kind for dev in "abc" for e in other.push("m", [{"dev": dev, "v": 1.0}], 10)]
     assert after == ["rows", "rows", "error"], "a lower bound forgets nothing"
 
 
-@pytest.mark.parametrize("fast", [True, False], ids=["fast", "operators"])
-def test_a_restart_makes_no_room(fast: bool) -> None:
+def test_a_restart_makes_no_room() -> None:
     (statement,) = parse(STREAM)
     assert isinstance(statement, CreateStream)
     catalog = Catalog()
     catalog.define(statement)
 
     def engine_of(bound: int, state: Any = None) -> Engine:
-        engine = Engine(catalog, fast=fast)
+        engine = Engine(catalog)
         plan = plan_rule("SELECT dev FROM m#length_batch(9)", catalog, RuleOptions(max_window_events=bound))
         engine.deploy("r", plan, 0, state)
         return engine

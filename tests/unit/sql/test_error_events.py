@@ -80,7 +80,6 @@ def test_reasons_are_in_words_of_sql(expression: str, reason: str) -> None:
     assert error.error == f"1:8: cannot evaluate {expression}: {reason}"
 
 
-@pytest.mark.parametrize("fast", [True, False], ids=["fast", "operators"])
 @pytest.mark.parametrize(
     ("expression", "value"),
     [
@@ -92,13 +91,13 @@ def test_reasons_are_in_words_of_sql(expression: str, reason: str) -> None:
         ("abs(flag)", None),
     ],
 )
-def test_booleans_in_place_of_numbers_are_as_the_manual_says(expression: str, value: Any, fast: bool) -> None:
+def test_booleans_in_place_of_numbers_are_as_the_manual_says(expression: str, value: Any) -> None:
     """`docs/semantics.md`, Numbers: operators take an undeclared TRUE as 1; the others refuse it, here as None."""
     catalog = Catalog()
     (statement,) = parse('CREATE STREAM m () WITH (DATASOURCE="m")')
     assert isinstance(statement, CreateStream)
     catalog.define(statement)
-    engine = Engine(catalog, fast=fast)
+    engine = Engine(catalog)
     engine.deploy("r", plan_rule(f"SELECT {expression} AS x FROM m", catalog), 0)
     (found,) = engine.push("m", [{"flag": True}], 0)
     assert found.inserted == ([{"flag": True}] if value is None else [{"x": value}])

@@ -12,22 +12,20 @@ from sql.syntax import CreateStream
 MAX_PER_SECOND = "insert into peaks select max(v) as top from m group by TUMBLINGWINDOW(ss, 1)"
 
 
-def engine(fast: bool, *rules: str, columns: str = "v BIGINT", more: str = "", **options: Any) -> Engine:
+def engine(*rules: str, columns: str = "v BIGINT", more: str = "", **options: Any) -> Engine:
     catalog = Catalog()
     (statement,) = parse(f'CREATE STREAM m ({columns}) WITH (DATASOURCE="m"{more})')
     assert isinstance(statement, CreateStream)
     catalog.define(statement)
-    made = Engine(catalog, fast=fast)
+    made = Engine(catalog)
     for number, text in enumerate(rules):
         made.deploy(f"r{number}", plan_rule(text, catalog, RuleOptions(**options)), 0)
     return made
 
 
-@pytest.mark.parametrize("fast", [True, False], ids=["fast", "operators"])
-def test_rows_of_several_windows_enter_the_next_stream_each_at_its_instant(fast: bool) -> None:
+def test_rows_of_several_windows_enter_the_next_stream_each_at_its_instant() -> None:
     """Windows of 1 s end at 1, 2 and 3 s; nobody looked at the clock before 10 s. Each row then lives for 1.5 s."""
     made = engine(
-        fast,
         "insert into peaks select sum(v) as top from m group by HOPPINGWINDOW(ss, 3, 1)",
         "select irstream top from peaks#time(1500 msec)",
     )
@@ -43,19 +41,15 @@ def test_rows_of_several_windows_enter_the_next_stream_each_at_its_instant(fast:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("fast", [True, False], ids=["fast", "operators"])
-def test_a_chain_of_windows_gets_each_row_into_the_window_of_its_instant(fast: bool) -> None:
+def test_a_chain_of_windows_gets_each_row_into_the_window_of_its_instant() -> None:
     """Per-second maxima of events at 0.5 and 1.5 s belong to two different windows of two seconds: [0,2) and [2,4)."""
-    made = engine(
-        fast, MAX_PER_SECOND, "select count(*) as n, max(top) as top from peaks group by TUMBLINGWINDOW(ss, 2)"
-    )
+    made = engine(MAX_PER_SECOND, "select count(*) as n, max(top) as top from peaks group by TUMBLINGWINDOW(ss, 2)")
     made.push("m", [{"v": 5}], 500)
     made.push("m", [{"v": 3}], 1500)
     rows = [(e.at_ms, e.inserted) for e in made.advance(10_000) if e.rule == "r1"]
     assert rows == [(2000, [{"n": 1, "top": 5}]), (4000, [{"n": 1, "top": 3}])]
 
 
-@pytest.mark.parametrize("fast", [True, False], ids=["fast", "operators"])
 @pytest.mark.parametrize(
     "text",
     [
@@ -64,8 +58,8 @@ def test_a_chain_of_windows_gets_each_row_into_the_window_of_its_instant(fast: b
         "select sum(v) as s from m#time(1 sec) output snapshot every 1 sec",
     ],
 )
-def test_skipped_rows_are_counted_as_skipped(fast: bool, text: str) -> None:
-    made = engine(fast, text, catch_up="skip")
+def test_skipped_rows_are_counted_as_skipped(text: str) -> None:
+    made = engine(text, catch_up="skip")
     given = len(made.push("m", [{"v": 5}], 500))
     assert made.advance(60_000) == []
     counted = made.counters("r0")
@@ -73,11 +67,10 @@ def test_skipped_rows_are_counted_as_skipped(fast: bool, text: str) -> None:
     assert counted["rows_skipped"] >= 1
 
 
-@pytest.mark.parametrize("fast", [True, False], ids=["fast", "operators"])
-def test_in_event_time_nothing_is_missed(fast: bool) -> None:
+def test_in_event_time_nothing_is_missed() -> None:
     """The stream falls silent, and the clock is looked at much later: its last events count all the same."""
     made = engine(
-        fast, "select sum(v) as s from m group by TUMBLINGWINDOW(ss, 1)",
+        "select sum(v) as s from m group by TUMBLINGWINDOW(ss, 1)",
         columns="v BIGINT, ts BIGINT", more=', TIMESTAMP="ts"',
         catch_up="skip", idle_timeout_ms=2_000, late_tolerance_ms=5_000,
     )  # fmt: skip

@@ -10,7 +10,6 @@ from sql.syntax import CreateStream
 VALUES = [0, 1, 2, 5, 6, None]
 
 
-@pytest.mark.parametrize("fast", [True, False], ids=["fast", "operators"])
 @pytest.mark.parametrize(
     ("condition", "passing"),
     [
@@ -25,12 +24,12 @@ VALUES = [0, 1, 2, 5, 6, None]
     ],
 )
 @pytest.mark.parametrize("statement", ["select istream v from m({})", "SELECT v FROM m WHERE {}"])
-def test_which_values_are_inside(statement: str, condition: str, passing: list[int | None], fast: bool) -> None:
+def test_which_values_are_inside(statement: str, condition: str, passing: list[int | None]) -> None:
     (stream,) = parse('CREATE STREAM m (v BIGINT) WITH (DATASOURCE="m")')
     assert isinstance(stream, CreateStream)
     catalog = Catalog()
     catalog.define(stream)
-    engine = Engine(catalog, fast=fast)
+    engine = Engine(catalog)
     engine.deploy("r", plan_rule(statement.format(condition), catalog), 0)
     found = engine.push("m", [{"v": value} for value in VALUES], 0)
     assert [row["v"] for e in found for row in e.inserted] == passing

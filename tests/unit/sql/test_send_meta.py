@@ -18,13 +18,12 @@ def catalog() -> Catalog:
     return found
 
 
-@pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize(
     ("sql", "row"),
     [("SELECT dev FROM m WHERE n > 1", {"dev": "a"}), ("SELECT * FROM m", {"dev": "a", "n": 5})],
 )
-def test_the_metadata_is_a_column_of_its_own(sql: str, row: dict[str, Any], fast: bool) -> None:
-    engine = Engine(catalog(), fast=fast)
+def test_the_metadata_is_a_column_of_its_own(sql: str, row: dict[str, Any]) -> None:
+    engine = Engine(catalog())
     engine.deploy("r", plan_rule(sql, engine.catalog, RuleOptions(send_meta=True)), 0)
     (emission,) = engine.push("m", [{"dev": "a", "n": 5, "$meta": META}], 0)
     assert emission.inserted == [{**row, "__meta": META}]

@@ -1,40 +1,98 @@
-"""Rules without a window: filter, analytic functions and projection, one emission per event that passes."""
+"""The compiled text of rules without a window: filter, analytic functions and projection, one row per event.
+
+push(rows, now_ms, out)            the loop over events of one instant; in event time `times` for `now_ms`
+pour(rows, rules, now_ms, out)     the loop of a family: rules that differ in name and first condition alone
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sql.codegen.expressions import Code, ExpressionWriter, Names
-from sql.codegen.fast.query import FastQuery
-from sql.codegen.fast.reader import LocalReader, LoopWriter
-from sql.codegen.fast.rows import write_row
-from sql.codegen.fast.source import Generated, SourceWriter
-from sql.codegen.functions import DATA_ERRORS
-from sql.plan.bound import AnalyticCall, Bound, Const, Op
+from sql.catalog.streams import Catalog
+from sql.compiler.expressions import Code, ExpressionWriter, Names
+from sql.compiler.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.loop import LoopWriter
+from sql.compiler.reader import RowReader
+from sql.compiler.rows import write_row
+from sql.compiler.source import Generated, SourceWriter
+from sql.plan.bound import AnalyticCall, Apply, Bound, Const, Op
+from sql.plan.logical import Plan
+from sql.rows import Shape
+from sql.runtime.analytic import AnalyticStage
 from sql.runtime.emission import Emission
 from sql.types import key_of
 
 Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[Any, Any]]]
 """Takes events, the rule each is for, the instant, and the list that results are added to; gives back what failed."""
 
+LOCALS = frozenset((
+    "e", "error", "fail", "failed", "key", "now_ms", "out", "past", "pour", "push", "q", "r", "rows", "rule", "rules",
+    "times",
+))  # fmt: skip
+"""What the loops call their locals: a function or a constant of the rule gets another name."""
 
-class StatelessQuery(FastQuery):
-    """Filter and project."""
 
-    def __init__(self, *args: Any, **keywords: Any) -> None:
-        super().__init__(*args, **keywords)
-        self.events = self.code["push"]
-        self.failed = 0
-        """Events of its family's loop that failed, since the filter index asked last."""
+def is_rowwise(plan: Plan) -> bool:
+    """Whether each event gives its own row or none, whatever came before it but for analytic functions."""
+    if plan.mode != "delta" or len(plan.sources) != 1 or plan.context is not None:
+        return False
+    source = plan.sources[0]
+    if source.pattern or source.recognize or source.windows or source.relation or source.keeps_last:
+        return False
+    if plan.subqueries or plan.relations or plan.into_table or plan.spreads or plan.hits or plan.prevs:
+        return False
+    if plan.aggregates or plan.output or plan.order_by or plan.distinct or plan.limit or plan.offset:
+        return False
+    return plan.selector != "rstream" and not (plan.timestamp is not None and _reads_clock(plan))
 
-    def _write(self, writer: SourceWriter, names: Names) -> None:
-        plan = self.plan
+
+def _reads_clock(plan: Plan) -> bool:
+    """Whether a function depends on the present instant: a loop over a batch in event time has none."""
+    return any(isinstance(node, Apply) and node.function.context for part in _expressions(plan) for node in part.walk())
+
+
+def _expressions(plan: Plan) -> Iterator[Bound]:
+    yield from conditions(plan)
+    for analytic in plan.analytics:
+        yield from analytic.args
+    yield from (item.value for item in plan.items)
+
+
+def conditions(plan: Plan) -> list[Bound]:
+    """What an event has to fulfil, in order."""
+    found = (plan.sources[0].filter, plan.where, plan.having)
+    return [condition for condition in found if condition is not None]
+
+
+class RowwiseText:
+    """Writes the loops of one rule."""
+
+    def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, functions: FunctionSet,
+                 analytic: AnalyticStage | None) -> None:  # fmt: skip
+        self.plan = plan
+        self.catalog = catalog
+        self.shape = shape
+        self.functions = functions
+        self.names = functions.names
+        self.analytic = analytic
+        self.is_timed = plan.timestamp is not None
+
+    def _loop(self, writer: SourceWriter, names: Names, slots: dict[Any, Code]) -> LoopWriter:
+        reader = RowReader(names, self.catalog, self.shape, slots, joined=False)
+        own = self.functions.writer
+        return LoopWriter(writer, reader, ExpressionWriter(reader, names, own.warnings, own.context))
+
+    # --- one rule -----------------------------------------------------------------------------------------------------
+
+    def push(self, rule: str, fail: Callable[[Any, BaseException], None]) -> Generated:
+        """The rule's own loop; `fail` is told of events that cannot be evaluated."""
+        self.names.reserve(LOCALS)
+        self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "rule": rule, "fail": fail}
+        plan, writer = self.plan, SourceWriter()
         slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
         slots |= {("analytic", i): Code(f"x_{i}", True, True) for i in range(len(plan.analytics))}
-        if not self.is_timed:
-            slots["event_time", None] = Code("now_ms", False, True, "number")
-        loop = self.loop_writer(writer, slots)
+        slots["event_time", None] = Code("now_ms", False, True, "number")
         header, arguments = ("for e, now_ms in zip(rows, times):", "rows, times") if self.is_timed else \
             ("for e in rows:", "rows, now_ms")  # fmt: skip
         with writer.block(f"def push({arguments}, out):"):
@@ -42,18 +100,17 @@ class StatelessQuery(FastQuery):
                 self._write_states(writer)
             with writer.block(header):
                 with writer.block("try:"):
-                    self._write_event(loop)
+                    self._write_event(self._loop(writer, self.names, slots))
                 with writer.block("except DATA_ERRORS as error:"):
                     writer.line("fail(e, error)")
+        return Generated(writer, self.names.bound)
 
     def _write_event(self, loop: LoopWriter) -> None:
-        plan = self.plan
-        for i, call in enumerate(plan.analytics):
+        for i, call in enumerate(self.plan.analytics):
             self._write_analytic(loop, i, call)
-        for condition in (plan.sources[0].filter, plan.where, plan.having):
+        for condition in conditions(self.plan):
             loop.skip_unless(condition)
-        before, after = "out.append(Emission(rule, now_ms, 'rows', [", "]))"
-        write_row(loop, plan, self.functions.names, before, after)
+        write_row(loop, self.plan, "out.append(Emission(rule, now_ms, 'rows', [", "]))")
 
     # --- many rules at once -------------------------------------------------------------------------------------------
 
@@ -66,17 +123,19 @@ class StatelessQuery(FastQuery):
         if self.is_timed or self.plan.analytics:
             return None
         writer, names = SourceWriter(), Names()
+        names.reserve(LOCALS)
         names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission}
-        own = (self.warnings, self.context)
-        reader = LocalReader(names, self.catalog, self.shape, {("istream", None): Code("True", False, True, "boolean")})
-        loop = LoopWriter(writer, reader, ExpressionWriter(reader, names, *own))
+        own = (self.functions.writer.warnings, self.functions.writer.context)
+        slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
+        slots["event_time", None] = Code("now_ms", False, True, "number")
+        loop = self._loop(writer, names, slots)
         with writer.block("def pour(rows, rules, now_ms, out):"):
             writer.line("failed = []")
             with writer.block("for e, q in zip(rows, rules):"):
                 with writer.block("try:"):
                     for condition in self._rest_of_conditions():
                         loop.skip_unless(condition)
-                    write_row(loop, self.plan, names, "out.append(Emission(q.name, now_ms, 'rows', [", "]))")
+                    write_row(loop, self.plan, "out.append(Emission(q.name, now_ms, 'rows', [", "]))")
                 with writer.block("except DATA_ERRORS:"):
                     writer.line("failed.append((q, e))")
             writer.line("return failed")
@@ -88,28 +147,20 @@ class StatelessQuery(FastQuery):
         )
         return (generated.text, tuple(bound)), generated["pour"], not self._rest_of_conditions()
 
-    def _rest_of_conditions(self) -> list[Bound | None]:
+    def _rest_of_conditions(self) -> list[Bound]:
         """The conditions without the first part of the first of them."""
-        first, *rest = [
-            condition for condition in (self.plan.sources[0].filter, self.plan.where, self.plan.having) if condition
-        ]
+        first, *rest = conditions(self.plan)
         while isinstance(first, Op) and first.name == "and":
             first, *more = first.args
             rest = [*more, *rest]
-        return list(rest)
+        return rest
 
-    def again(self, row: Any, now_ms: int, out: list[Emission]) -> None:
-        """An event that failed in the family's loop, which has counted it."""
-        self.now_ms = self.context.now_ms = now_ms
-        self.events((row,), now_ms, out)
-        self.failed += len(self.errors)
-        out += self.errors
-        self.errors.clear()
+    # --- analytic functions -------------------------------------------------------------------------------------------
 
     def _write_states(self, writer: SourceWriter) -> None:
         """Before the loop: the states of analytic functions that have only one."""
         assert self.analytic is not None
-        names = self.functions.names
+        names = self.names
         fresh = names.bind(self.analytic.fresh, "fresh_state")
         for i, call in enumerate(self.plan.analytics):
             states = names.bind(self.analytic.partitions[i], f"states_{i}")
@@ -119,7 +170,6 @@ class StatelessQuery(FastQuery):
                 writer.line(f"state_{i} = {states}[()]")
 
     def _write_analytic(self, loop: LoopWriter, i: int, call: AnalyticCall) -> None:
-        assert self.analytic is not None
         args = [loop.atom(arg, f"x_{i}_{place}") for place, arg in enumerate(call.args)]
         when = "True"
         if call.when is not None:
@@ -136,11 +186,9 @@ class StatelessQuery(FastQuery):
 
     def _write_state(self, loop: LoopWriter, i: int, call: AnalyticCall) -> None:
         assert self.analytic is not None
-        names = self.functions.names
-        states, fresh = (
-            names.bind(self.analytic.partitions[i], f"states_{i}"),
-            names.bind(self.analytic.fresh, "fresh_state"),
-        )
+        names = self.names
+        states = names.bind(self.analytic.partitions[i], f"states_{i}")
+        fresh = names.bind(self.analytic.fresh, "fresh_state")
         key_name = names.bind(key_of, "key_of")
         keys = [f"{key_name}({loop.value(node)})" for node in call.partition_by]
         key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
@@ -159,45 +207,6 @@ class StatelessQuery(FastQuery):
             loop.line(f"past.append({value})")
             with loop.source.block(f"if len(past) > {n}:"):
                 loop.line("past.popleft()")
-
-    # --- driving ------------------------------------------------------------------------------------------------------
-
-    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        self.now_ms = self.context.now_ms = now_ms
-        self.counts["events_in"] += len(rows)
-        self.events(rows, now_ms, self.out)
-        self.counts["rows_out"] += len(self.out)
-        return self.take()
-
-    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
-        """`push` for the few events that the filter index leaves, with the results added to those of other rules."""
-        self.now_ms = self.context.now_ms = now_ms
-        counts, before = self.counts, len(out)
-        counts["events_in"] += len(rows)
-        self.events(rows, now_ms, out)
-        counts["rows_out"] += len(out) - before
-        if self.errors:
-            out += self.errors
-            self.errors.clear()
-
-    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        self.counts["events_in"] += len(rows)
-        errors = self.counts["errors"]
-        self.events(rows, times, self.out)
-        self.now_ms = times[-1]
-        self.counts["rows_out"] += len(self.out) - (self.counts["errors"] - errors)
-        return self.take()
-
-    # --- state: only the analytic functions', which the base keeps ---------------------------------------------------
-
-    def retained(self) -> int:
-        return 0
-
-    def _state(self) -> Any:
-        return None
-
-    def _put_back(self, state: Any, store: Any) -> None:
-        return None
 
 
 def is_plain_lag(call: AnalyticCall) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sql.codegen import support
+from sql.compiler import support
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot, TableRead
 from sql.types import Descending, Type, equal, key_of
 

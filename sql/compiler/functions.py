@@ -16,8 +16,8 @@ from typing import Any
 
 from sql.aggregates.base import Aggregate
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
-from sql.codegen.support import Warnings
+from sql.compiler.expressions import NUMBER, Code, ExpressionWriter, Names
+from sql.compiler.support import Warnings
 from sql.errors import DataError, Span, positioned
 from sql.functions.registry import Context
 from sql.plan.bound import Bound, Const, Read, Slot

@@ -1,1 +1,0 @@
-"""From bound expressions to Python code."""
