@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cloud_sync.names import DATA_SUFFIX, VERSION, file_folder
+from cloud_sync.names import VERSION, file_name
 from cloud_sync.records import SpooledRow, line
-from cloud_sync.spool import PlannedFile
+from cloud_sync.spool.types import PlannedFile
 
 
 def form_file(rows: Sequence[SpooledRow], gateway: str, spool_id: str) -> tuple[PlannedFile, bytes]:
@@ -22,7 +22,7 @@ def form_file(rows: Sequence[SpooledRow], gateway: str, spool_id: str) -> tuple[
     content = gzip.compress(b"".join(line(row, gateway, spool_id) for row in rows), mtime=0)
     digest = hashlib.sha256(content).hexdigest()
     first, last = rows[0], rows[-1]
-    name = f"{file_folder(gateway, first.rule, first.date)}/{first.seq}-{last.seq}-{digest[:16]}{DATA_SUFFIX}"
+    name = file_name(gateway, first.rule, first.date, first.seq, last.seq, digest)
     return PlannedFile(name, first.rule, first.date, first.seq, last.seq, len(rows), len(content), digest), content
 
 

@@ -50,6 +50,11 @@ def file_folder(gateway: str, rule: str, date: str, version: int = VERSION) -> s
     return f"{data_folder(version)}/gw={safe(gateway)}/rule={safe(rule)}/date={safe(date)}"
 
 
+def file_name(gateway: str, rule: str, date: str, first_seq: int, last_seq: int, sha256: str) -> str:
+    """The name of a data file, from the range of its rows and the hash of its content."""
+    return f"{file_folder(gateway, rule, date)}/{first_seq}-{last_seq}-{sha256[:16]}{DATA_SUFFIX}"
+
+
 def manifest_name(data_name: str) -> str:
     """The name of the manifest of a data file.
 

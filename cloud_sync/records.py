@@ -40,7 +40,9 @@ class SpooledRow:
     @property
     def is_intact(self) -> bool:
         """Whether what was read is what was written."""
-        return checksum(self.seq, self.rule, self.date, self.body) == self.checksum
+        types = isinstance(self.rule, str) and isinstance(self.date, str) and isinstance(self.body, bytes)
+        is_instant = isinstance(self.created_ms, int)
+        return types and is_instant and checksum(self.seq, self.rule, self.date, self.body) == self.checksum
 
 
 def checksum(seq: int, rule: str, date: str, body: bytes) -> int:

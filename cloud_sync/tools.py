@@ -1,23 +1,25 @@
-"""`penstock spool ls | verify | export | repair | replay`: looking into a spool and mending it by hand.
+"""`penstock spool ls | verify | export | replay`: looking into a spool, and sending what was set aside.
 
-`ls`, `verify` and `export` open the file read-only and work beside a running gateway. `repair` and `replay` write, so
-the gateway must be stopped (SpoolBusy otherwise).
+`ls`, `verify` and `export` open the file read-only and work beside a running gateway. `replay` writes, so the gateway
+must be stopped (SpoolBusy otherwise); so does `cloud_sync.repair`.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from cloud_sync.database import WriterLock, connect, connect_read_only, transaction, translated
-from cloud_sync.errors import SpoolError
-from cloud_sync.records import ROW_OVERHEAD_BYTES, SpooledRow, line
-from cloud_sync.spool import ROW_BYTES, ROW_COLUMNS, Spool
+from cloud_sync.records import SpooledRow, line
+from cloud_sync.spool import Spool
+from cloud_sync.spool.database import connect_read_only, translated
+from cloud_sync.spool.high_water import read_mark
+from cloud_sync.spool.spool import is_intact_state
+from cloud_sync.spool.store import missing
+from cloud_sync.spool.types import ROW_BYTES, ROW_COLUMNS, Lost
 from cloud_sync.targets.base import Target
 from cloud_sync.uploader import Uploader
 
@@ -44,22 +46,12 @@ class Verdict:
     damaged_state: tuple[str, ...]
     set_aside: tuple[tuple[int, str], ...]
     structure: tuple[str, ...]
+    lost: Lost | None = None
 
     @property
     def is_sound(self) -> bool:
         """Nothing is damaged; rows set aside for another reason do not count."""
-        return not (self.damaged_rows or self.damaged_state or self.structure)
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """What `repair` saved, and where the damaged original lies now."""
-
-    rows: int
-    set_aside: int
-    state: int
-    lost: tuple[str, ...]
-    original: Path
+        return not (self.damaged_rows or self.damaged_state or self.structure or self.lost)
 
 
 def ls(path: Path) -> list[Group]:
@@ -75,17 +67,21 @@ def ls(path: Path) -> list[Group]:
 def verify(path: Path) -> Verdict:
     """Check the structure of the file and every checksum, without changing anything."""
     structure: list[str] = []
+    mark = read_mark(path)  # before the database, which may go on meanwhile
     with closing(connect_read_only(path)) as db:
         structure += [text for (text,) in _readable(db, "PRAGMA integrity_check(20)", structure) if text != "ok"]
         rows, damaged = 0, []
         for found in _readable(db, f"SELECT {ROW_COLUMNS} FROM rows ORDER BY seq", structure):
             rows += 1
-            if not _is_intact(found):
+            if not SpooledRow(*found).is_intact:
                 damaged.append(found[0])
         state = _readable(db, "SELECT key, body, checksum FROM state", structure)
-        wrong = tuple(key for key, body, check in state if zlib.crc32(body, zlib.crc32(key.encode())) != check)
+        wrong = tuple(str(key) for key, body, check in state if not is_intact_state(key, body, check))
         aside = tuple((seq, reason) for seq, reason in _readable(db, "SELECT seq, reason FROM set_aside", structure))
-    return Verdict(rows, tuple(damaged), wrong, aside, tuple(structure))
+        counters = dict(_readable(db, "SELECT name, value FROM counters", structure))
+        spool_id = dict(_readable(db, "SELECT key, value FROM meta", structure)).get("spool_id", "")
+    lost = missing(mark, counters, spool_id, rows + len(aside)) if not structure else None
+    return Verdict(rows, tuple(damaged), wrong, aside, tuple(structure), lost)
 
 
 def export(path: Path, out: IO[bytes], *, rule: str | None = None, set_aside: bool = False) -> int:
@@ -98,7 +94,7 @@ def export(path: Path, out: IO[bytes], *, rule: str | None = None, set_aside: bo
         for found in db.execute(query, (rule, rule)):
             row = SpooledRow(*found)
             if row.is_intact:
-                out.write(line(row, meta["gateway"], meta["spool_id"]))
+                out.write(line(row, meta.get("gateway", ""), meta.get("spool_id", "")))
                 written += 1
     return written
 
@@ -118,92 +114,6 @@ def replay(path: Path, gateway: str, target: Target, now_ms: int) -> int:
         spool.close()
 
 
-def repair(path: Path) -> Repair:
-    """Copy every readable row, state entry and the identity into a new file and put it in place of the damaged one.
-
-    The original is kept beside it. Also gives the space of an emptied spool back to the disk. Sequence numbers go on
-    behind the highest one seen, with a gap, because the damaged tail may have held higher ones that were uploaded.
-    """
-    if not path.exists():
-        raise SpoolError(f"there is no spool at {path}")
-    lock = WriterLock(path)
-    try:
-        fresh = path.with_name(path.name + ".repaired")
-        for leftover in _database_files(fresh):
-            leftover.unlink(missing_ok=True)
-        with closing(sqlite3.connect(path, isolation_level=None)) as damaged, closing(connect(fresh)) as whole:
-            result = _salvage(damaged, whole, fresh)
-            whole.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            whole.execute("PRAGMA journal_mode=DELETE")  # one file without companions can be renamed safely
-        original = _free_name(path)
-        for suffix in ("", "-wal", "-shm"):
-            companion = path.with_name(path.name + suffix)
-            if companion.exists():
-                companion.rename(original.with_name(original.name + suffix))
-        fresh.rename(path)
-        return Repair(*result, original)
-    finally:
-        lock.release()
-
-
-SEQ_GAP = 1_000_000
-"""Sequence numbers left out after a repair."""
-
-
-def _salvage(
-    damaged: sqlite3.Connection, whole: sqlite3.Connection, path: Path
-) -> tuple[int, int, int, tuple[str, ...]]:
-    lost: list[str] = []
-    rows = aside = state = size = highest = 0
-    with transaction(whole, path):
-        for key, value in _readable(damaged, "SELECT key, value FROM meta", lost):
-            whole.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
-        for found in _rows_from_both_ends(damaged, lost):
-            intact = _is_intact(found)
-            table, extra = ("rows", ()) if intact else ("set_aside", ("checksum does not fit",))
-            marks = ", ".join("?" * (6 + len(extra)))
-            whole.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (*found, *extra))
-            rows, aside = rows + intact, aside + (not intact)
-            size += len(found[4]) + ROW_OVERHEAD_BYTES
-            highest = max(highest, found[0])
-        for found in _readable(damaged, f"SELECT {ROW_COLUMNS}, reason FROM set_aside", lost):
-            whole.execute("INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?)", found)
-            aside, size = aside + 1, size + len(found[4] or b"") + ROW_OVERHEAD_BYTES
-        for found in _readable(damaged, "SELECT key, body, checksum FROM state", lost):
-            whole.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", found)
-            state += 1
-        for found in _readable(damaged, "SELECT * FROM files", lost):
-            whole.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
-        for name, value in _readable(damaged, "SELECT name, value FROM counters", lost):
-            whole.execute("INSERT INTO counters VALUES (?, ?)", (name, value))
-        whole.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?)", [("rows", rows + aside), ("bytes", size)])
-        for (seq,) in _readable(damaged, "SELECT seq FROM sqlite_sequence WHERE name = 'rows'", lost):
-            highest = max(highest, seq)
-        whole.execute("DELETE FROM sqlite_sequence WHERE name = 'rows'")
-        whole.execute("INSERT INTO sqlite_sequence VALUES ('rows', ?)", (highest + (SEQ_GAP if lost else 0),))
-    return rows, aside, state, tuple(lost)
-
-
-def _is_intact(found: tuple[Any, ...]) -> bool:
-    try:
-        return SpooledRow(*found).is_intact
-    except (TypeError, AttributeError):
-        return False
-
-
-def _rows_from_both_ends(damaged: sqlite3.Connection, lost: list[str]) -> Iterator[tuple[Any, ...]]:
-    """Every row before the first page that cannot be read, then every row behind the last such page."""
-    query, found_before, seq = f"SELECT {ROW_COLUMNS} FROM rows NOT INDEXED ORDER BY seq", len(lost), 0
-    for found in _readable(damaged, query, lost):
-        seq = found[0]
-        yield found
-    if len(lost) > found_before:
-        for found in _readable(damaged, query + " DESC", []):
-            if found[0] <= seq:
-                return
-            yield found
-
-
 def _readable(db: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
     """The rows of a query up to the first page that cannot be read; what stopped it goes to `lost`."""
     try:
@@ -211,14 +121,3 @@ def _readable(db: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[t
     except sqlite3.Error as error:
         table = query.partition(" FROM ")[2].split()
         lost.append(f"{table[0] if table else query}: {error}")
-
-
-def _database_files(path: Path) -> list[Path]:
-    return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
-
-
-def _free_name(path: Path) -> Path:
-    number = 1
-    while (candidate := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    return candidate

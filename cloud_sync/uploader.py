@@ -40,7 +40,7 @@ class UploadSettings:
     bytes_max: int = 8_000_000
     wait_ms: int = 60_000
     retry_ms: int = 1_000
-    retry_max_ms: int = 300_000
+    retry_max_ms: int = 30_000
 
 
 @dataclass(slots=True)
@@ -68,6 +68,7 @@ class Uploader:
     ) -> None:
         self.stats = UploadStats()
         self._spool = spool
+        self._outgoing = spool.outgoing
         self._target = target
         self._settings = settings or UploadSettings()
         self._random = rng or random.Random()
@@ -104,7 +105,7 @@ class Uploader:
         return self._backoff.wait_ms(self.stats.failures, self._random)
 
     def _idle_ms(self, now_ms: int) -> int:
-        oldest = self._spool.oldest()
+        oldest = self._outgoing.oldest()
         waited_ms = 0 if oldest is None else max(0, now_ms - oldest.created_ms)
         return max(1, self._settings.wait_ms - waited_ms)
 
@@ -112,17 +113,17 @@ class Uploader:
 
     def _formed(self, now_ms: int, force: bool) -> tuple[PlannedFile, bytes | None] | None:
         """The file to upload now, planned durably, with its content (None if the target has it already)."""
-        if (planned := self._spool.planned()) is not None:
+        if (planned := self._outgoing.planned()) is not None:
             return self._formed_again(planned) or self._formed(now_ms, force)
-        oldest = self._spool.oldest()
+        oldest = self._outgoing.oldest()
         if oldest is None or not (force or self._is_due(oldest.created_ms, now_ms)):
             return None
         settings = self._settings
-        rows = self._spool.take(oldest.rule, oldest.date, settings.rows_max, settings.bytes_max)
+        rows = self._outgoing.take(oldest.rule, oldest.date, settings.rows_max, settings.bytes_max)
         if not rows:  # all were damaged and are set aside now
             return self._formed(now_ms, force)
         planned, content = form_file(rows, self._spool.gateway, self._spool.spool_id)
-        self._spool.plan(planned)
+        self._outgoing.plan(planned)
         return planned, content
 
     def _is_due(self, created_ms: int, now_ms: int) -> bool:
@@ -131,18 +132,18 @@ class Uploader:
 
     def _formed_again(self, planned: PlannedFile) -> tuple[PlannedFile, bytes | None] | None:
         """The content of a file planned before a crash or a failure; None when no row of it is left."""
-        rows = self._spool.take(planned.rule, planned.date, 2**31, 2**62, planned.last_seq)
+        rows = self._outgoing.take(planned.rule, planned.date, 2**31, 2**62, planned.last_seq)
         if rows:
             again, content = form_file(rows, self._spool.gateway, self._spool.spool_id)
-            if again == planned:
-                return planned, content
+            if again.name == planned.name:
+                return again, content
         # A row was damaged since, or another compressor is in use now. What was uploaded under the old name counts.
         if _has(self._target, planned):
             return planned, None
         if not rows:
-            self._spool.cancel(planned)
+            self._outgoing.cancel(planned)
             return None
-        self._spool.plan(again, instead_of=planned)
+        self._outgoing.plan(again, instead_of=planned)
         return again, content
 
     # --- uploading -----------------------------------------------------------------------------------------------
@@ -156,9 +157,9 @@ class Uploader:
         except Conflict as conflict:
             LOG.error("upload.conflict", extra={"file": planned.name, "rule": planned.rule})
             self.stats.conflicts += 1
-            spool.quarantine(planned, str(conflict))
+            self._outgoing.quarantine(planned, str(conflict))
             return
-        spool.acknowledge(planned)
+        self._outgoing.acknowledge(planned)
         self.stats.files += 1
         self.stats.rows += planned.rows
         self.stats.bytes += planned.bytes

@@ -67,8 +67,8 @@ def _verify(data: Path) -> int:
 
 
 def _cut(data: Path, position: int) -> int:
-    from cloud_sync.database import WriterLock
     from cloud_sync.errors import SpoolBusy
+    from cloud_sync.spool.database import WriterLock
     from edge.journal.disk import Disk
     from edge.journal.reader import Reading, read, segments
     from edge.journal.writer import cut

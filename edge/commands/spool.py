@@ -69,6 +69,8 @@ def _verify(path: Path, arguments: argparse.Namespace) -> int:
         print(f"row {seq}: checksum does not fit")
     for key in verdict.damaged_state:
         print(f"state {key}: checksum does not fit")
+    if verdict.lost is not None:
+        print(f"lost: {verdict.lost}")
     for seq, reason in verdict.set_aside:
         print(f"row {seq}: set aside: {reason}")
     advice = "sound" if verdict.is_sound else "damaged: stop the gateway and run penstock spool repair"
@@ -85,9 +87,9 @@ def _export(path: Path, arguments: argparse.Namespace) -> int:
 
 
 def _repair(path: Path, arguments: argparse.Namespace) -> int:
-    from cloud_sync import tools
+    from cloud_sync.repair import repair as save
 
-    repair = tools.repair(path)
+    repair = save(path)
     print(f"{repair.rows} rows and {repair.state} states saved, {repair.set_aside} rows set aside")
     print(f"the original is {repair.original}")
     for text in repair.lost:

@@ -16,8 +16,7 @@ from cloud_sync.declaration import CloudSettings
 from cloud_sync.errors import SpoolFull
 from cloud_sync.records import Record
 from cloud_sync.sink import partial
-from cloud_sync.spool import Spool
-from cloud_sync.spool_types import Origin
+from cloud_sync.spool import Origin, Spool
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from sinks import Outcome, Stats

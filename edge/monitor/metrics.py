@@ -58,6 +58,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_dead_letters_lost_total": ("counter", "Dead letters that could not be written."),
     "penstock_spool_rows": ("gauge", "Rows in the spool, not uploaded yet."),
     "penstock_spool_bytes": ("gauge", "Bytes of the spool on disk."),
+    "penstock_spool_lost_rows_total": ("counter", "Rows that were stored and are gone, by the high-water mark."),
     "penstock_uploads_total": ("counter", "Files the cloud has acknowledged."),
     "penstock_upload_failures_total": ("counter", "Uploads that failed and will be repeated."),
 }

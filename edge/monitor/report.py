@@ -252,6 +252,7 @@ class Report:
         stats = self._daemon.spool.stats()
         yield sample("penstock_spool_rows", stats.rows)
         yield sample("penstock_spool_bytes", stats.bytes)
+        yield sample("penstock_spool_lost_rows_total", stats.counters["lost"])
         if self._daemon.uploads is not None:
             uploads = self._daemon.uploads[0].stats
             yield sample("penstock_uploads_total", uploads.files)

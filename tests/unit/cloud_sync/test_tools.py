@@ -12,6 +12,7 @@ import pytest
 from cloud_sync import tools
 from cloud_sync.errors import SpoolBusy, SpoolError
 from cloud_sync.records import ROW_OVERHEAD_BYTES
+from cloud_sync.repair import repair
 from cloud_sync.spool import Spool
 from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget, flip_body, record, records
 
@@ -62,23 +63,23 @@ def test_replay_uploads_everything_that_is_intact(path: Path) -> None:
 
 def test_repair_needs_the_gateway_to_be_stopped(path: Path) -> None:
     with closing(Spool(path, "gw1")), pytest.raises(SpoolBusy):
-        tools.repair(path)
+        repair(path)
 
 
 def test_repair_keeps_all_that_is_readable_and_the_original(path: Path) -> None:
     flip_body(path, 2)
     with closing(Spool(path, "gw1")) as spool:
         identity = spool.spool_id
-    result = tools.repair(path)
+    result = repair(path)
     assert (result.rows, result.set_aside, result.state, result.lost) == (4, 1, 1, ())
     assert result.original.exists()
     with closing(Spool(path, "gw1")) as spool:
         assert spool.spool_id == identity and spool.state() == {"position": b"42"}
-        assert [row.seq for row in spool.take("hot", DATE, 10, 10**6)] == [1, 3]
+        assert [row.seq for row in spool.outgoing.take("hot", DATE, 10, 10**6)] == [1, 3]
         assert spool.stats().rows == 5
         spool.append(records(1), NOW_MS)
         spool.commit(NOW_MS)
-        assert [row.seq for row in spool.take("hot", DATE, 10, 10**6)] == [1, 3, 6]
+        assert [row.seq for row in spool.outgoing.take("hot", DATE, 10, 10**6)] == [1, 3, 6]
 
 
 def test_repair_saves_the_readable_part_of_a_broken_file(tmp_path: Path) -> None:
@@ -91,17 +92,17 @@ def test_repair_saves_the_readable_part_of_a_broken_file(tmp_path: Path) -> None
     content[page : page + 4096] = b"\xff" * 4096
     path.write_bytes(content)
     assert not tools.verify(path).is_sound
-    result = tools.repair(path)
+    result = repair(path)
     assert result.lost and 190 <= result.rows < 200 and result.state == 1, "only the rows of one page are lost"
     with closing(Spool(path, "gw1")) as spool:
         assert spool.state() == {"position": b"42"}
         spool.append(records(1), NOW_MS)
         spool.commit(NOW_MS)
-        assert spool.take("hot", DATE, 1000, 10**9)[-1].seq > 1_000_000, "behind every number that may be lost"
+        assert spool.outgoing.take("hot", DATE, 1000, 10**9)[-1].seq > 1_000_000, "behind every number that may be lost"
     assert tools.verify(path).is_sound
 
 
 def test_a_missing_spool_is_told(tmp_path: Path) -> None:
-    for tool in (tools.ls, tools.verify, tools.repair):
+    for tool in (tools.ls, tools.verify, repair):
         with pytest.raises(SpoolError, match="there is no spool"):
             tool(tmp_path / "none.db")

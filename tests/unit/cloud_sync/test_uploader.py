@@ -70,7 +70,7 @@ def test_files_hold_one_rule_and_date_within_the_bounds(spool: Spool) -> None:
 
 def test_equal_rows_make_equal_bytes(spool: Spool) -> None:
     fill(spool, 3)
-    rows = spool.take("hot", DATE, 10, 10**6)
+    rows = spool.outgoing.take("hot", DATE, 10, 10**6)
     assert form_file(rows, "gw1", "a1") == form_file(rows, "gw1", "a1")
     first = json.loads(gzip.decompress(form_file(rows, "gw1", "a1")[1]).splitlines()[0])
     assert first == {"gateway": "gw1", "spool": "a1", "rule": "hot", "seq": 1, "n": 1, "pad": ""}
@@ -111,7 +111,7 @@ def test_a_target_that_is_down_is_tried_again_ever_later(spool: Spool) -> None:
 
 def test_another_content_under_our_name_is_never_overwritten(spool: Spool) -> None:
     fill(spool, 2)
-    planned, _ = form_file(spool.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)
+    planned, _ = form_file(spool.outgoing.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)
     target = MemoryTarget()
     target.files[planned.name] = b"theirs"
     uploader = Uploader(spool, target)
@@ -130,7 +130,7 @@ def test_another_content_under_our_name_is_never_overwritten(spool: Spool) -> No
 
 def test_a_row_damaged_after_planning_is_left_out(spool: Spool) -> None:
     fill(spool, 3)
-    spool.plan(form_file(spool.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)[0])
+    spool.outgoing.plan(form_file(spool.outgoing.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)[0])
     flip_body(spool.path, 2)
     target = MemoryTarget()
     Uploader(spool, target).drain(NOW_MS)
@@ -139,8 +139,8 @@ def test_a_row_damaged_after_planning_is_left_out(spool: Spool) -> None:
 
 def test_a_row_damaged_after_its_upload_is_not_missed(spool: Spool) -> None:
     fill(spool, 3)
-    planned, content = form_file(spool.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)
-    spool.plan(planned)
+    planned, content = form_file(spool.outgoing.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)
+    spool.outgoing.plan(planned)
     target = MemoryTarget()
     target.files[planned.name] = content
     flip_body(spool.path, 2)
@@ -150,17 +150,17 @@ def test_a_row_damaged_after_its_upload_is_not_missed(spool: Spool) -> None:
 
 def test_a_plan_without_intact_rows_is_dropped(spool: Spool) -> None:
     fill(spool, 1)
-    spool.plan(form_file(spool.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)[0])
+    spool.outgoing.plan(form_file(spool.outgoing.take("hot", DATE, 10, 10**6), "gw1", spool.spool_id)[0])
     flip_body(spool.path, 1)
     target = MemoryTarget()
     Uploader(spool, target).drain(NOW_MS)
-    assert target.files == {} and spool.planned() is None
+    assert target.files == {} and spool.outgoing.planned() is None
 
 
 def test_a_crash_between_two_deletions_is_taken_up(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     spool.append([record(number, size=1000) for number in range(1, 3001)], NOW_MS)
     spool.commit(NOW_MS)
-    target, delete, calls = MemoryTarget(), spool._acknowledge, iter([True, False])
+    target, delete, calls = MemoryTarget(), spool.outgoing._delete, iter([True, False])
 
     def crash_at_the_second(*span: Any) -> None:
         if not next(calls):
@@ -168,12 +168,12 @@ def test_a_crash_between_two_deletions_is_taken_up(spool: Spool, monkeypatch: py
         delete(*span)
 
     with monkeypatch.context() as patch:
-        patch.setattr(spool, "_acknowledge", crash_at_the_second)
+        patch.setattr(spool.outgoing, "_delete", crash_at_the_second)
         with pytest.raises(Crash):
             Uploader(spool, target).drain(NOW_MS)
     assert 0 < spool.stats().rows < 3000
     Uploader(spool, target).drain(NOW_MS)
-    assert spool.stats().rows == 0 and spool.planned() is None
+    assert spool.stats().rows == 0 and spool.outgoing.planned() is None
     assert arrived(target) == list(range(1, 3001)) and len(target.files) == 2
 
 
@@ -216,11 +216,8 @@ def test_a_crash_between_any_two_steps_loses_and_doubles_nothing(tmp_path: Path,
         with closing(Spool(path, "gw1")) as spool:
             fill(spool, 5)
             fill(spool, 2, start=6, rule="cold")
-            uploader = Uploader(
-                Crashing(spool, STEPS, fuse, after),  # type: ignore[arg-type]
-                Crashing(target, STEPS, fuse, after),
-                UploadSettings(rows_max=3),
-            )
+            spool.outgoing = Crashing(spool.outgoing, STEPS, fuse, after)  # type: ignore[assignment]
+            uploader = Uploader(spool, Crashing(target, STEPS, fuse, after), UploadSettings(rows_max=3))
             try:
                 uploader.drain(NOW_MS)
             except Crash:

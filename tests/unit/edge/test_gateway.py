@@ -144,7 +144,7 @@ def test_a_full_spool_stops_intake_and_nothing_is_lost(folder: Path) -> None:
     for _ in range(20):
         rows = world.spooled()
         uploaded += [row["keys"]["n"] for row in rows]
-        oldest = world.spool.oldest()
+        oldest = world.spool.outgoing.oldest()
         if oldest is None and not world.outbox.rows_waiting() and not world.spool.stats().pending:
             break
         if oldest is not None:
@@ -160,9 +160,10 @@ def free(world: World, oldest: Any) -> None:
     """Upload one file, as the uploader would."""
     from cloud_sync.layout import form_file
 
-    planned, _ = form_file(world.spool.take(oldest.rule, oldest.date, 10_000, 10**9), "gw", world.spool.spool_id)
-    world.spool.plan(planned)
-    world.spool.acknowledge(planned)
+    rows = world.spool.outgoing.take(oldest.rule, oldest.date, 10_000, 10**9)
+    planned, _ = form_file(rows, "gw", world.spool.spool_id)
+    world.spool.outgoing.plan(planned)
+    world.spool.outgoing.acknowledge(planned)
 
 
 def test_intake_pauses_at_its_bound_and_resumes_at_half(folder: Path) -> None:

@@ -68,7 +68,7 @@ class Broker:
 
 def rows(world: World) -> list[tuple[str, Any]]:
     """Everything spooled: rule and body, in the order of each rule."""
-    found = world.spool._db.execute("SELECT rule, body FROM rows ORDER BY rule, seq").fetchall()
+    found = world.spool._store.db.execute("SELECT rule, body FROM rows ORDER BY rule, seq").fetchall()
     return [(rule, json.loads(body)) for rule, body in found]
 
 

@@ -130,16 +130,16 @@ class World:
 
     def crash(self) -> None:
         """Lose everything that is not on disk, and start again."""
-        self.spool._db.rollback()
+        self.spool._store.db.rollback()
         self.close()
         self.build()
 
     def spooled(self) -> list[dict[str, Any]]:
         """The committed rows that wait for upload, in order."""
-        oldest = self.spool.oldest()
+        oldest = self.spool.outgoing.oldest()
         if oldest is None:
             return []
-        return [json.loads(row.body) for row in self.spool.take(oldest.rule, oldest.date, 10_000, 10**9)]
+        return [json.loads(row.body) for row in self.spool.outgoing.take(oldest.rule, oldest.date, 10_000, 10**9)]
 
     def close(self) -> None:
         self.gateway.stop_sources(1_000)

@@ -7,6 +7,7 @@ and checkpoints, guarded by a lock file, because SQLite before 3.51.3 can damage
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import sqlite3
@@ -58,7 +59,9 @@ class WriterLock:
 def connect(path: Path) -> sqlite3.Connection:
     """The one writing connection; makes the tables of a new file. The caller holds the `WriterLock`."""
     with translated(path):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # SQLite's log gets the same mode
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        connection.text_factory = readable
         try:
             check_version(connection, path)
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file
@@ -83,12 +86,18 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
         raise SpoolError(f"there is no spool at {path}")
     with translated(path):
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        connection.text_factory = readable
         try:
             check_version(connection, path)
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def readable(raw: bytes) -> str:
+    """Text of the database; what is no UTF-8 was damaged, and its row's checksum tells."""
+    return raw.decode("utf-8", "replace")
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -126,11 +135,16 @@ def translated(path: Path) -> Iterator[None]:
     """SQLite's errors as the spool's, with what to do."""
     try:
         yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise SpoolFull(f"the disk is full, spool {path} cannot be made; free space") from error
+        why = f"{error.strerror}; see that the gateway may write there"
+        raise SpoolError(f"spool {path} cannot be opened: {why}") from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        remedy = f"save what can be read with: penstock spool repair {path}"
         if code == sqlite3.SQLITE_FULL:
             raise SpoolFull(f"the disk is full, spool {path} cannot grow; free space or lower spoolBytesMax") from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            remedy = f"save what can be read with: penstock spool repair {path}"
             raise SpoolCorrupt(f"spool {path} is damaged ({error}); {remedy}") from error
-        raise SpoolError(f"spool {path}: {error}") from error
+        raise SpoolError(f"spool {path}: {error}; check the disk, or {remedy}") from error

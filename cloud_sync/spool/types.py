@@ -7,12 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from cloud_sync.records import ROW_OVERHEAD_BYTES
+
 OnFull = Literal["block", "drop_oldest", "drop_newest"]
 
 COUNTERS = (
     "appended", "uploaded", "dropped_oldest", "dropped_newest", "expired", "corrupt_rows", "corrupt_state", "conflicts",
-    "reserve_used",
+    "reserve_used", "lost",
 )  # fmt: skip
+
+ROW_BYTES = f"length(body) + {ROW_OVERHEAD_BYTES}"
+"""What a row takes, in SQL."""
+
+ROW_COLUMNS = "seq, rule, date, created_ms, body, checksum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,20 @@ class SpoolStats:
     pending: int
     bytes_max: int
     counters: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Rows that were committed and are gone; `uploaded` were deleted because the cloud has them, and may be back."""
+
+    rows: int
+    uploaded: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows} rows that were stored are gone, and the deletion of {self.uploaded} uploaded ones: the file "
+            "or its log was damaged or removed. Rows whose inputs the journal still has are made again; check the disk"
+        )
 
 
 class Ticket:

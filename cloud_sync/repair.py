@@ -1,0 +1,193 @@
+"""`penstock spool repair`: a whole spool in place of a damaged one, with everything that can still be read.
+
+What is read of the damaged file may be anything, so each value is looked at before it is stored, and what SQLite cannot
+read ends the reading of its table from that side only.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cloud_sync.errors import SpoolError
+from cloud_sync.records import ROW_OVERHEAD_BYTES, SpooledRow
+from cloud_sync.spool.database import WriterLock, connect, readable, transaction, translated
+from cloud_sync.spool.rows import DAMAGED
+from cloud_sync.spool.spool import is_intact_state
+from cloud_sync.spool.store import SEQ_GAP, SEQ_MAX
+from cloud_sync.spool.types import COUNTERS, ROW_COLUMNS
+
+HEADER = b"SQLite format 3\0" + bytes([16, 0, 2, 2, 0, 64, 32, 32])
+"""How every spool's file begins: 4 KB pages, WAL."""
+
+KEPT_SETTINGS = ("gateway", "spool_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What was saved, what could not be read, and where the damaged original lies now."""
+
+    rows: int
+    set_aside: int
+    state: int
+    lost: tuple[str, ...]
+    original: Path
+
+
+@dataclass(slots=True)
+class _Saved:
+    rows: int = 0
+    set_aside: int = 0
+    state: int = 0
+    bytes: int = 0
+    highest: int = 0
+    lost: list[str] = field(default_factory=list)
+
+
+def repair(path: Path) -> Repair:
+    """Copy every readable row, state entry and the identity into a new file and put it in place of the damaged one.
+
+    The original is kept beside it. Also gives the space of an emptied spool back to the disk. Sequence numbers go on
+    behind the highest one seen, with a gap, because the damaged tail may have held higher ones that were uploaded.
+    Raises SpoolError (no such file, no room), SpoolBusy.
+    """
+    if not path.exists():
+        raise SpoolError(f"there is no spool at {path}")
+    lock = WriterLock(path)
+    try:
+        fresh, copy = path.with_name(path.name + ".repaired"), path.with_name(path.name + ".examined")
+        for leftover in (*_database_files(fresh), *_database_files(copy)):
+            leftover.unlink(missing_ok=True)
+        with translated(path):
+            with closing(_connect_to_damaged(path, copy)) as damaged, closing(connect(fresh)) as whole:
+                saved = _salvage(damaged, whole, fresh)
+                whole.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                whole.execute("PRAGMA journal_mode=DELETE")  # one file without companions can be renamed safely
+            original = _free_name(path)
+            for suffix in ("", "-wal", "-shm", ".mark"):
+                companion = path.with_name(path.name + suffix)
+                if companion.exists():
+                    companion.rename(original.with_name(original.name + suffix))
+            fresh.rename(path)
+            for leftover in _database_files(copy):
+                leftover.unlink(missing_ok=True)
+        return Repair(saved.rows, saved.set_aside, saved.state, tuple(saved.lost), original)
+    finally:
+        lock.release()
+
+
+def _connect_to_damaged(path: Path, copy: Path) -> sqlite3.Connection:
+    """A connection that changes nothing; to a copy if the first bytes are damaged, which are those of every spool."""
+    with path.open("rb") as file:
+        is_readable = file.read(len(HEADER)) == HEADER
+    if not is_readable:
+        _copy_with_header(path, copy)
+    name = path if is_readable else copy
+    db = sqlite3.connect(f"{name.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    db.text_factory = readable
+    return db
+
+
+def _copy_with_header(path: Path, copy: Path) -> None:
+    with path.open("rb") as source, copy.open("wb") as target:
+        target.write(HEADER)
+        source.seek(len(HEADER))
+        while block := source.read(1 << 20):
+            target.write(block)
+    log = path.with_name(path.name + "-wal")
+    if log.exists():
+        copy.with_name(copy.name + "-wal").write_bytes(log.read_bytes())
+
+
+def _salvage(damaged: sqlite3.Connection, whole: sqlite3.Connection, path: Path) -> _Saved:
+    saved = _Saved()
+    with transaction(whole, path):
+        for key, value in _readable(damaged, "SELECT key, value FROM meta", saved.lost):
+            if key in KEPT_SETTINGS and isinstance(value, str):
+                whole.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        _salvage_rows(damaged, whole, saved)
+        for found in _readable(damaged, "SELECT key, body, checksum FROM state", saved.lost):
+            if is_intact_state(*found):
+                whole.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", found)
+                saved.state += 1
+        for found in _readable(damaged, "SELECT * FROM files", saved.lost):
+            if None not in found:  # the uploader looks closer
+                whole.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
+        _salvage_counters(damaged, whole, saved)
+    return saved
+
+
+def _salvage_rows(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved: _Saved) -> None:
+    for found in _from_both_ends(damaged, "rows", ROW_COLUMNS, saved.lost):
+        if SpooledRow(*found).is_intact:
+            saved.highest = max(saved.highest, found[0])
+            whole.execute("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?)", found)
+            saved.rows += 1
+            saved.bytes += len(found[4]) + ROW_OVERHEAD_BYTES
+        else:
+            _put_aside(whole, (*found, DAMAGED), saved)
+    for found in _from_both_ends(damaged, "set_aside", f"{ROW_COLUMNS}, reason", saved.lost):
+        _put_aside(whole, found, saved)
+
+
+def _put_aside(whole: sqlite3.Connection, found: tuple[Any, ...], saved: _Saved) -> None:
+    seq, rule, date, created_ms, body, check, reason = found
+    body = body if isinstance(body, bytes) else str(body or "").encode()
+    values = (seq, rule, date, created_ms, body, check, str(reason))
+    saved.set_aside += whole.execute("INSERT OR IGNORE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?)", values).rowcount
+    saved.bytes += len(body) + ROW_OVERHEAD_BYTES
+
+
+def _salvage_counters(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved: _Saved) -> None:
+    counters = {
+        name: value
+        for name, value in _readable(damaged, "SELECT name, value FROM counters", saved.lost)
+        if name in (*COUNTERS, "changes") and isinstance(value, int) and 0 <= value < SEQ_MAX
+    }
+    counters |= {"rows": saved.rows + saved.set_aside, "bytes": saved.bytes}
+    whole.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?)", list(counters.items()))
+    for (seq,) in _readable(damaged, "SELECT seq FROM sqlite_sequence WHERE name = 'rows'", saved.lost):
+        if isinstance(seq, int) and seq < SEQ_MAX // 2:
+            saved.highest = max(saved.highest, seq)
+    whole.execute("DELETE FROM sqlite_sequence WHERE name = 'rows'")
+    highest = saved.highest + (SEQ_GAP if saved.lost else 0)
+    whole.execute("INSERT INTO sqlite_sequence VALUES ('rows', ?)", (highest,))
+
+
+def _from_both_ends(
+    damaged: sqlite3.Connection, table: str, columns: str, lost: list[str]
+) -> Iterator[tuple[Any, ...]]:
+    """Every row before the first page that cannot be read, then every row behind the last such page."""
+    query, found_before, seq = f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY seq", len(lost), -(2**63)
+    for found in _readable(damaged, query, lost):
+        seq = found[0]
+        yield found
+    if len(lost) > found_before:
+        for found in _readable(damaged, query + " DESC", []):
+            if found[0] <= seq:
+                return
+            yield found
+
+
+def _readable(db: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query up to the first page that cannot be read; what stopped it goes to `lost`."""
+    try:
+        yield from db.execute(query)
+    except sqlite3.Error as error:
+        table = query.partition(" FROM ")[2].split()
+        lost.append(f"{table[0] if table else query}: {error}")
+
+
+def _database_files(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
+
+
+def _free_name(path: Path) -> Path:
+    number = 1
+    while (candidate := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    return candidate

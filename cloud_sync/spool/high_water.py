@@ -1,0 +1,113 @@
+"""The high-water mark: how much a spool has committed, in a small file beside it.
+
+SQLite ignores the end of a damaged log, and all of a missing one, without a word: the database is then one of the past.
+The mark tells, because it is written after each transaction and holds the counters as of then. It is behind the
+database after a crash between the two, never ahead of it; if it is, committed changes have gone.
+
+Two slots are written in turn, each with a checksum, so a torn write leaves the other one. The mark is not synced: a
+power cut may leave one of half a minute before, which tells less, but nothing wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+_SLOT = struct.Struct("<8sQQQQQ12s")
+_MAGIC = b"penstkM1"
+_CHECK = struct.Struct("<I")
+SLOT_BYTES = 512
+
+
+class Mark(NamedTuple):
+    """The counters of a spool after a transaction; see `cloud_sync.spool.store.Store`.
+
+    changes    transactions since the spool was created
+    last_seq   the highest sequence number given
+    appended   rows stored since the spool was created
+    uploaded   rows deleted because the cloud has them
+    rows       rows that wait or are set aside
+    """
+
+    changes: int
+    last_seq: int
+    appended: int
+    uploaded: int
+    rows: int
+    spool_id: str
+
+
+class HighWater:
+    """The file of the mark. Never raises: a gateway without a mark is worse off than one that cannot write it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.failures = 0
+        """Writes that the disk refused."""
+        self._descriptor: int | None = None
+        with contextlib.suppress(OSError):
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def read(self) -> Mark | None:
+        """The newest mark; None where none can be read."""
+        return _newest(self.path)
+
+    def write(self, mark: Mark) -> None:
+        """Replace the older of the two marks."""
+        self._put(mark, mark.changes % 2)
+
+    def _put(self, mark: Mark, slot: int) -> None:
+        if self._descriptor is None:
+            return
+        try:
+            os.pwrite(self._descriptor, encode(mark), slot * SLOT_BYTES)
+        except OSError:
+            self.failures += 1
+
+    def begin(self, mark: Mark) -> None:
+        """Forget what was marked before."""
+        self._put(mark, 0)
+        self._put(mark, 1)
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def mark_path(spool: Path) -> Path:
+    """Where the mark of a spool lies."""
+    return spool.with_name(spool.name + ".mark")
+
+
+def read_mark(spool: Path) -> Mark | None:
+    """The newest mark of a spool; None where none can be read."""
+    return _newest(mark_path(spool))
+
+
+def _newest(path: Path) -> Mark | None:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    return max(filter(None, (decode(data), decode(data[SLOT_BYTES:]))), default=None)
+
+
+def encode(mark: Mark) -> bytes:
+    """A mark as a slot."""
+    body = _SLOT.pack(_MAGIC, *mark[:5], mark.spool_id.encode())
+    return (body + _CHECK.pack(zlib.crc32(body))).ljust(SLOT_BYTES, b"\0")
+
+
+def decode(slot: bytes) -> Mark | None:
+    """The mark in a slot; None where there is none, or a damaged one."""
+    body, check = slot[: _SLOT.size], slot[_SLOT.size : _SLOT.size + _CHECK.size]
+    if len(check) < _CHECK.size or _CHECK.unpack(check)[0] != zlib.crc32(body) or not body.startswith(_MAGIC):
+        return None
+    _, changes, last_seq, appended, uploaded, rows, spool_id = _SLOT.unpack(body)
+    return Mark(changes, last_seq, appended, uploaded, rows, spool_id.rstrip(b"\0").decode("ascii", "replace"))

@@ -1,0 +1,109 @@
+"""The side of the spool that the uploader uses: which rows go next, in which file, and that the cloud has them.
+
+first -> take -> plan (durable) -> ... uploaded ... -> acknowledge (rows deleted, durable)
+"""
+
+from __future__ import annotations
+
+from cloud_sync.names import file_name
+from cloud_sync.records import SpooledRow
+from cloud_sync.spool.database import transaction, translated
+from cloud_sync.spool.rows import OF_FILE, Rows
+from cloud_sync.spool.store import Store
+from cloud_sync.spool.types import PlannedFile
+
+DELETED_BYTES = 1_000_000
+"""Rows deleted in one transaction, in bytes."""
+
+ANY_SEQ = 2**62
+
+
+class Outgoing:
+    """Rows on their way out, and the file whose upload was begun. Thread-safe."""
+
+    def __init__(self, store: Store, rows: Rows) -> None:
+        self._store = store
+        self._rows = rows
+
+    def oldest(self) -> SpooledRow | None:
+        """The row that has waited longest; the next file is that of its rule and date."""
+        return self._rows.first()
+
+    def take(
+        self, rule: str, date: str, rows_max: int, bytes_max: int, last_seq: int | None = None
+    ) -> list[SpooledRow]:
+        """The first intact rows of one rule and date up to `last_seq`, not more than the bounds (but at least one)."""
+        return self._rows.take(rule, date, rows_max, bytes_max, ANY_SEQ if last_seq is None else last_seq)
+
+    def planned(self) -> PlannedFile | None:
+        """The file whose upload was begun and is not acknowledged yet. A damaged plan is forgotten: its rows wait."""
+        store = self._store
+        with store.lock:
+            with translated(store.path):
+                found = store.db.execute("SELECT * FROM files ORDER BY rowid").fetchall()
+            for values in found:
+                planned = PlannedFile(*values)
+                if _is_intact(planned, store.gateway):
+                    return planned
+                self.cancel(planned)
+        return None
+
+    def plan(self, planned: PlannedFile, instead_of: PlannedFile | None = None) -> None:
+        """Make the boundaries of a file durable, before any byte of it is sent."""
+        with self._store.lock:
+            self._store.with_reserve(lambda: self._plan(planned, instead_of))
+
+    def _plan(self, planned: PlannedFile, instead_of: PlannedFile | None) -> None:
+        db = self._store.db
+        with transaction(db, self._store.path):
+            if instead_of is not None:
+                db.execute("DELETE FROM files WHERE name = ?", (instead_of.name,))
+            values = (
+                planned.name, planned.rule, planned.date, planned.first_seq, planned.last_seq, planned.rows,
+                planned.bytes, planned.sha256,
+            )  # fmt: skip
+            db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+    def acknowledge(self, planned: PlannedFile) -> None:
+        """The target has the file and its manifest: delete its rows. Doing it twice does nothing.
+
+        The rows go in several transactions, the plan in the last one: a single large one would need more room in the
+        log than a full disk has. After a crash in between, the uploader finds the file in place and acknowledges again.
+        """
+        span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
+        while True:
+            with self._store.lock:
+                last_seq = self._rows.end_of_chunk(span, DELETED_BYTES)
+                self._store.with_reserve(lambda: self._delete(planned, last_seq))  # noqa: B023  called at once
+                self._store.shrink()
+                if last_seq == planned.last_seq:
+                    return
+
+    def _delete(self, planned: PlannedFile, last_seq: int) -> None:
+        span = (planned.rule, planned.date, planned.first_seq, last_seq)
+        with self._store.changing() as change:
+            change.counted["uploaded"] += self._rows.delete(change, "rows", OF_FILE, span)
+            if last_seq == planned.last_seq:
+                self._store.db.execute("DELETE FROM files WHERE name = ?", (planned.name,))
+
+    def quarantine(self, planned: PlannedFile, reason: str) -> None:
+        """The target holds another content under this name: set the rows aside, so that the others can go on."""
+        with self._store.lock:
+            span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
+            with translated(self._store.path):
+                found = self._store.db.execute(f"SELECT seq FROM rows WHERE {OF_FILE}", span).fetchall()
+            self._rows.set_aside([(reason, seq) for (seq,) in found], forget=planned.name, conflicts=1)
+
+    def cancel(self, planned: PlannedFile) -> None:
+        """Forget a plan."""
+        with self._store.lock, transaction(self._store.db, self._store.path):
+            self._store.db.execute("DELETE FROM files WHERE name = ?", (planned.name,))
+
+
+def _is_intact(planned: PlannedFile, gateway: str) -> bool:
+    """Whether the name, which follows from the other fields, is the one that was planned."""
+    try:
+        name = file_name(gateway, planned.rule, planned.date, planned.first_seq, planned.last_seq, planned.sha256)
+    except (TypeError, AttributeError):
+        return False
+    return planned.name == name

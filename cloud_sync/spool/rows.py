@@ -1,0 +1,143 @@
+"""The tables of rows and of rows set aside, within the transactions of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cloud_sync.records import ROW_OVERHEAD_BYTES, SpooledRow, checksum
+from cloud_sync.spool.database import translated
+from cloud_sync.spool.pending import PendingRow
+from cloud_sync.spool.store import Change, Store
+from cloud_sync.spool.types import ROW_BYTES, ROW_COLUMNS
+
+DAMAGED = "checksum does not fit"
+
+OF_FILE = "rule = ? AND date = ? AND seq BETWEEN ? AND ?"
+
+NOT_PLANNED = (
+    "NOT EXISTS (SELECT 1 FROM files f WHERE f.rule = t.rule AND f.date = t.date "
+    "AND t.seq BETWEEN f.first_seq AND f.last_seq)"
+)
+
+
+class Rows:
+    """What is done to rows. Methods with a `change` are called inside the transaction that it belongs to."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def insert(self, change: Change, group: Sequence[PendingRow]) -> None:
+        """Store rows with the next sequence numbers."""
+        values = [
+            (
+                seq,
+                record.rule,
+                record.date,
+                created_ms,
+                record.body,
+                checksum(seq, record.rule, record.date, record.body),
+            )
+            for seq, (record, created_ms, _, _) in enumerate(group, self._store.next_seq)
+        ]
+        self._store.db.executemany(f"INSERT INTO rows ({ROW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
+        change.rows += len(values)
+        change.bytes += sum(waiting.record.size_bytes for waiting in group)
+
+    def delete(self, change: Change, table: str, condition: str, values: tuple[object, ...]) -> int:
+        """Delete rows; returns how many."""
+        measure = f"SELECT count(*), coalesce(sum({ROW_BYTES}), 0) FROM {table} WHERE {condition}"
+        rows, size = self._store.db.execute(measure, values).fetchone()
+        self._store.db.execute(f"DELETE FROM {table} WHERE {condition}", values)
+        change.rows -= rows
+        change.bytes -= size
+        return int(rows)
+
+    def delete_expired(self, change: Change, before_ms: int) -> None:
+        """Delete rows that were stored before an instant."""
+        for table in ("rows", "set_aside"):
+            change.counted["expired"] += self.delete(change, table, "created_ms < ?", (before_ms,))
+
+    def delete_oldest(self, change: Change, excess: int) -> None:
+        """Make room for `excess` bytes: first what is set aside, then the oldest rows, but none of a planned file."""
+        for table in ("set_aside", "rows"):
+            if excess <= 0:
+                return
+            doomed: list[tuple[int]] = []
+            query = f"SELECT seq, {ROW_BYTES} FROM {table} t WHERE {NOT_PLANNED} ORDER BY seq"
+            for seq, size in self._store.db.execute(query):
+                doomed.append((seq,))
+                excess -= size
+                change.bytes -= size
+                if excess <= 0:
+                    break
+            self._store.db.executemany(f"DELETE FROM {table} WHERE seq = ?", doomed)
+            change.rows -= len(doomed)
+            change.counted["dropped_oldest"] += len(doomed)
+
+    def first(self) -> SpooledRow | None:
+        """The row that has waited longest. Damaged ones before it are set aside."""
+        query = f"SELECT {ROW_COLUMNS} FROM rows ORDER BY seq LIMIT 1"
+        with self._store.lock:
+            while True:
+                with translated(self._store.path):
+                    found = self._store.db.execute(query).fetchone()
+                if found is None or (row := SpooledRow(*found)).is_intact:
+                    return None if found is None else row
+                self.set_aside([(DAMAGED, found[0])], corrupt_rows=1)
+
+    def take(self, rule: str, date: str, rows_max: int, bytes_max: int, last_seq: int) -> list[SpooledRow]:
+        """The first intact rows of one rule and date up to `last_seq`, not more than the bounds (but at least one).
+
+        Damaged ones are set aside and counted.
+        """
+        query = f"SELECT {ROW_COLUMNS} FROM rows WHERE rule = ? AND date = ? AND seq <= ? ORDER BY seq"
+        taken: list[SpooledRow] = []
+        damaged: list[tuple[str, int]] = []
+        size = 0
+        with self._store.lock:
+            with translated(self._store.path):
+                for found in self._store.db.execute(query, (rule, date, last_seq)):
+                    row = SpooledRow(*found)
+                    if not row.is_intact:
+                        damaged.append((DAMAGED, row.seq))
+                        continue
+                    size += len(row.body)
+                    if taken and (size > bytes_max or len(taken) == rows_max):
+                        break
+                    taken.append(row)
+            if damaged:
+                self.set_aside(damaged, corrupt_rows=len(damaged))
+        return taken
+
+    def end_of_chunk(self, span: tuple[str, str, int, int], bytes_max: int) -> int:
+        """The last sequence number of a file's first rows that take `bytes_max` bytes; its last one if all fit."""
+        query = f"SELECT seq, length(body) FROM rows WHERE {OF_FILE} ORDER BY seq"
+        size = 0
+        with translated(self._store.path):
+            for seq, length in self._store.db.execute(query, span):
+                size += length + ROW_OVERHEAD_BYTES
+                if size >= bytes_max:
+                    return int(seq)
+        return span[-1]
+
+    def set_aside(self, reasons: Sequence[tuple[str, int]], forget: str | None = None, **counted: int) -> None:
+        """Move rows out of the line, each with its reason, and forget a planned file. Their bytes still count."""
+        db = self._store.db
+        with self._store.lock, self._store.changing(**counted):
+            into = f"INSERT OR REPLACE INTO set_aside ({ROW_COLUMNS}, reason)"
+            copy = f"{into} SELECT {ROW_COLUMNS}, ? FROM rows WHERE seq = ?"
+            db.executemany(copy, reasons)
+            db.executemany("DELETE FROM rows WHERE seq = ?", [(seq,) for _, seq in reasons])
+            if forget is not None:
+                db.execute("DELETE FROM files WHERE name = ?", (forget,))
+
+    def restore_set_aside(self) -> int:
+        """Put intact rows that were set aside back in line; returns how many. Damaged ones stay."""
+        db = self._store.db
+        with self._store.lock, self._store.changing():
+            found = [SpooledRow(*row) for row in db.execute(f"SELECT {ROW_COLUMNS} FROM set_aside ORDER BY seq")]
+            intact = [(row.seq,) for row in found if row.is_intact]
+            copy = f"INSERT OR REPLACE INTO rows ({ROW_COLUMNS}) SELECT {ROW_COLUMNS} FROM set_aside WHERE seq = ?"
+            db.executemany(copy, intact)
+            db.executemany("DELETE FROM set_aside WHERE seq = ?", intact)
+        return len(intact)

@@ -1,0 +1,261 @@
+"""The spool's database while it is open: its transactions, the counters that they keep, and the room on the disk.
+
+Every change of rows is one transaction that updates the counters as well; after it the high-water mark is written. At
+the next start the mark tells whether committed changes have gone.
+
+A full disk is left without a hand because of the reserve, a file of `reserve_bytes`: rows are stored only while it
+exists, so when the disk is full the uploader can have its room to delete what the cloud has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from cloud_sync.errors import SpoolCorrupt, SpoolError, SpoolFull
+from cloud_sync.files import Reserve
+from cloud_sync.spool.database import WriterLock, connect, transaction, translated
+from cloud_sync.spool.high_water import HighWater, Mark, mark_path
+from cloud_sync.spool.types import ROW_BYTES, Lost
+
+LOG = logging.getLogger("penstock.spool")
+
+VACUUM_PAGES = 200
+"""Free pages given back to the disk at a time, while there are more."""
+
+SEQ_GAP = 1_000_000
+"""Sequence numbers left out after a loss: some of them may have been given to rows that are gone."""
+
+SEQ_MAX = 2**61
+"""A higher sequence number is damage."""
+
+HIGHEST_SEQ = (
+    "SELECT max(seq) FROM sqlite_sequence WHERE name = 'rows'",
+    "SELECT max(seq) FROM rows",
+)
+
+UPSERT = "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + excluded.value"
+
+
+COUNT_ROWS = "SELECT (SELECT count(*) FROM rows) + (SELECT count(*) FROM set_aside)"
+
+
+def missing(mark: Mark | None, counters: Mapping[str, int], spool_id: str, found: int) -> Lost | None:
+    """What a spool has lost, by its high-water mark and by its own counters; `found` rows are there."""
+    rows, uploaded = max(0, counters.get("rows", 0) - found), 0
+    changes = counters.get("changes", 0)
+    if mark is not None and mark.spool_id != spool_id:
+        rows = rows if changes else mark.rows  # of a file that is gone
+    elif mark is not None and mark.changes > changes:
+        rows += max(0, mark.appended - counters.get("appended", 0))
+        uploaded = max(0, mark.uploaded - counters.get("uploaded", 0))
+    return Lost(rows, uploaded) if rows or uploaded else None
+
+
+class Change:
+    """What one transaction does to the counters."""
+
+    def __init__(self, counted: Counter[str]) -> None:
+        self.counted = counted
+        self.rows = 0
+        self.bytes = 0
+
+
+class Store:
+    """The connection that writes. All methods are thread-safe; `lock` makes several calls one step."""
+
+    def __init__(self, path: Path, gateway: str, reserve_bytes: int) -> None:
+        """Open or create. Raises SpoolBusy, SpoolVersion, SpoolCorrupt, or SpoolError if it is another gateway's."""
+        self.path = path
+        self.gateway = gateway
+        self.lock = threading.RLock()
+        self.lost: Lost | None = None
+        """What was committed once and is gone; told at the start."""
+        self._counted: Counter[str] = Counter()  # not yet in the database
+        self._counted_lock = threading.Lock()
+        self._reserve = Reserve(path.with_name(path.name + ".reserve"), reserve_bytes)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._writer: WriterLock | None = WriterLock(path)
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._writer.release)
+            self._high_water = HighWater(mark_path(path))
+            undo.callback(self._high_water.close)
+            self.db = self._open_or_make_room()
+            undo.callback(self.db.close)
+            self._load()
+            undo.pop_all()
+        self._reserve.claim()
+
+    def _open_or_make_room(self) -> sqlite3.Connection:
+        """Open; on a full disk with the space of the reserve, for SQLite needs some to begin with."""
+        try:
+            return connect(self.path)
+        except SpoolFull:
+            if not self._reserve.free():
+                raise
+            return connect(self.path)
+
+    # --- what is there ---------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        try:
+            with transaction(self.db, self.path):
+                self.spool_id = self._identity()
+                stored = dict(self.db.execute("SELECT name, value FROM counters").fetchall())
+                self.counters = Counter({name: int(value) for name, value in stored.items()})
+                self.next_seq = 1 + max(map(self.number, HIGHEST_SEQ))
+                if self.next_seq > SEQ_MAX:
+                    raise ValueError(f"sequence number {self.next_seq}")
+                mark = self._high_water.read()
+                self._compare(mark)
+            if mark is None or mark.spool_id != self.spool_id or self.lost is not None:
+                self._high_water.begin(self._mark())
+        except (TypeError, ValueError) as error:
+            remedy = f"save what can be read with: penstock spool repair {self.path}"
+            raise SpoolCorrupt(f"spool {self.path} is damaged ({error}); {remedy}") from error
+
+    def _identity(self) -> str:
+        """The random id given at creation: sequence numbers are unique only within the life of one spool."""
+        meta = dict(self.db.execute("SELECT key, value FROM meta").fetchall())
+        if meta.get("gateway", self.gateway) != self.gateway and self.number("SELECT count(*) FROM rows"):
+            raise SpoolError(
+                f"spool {self.path} holds rows of gateway {meta['gateway']!r}, not {self.gateway!r}; "
+                "upload them under the old id first (penstock spool replay), or move the spool away"
+            )
+        spool_id = str(meta.get("spool_id") or os.urandom(6).hex())
+        if meta.get("gateway") != self.gateway:  # an unchanged spool opens without writing, even on a full disk
+            values = [("gateway", self.gateway), ("spool_id", spool_id)]
+            self.db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
+        return spool_id
+
+    def _compare(self, mark: Mark | None) -> None:
+        """Hold the database against the high-water mark and its own counters; note and count what is gone."""
+        counters = self.counters
+        if mark is None and counters["changes"]:
+            LOG.warning("spool.no_mark", extra={"note": "whether rows of the spool are lost cannot be told this time"})
+        found = self.number(COUNT_ROWS)
+        lost = missing(mark, counters, self.spool_id, found)
+        if mark is not None and mark.spool_id == self.spool_id and mark.changes > counters["changes"]:
+            self.next_seq = max(self.next_seq, mark.last_seq + 1) + SEQ_GAP
+            counters["changes"] = mark.changes
+        if lost is not None or found != counters["rows"]:
+            self._correct_counters(found, lost or Lost(0, 0))
+
+    def _correct_counters(self, found: int, lost: Lost) -> None:
+        size = self.number(f"SELECT coalesce(sum({ROW_BYTES}), 0) FROM rows")
+        size += self.number(f"SELECT coalesce(sum({ROW_BYTES}), 0) FROM set_aside")
+        self.counters.update(lost=lost.rows)
+        self.counters |= {"rows": found, "bytes": size}
+        self.db.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?)", list(self.counters.items()))
+        if lost.rows or lost.uploaded:
+            self.lost = lost
+            LOG.error("spool.lost", extra={"rows": lost.rows, "note": str(lost)})
+
+    @property
+    def rows(self) -> int:
+        """Durable rows, those set aside included."""
+        return self.counters["rows"]
+
+    @property
+    def bytes(self) -> int:
+        """What the durable rows take."""
+        return self.counters["bytes"]
+
+    def totals(self) -> Counter[str]:
+        """The counters, those included that the next transaction stores."""
+        with self._counted_lock:
+            return self.counters + self._counted
+
+    def number(self, query: str, values: tuple[object, ...] = ()) -> int:
+        """The first value of a query; 0 when there is none."""
+        found = self.db.execute(query, values).fetchone()
+        return int(found[0] or 0) if found else 0
+
+    # --- changes ---------------------------------------------------------------------------------------------------
+
+    def count(self, name: str, count: int = 1) -> None:
+        """Count something; stored by the next transaction."""
+        if count:
+            with self._counted_lock:
+                self._counted[name] += count
+
+    @property
+    def has_counted(self) -> bool:
+        """Whether something was counted that is not stored."""
+        return bool(self._counted)
+
+    @contextlib.contextmanager
+    def changing(self, **counted: int) -> Iterator[Change]:
+        """A transaction that keeps the counters in step with the rows, and raises the high-water mark."""
+        with self._counted_lock:
+            notes, self._counted = self._counted, Counter()
+        change = Change(notes + Counter(counted))
+        try:
+            with transaction(self.db, self.path):
+                yield change
+                deltas = {**change.counted, "rows": change.rows, "bytes": change.bytes, "changes": 1}
+                self.db.executemany(UPSERT, [(name, delta) for name, delta in deltas.items() if delta])
+        except BaseException:
+            with self._counted_lock:
+                self._counted += notes
+            raise
+        for name, delta in deltas.items():
+            self.counters[name] += delta
+        self.next_seq += counted.get("appended", 0)
+        self._high_water.write(self._mark())
+
+    def _mark(self) -> Mark:
+        found = self.counters
+        return Mark(
+            found["changes"], self.next_seq - 1, found["appended"], found["uploaded"], found["rows"], self.spool_id
+        )
+
+    # --- room on the disk ------------------------------------------------------------------------------------------
+
+    def has_reserve(self) -> bool:
+        """Whether the reserve is there, or could be made now."""
+        return self._reserve.claim()
+
+    def with_reserve(self, write: Callable[[], None]) -> None:
+        """Write; on a full disk once more with the reserve's room. For what leads to deletions."""
+        try:
+            write()
+        except SpoolFull:
+            if not self._use_reserve():
+                raise
+            write()
+
+    def _use_reserve(self) -> bool:
+        """Give the reserve's room to the database: the log is emptied into it and can then be written from its start
+        without growing. Whether there was a reserve."""
+        if not self._reserve.free():
+            return False
+        self.count("reserve_used")
+        with contextlib.suppress(SpoolError), translated(self.path):
+            self.db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+        return True
+
+    def shrink(self) -> None:
+        """Give free pages back to the disk, a few at a time, and make the reserve again."""
+        with contextlib.suppress(SpoolError), translated(self.path):
+            if self.number("PRAGMA freelist_count") > VACUUM_PAGES:
+                self.db.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
+        self._reserve.claim()
+
+    def close(self) -> None:
+        """Checkpoint and release the file. May be called twice."""
+        with self.lock:
+            if self._writer is None:
+                return
+            with contextlib.suppress(SpoolError), translated(self.path):
+                self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.db.close()
+            self._high_water.close()
+            self._writer.release()
+            self._writer = None

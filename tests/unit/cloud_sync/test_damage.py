@@ -1,0 +1,203 @@
+"""Damage to a spool's files: nothing is lost in silence, every error has a remedy, and repair always works."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cloud_sync import tools
+from cloud_sync.errors import SpoolError
+from cloud_sync.repair import repair
+from cloud_sync.spool import Origin, PlannedFile, Spool
+from cloud_sync.uploader import Uploader
+from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget, record
+
+ROWS = 400
+LIVE = ("", "-wal", ".mark")
+VARIANTS = 30
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a spool of 400 rows that was killed: the older half in the database, the newer one in the log."""
+    folder = tmp_path_factory.mktemp("image")
+    live = folder / "live.db"
+    with closing(Spool(live, "gw1")) as spool:
+        for first in range(1, ROWS, 10):
+            rows = [record(number, size=100 + number % 50) for number in range(first, first + 10)]
+            spool.append(rows, NOW_MS, Origin("hot/actions/0", first))
+            spool.commit(NOW_MS)
+            if first == ROWS // 2 + 1:
+                spool._store.db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+        for suffix in LIVE:
+            shutil.copy(folder / f"live.db{suffix}", folder / f"spool.db{suffix}")
+    return folder
+
+
+def copied(image: Path, folder: Path) -> Path:
+    """A spool to be damaged."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for suffix in LIVE:
+        shutil.copy(image / f"spool.db{suffix}", folder / f"spool.db{suffix}")
+    return folder / "spool.db"
+
+
+def arrived(target: MemoryTarget) -> set[int]:
+    """The numbers of the rows that were uploaded; each row is what was appended."""
+    found = [
+        json.loads(line) for name in target.names("v2") for line in gzip.decompress(target.files[name]).splitlines()
+    ]
+    assert all(row["pad"].strip("x") == "" and row["rule"] == "hot" for row in found)
+    return {row["n"] for row in found}
+
+
+def test_a_missing_log_is_told_with_the_number_of_rows(image: Path, tmp_path: Path) -> None:
+    path = copied(image, tmp_path / "a")
+    path.with_name("spool.db-wal").unlink()
+    verdict = tools.verify(path)
+    assert verdict.lost is not None and not verdict.is_sound
+    with closing(Spool(path, "gw1")) as spool:
+        there = spool.stats().rows
+        assert spool.lost is not None and spool.lost.rows == ROWS - there > 0
+        assert spool.stats().counters["lost"] == ROWS - there
+        # Lost numbers were perhaps uploaded: they are not given again.
+        spool.append([record(1)], NOW_MS, Origin("hot/actions/0", ROWS + 1))
+        spool.commit(NOW_MS)
+        assert spool.outgoing.take("hot", DATE, 10**6, 10**9)[-1].seq > ROWS
+    with closing(Spool(path, "gw1")) as again:
+        assert again.lost is None, "told once"
+        assert again.stats().counters["lost"] == ROWS - there
+    assert tools.verify(path).is_sound
+
+
+def test_a_flipped_bit_in_the_log_is_told(image: Path, tmp_path: Path) -> None:
+    for number in range(10):
+        path = copied(image, tmp_path / "a")
+        flip(path.with_name("spool.db-wal"), random.Random(number))
+        with closing(Spool(path, "gw1")) as spool:
+            lost = 0 if spool.lost is None else spool.lost.rows
+            assert spool.stats().rows + lost == ROWS
+            assert lost > 0, "the log is checked from its start, and the damage is within its used part"
+
+
+def test_rows_of_a_lost_log_are_made_again_by_a_replay(image: Path, tmp_path: Path) -> None:
+    path = copied(image, tmp_path / "a")
+    path.with_name("spool.db-wal").unlink()
+    with closing(Spool(path, "gw1")) as spool:
+        rows = [record(number, size=100 + number % 50) for number in range(1, ROWS + 1)]
+        spool.append(rows, NOW_MS, Origin("hot/actions/0", 1))
+        spool.commit(NOW_MS)
+        target = MemoryTarget()
+        Uploader(spool, target).drain(NOW_MS)
+        assert arrived(target) == set(range(1, ROWS + 1))
+        assert spool.stats().counters["uploaded"] == ROWS
+
+
+def test_a_removed_database_is_told(image: Path, tmp_path: Path) -> None:
+    path = copied(image, tmp_path / "a")
+    path.unlink()
+    path.with_name("spool.db-wal").unlink()
+    with closing(Spool(path, "gw1")) as spool:
+        assert spool.lost is not None and spool.lost.rows == ROWS
+    with closing(Spool(path, "gw1")) as again:
+        assert again.lost is None
+
+
+def test_an_old_spool_without_a_mark_opens_quietly(image: Path, tmp_path: Path) -> None:
+    path = copied(image, tmp_path / "a")
+    path.with_name("spool.db.mark").unlink()
+    with closing(Spool(path, "gw1")) as spool:
+        assert spool.lost is None and spool.stats().rows == ROWS
+
+
+def test_a_damaged_plan_is_forgotten_and_its_rows_go_on(image: Path, tmp_path: Path) -> None:
+    """With a plan whose end was changed, rows would be deleted that were never uploaded."""
+    path = copied(image, tmp_path / "a")
+    with closing(Spool(path, "gw1")) as spool:
+        name = f"v2/gw=gw1/rule=hot/date={DATE}/1-10-{'0' * 16}.jsonl.gz"
+        spool.outgoing.plan(PlannedFile(name, "hot", DATE, 1, 300, 10, 99, "0" * 64))
+        target = MemoryTarget()
+        target.files[name] = b"as if it had been uploaded"
+        assert spool.outgoing.planned() is None
+        Uploader(spool, target).drain(NOW_MS)
+        del target.files[name]
+        assert arrived(target) == set(range(1, ROWS + 1))
+
+
+def flip(path: Path, rng: random.Random) -> None:
+    """Change one bit."""
+    data = bytearray(path.read_bytes())
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    path.write_bytes(data)
+
+
+def damage(path: Path, rng: random.Random) -> str:
+    """Damage one of the files, as bad media, a bad copy or a bad administrator would; tells what was done."""
+    victim = path.with_name("spool.db" + rng.choice(LIVE))
+    size = victim.stat().st_size
+    kind = rng.choice(("flip", "flips", "page", "cut", "noise", "remove", "swap"))
+    data = bytearray(victim.read_bytes())
+    at = rng.randrange(size)
+    if kind == "flip":
+        data[at] ^= 1 << rng.randrange(8)
+    elif kind == "flips":
+        for _ in range(200):
+            data[rng.randrange(size)] = rng.randrange(256)
+    elif kind == "page":
+        data[at // 4096 * 4096 : at // 4096 * 4096 + 4096] = bytes(4096)
+    elif kind == "cut":
+        del data[at:]
+    elif kind == "noise":
+        data[at : at + 300] = rng.randbytes(min(300, size - at))
+    elif kind == "swap":
+        one, other = rng.randrange(0, size, 4096), rng.randrange(0, size, 4096)
+        first, second = data[one : one + 4096], data[other : other + 4096]
+        data[one : one + len(second)], data[other : other + len(first)] = second, first
+    victim.write_bytes(data)
+    if kind == "remove":
+        victim.unlink()
+    return f"{kind} of {victim.name} at {at}"
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_no_damage_is_silent_and_every_error_has_a_remedy(image: Path, tmp_path: Path, part: int) -> None:
+    for number in range(part, VARIANTS, 3):
+        rng = random.Random(number)
+        path = copied(image, tmp_path / "a")
+        told = f"{number}: {damage(path, rng)}"
+        target = MemoryTarget()
+        try:
+            with closing(Spool(path, "gw1")) as spool:
+                Uploader(spool, target).drain(NOW_MS)
+                stats = spool.stats()
+        except SpoolError as error:
+            assert "repair" in str(error) or "check the disk" in str(error), f"{told}: {error}"
+            assert arrived(target) <= set(range(1, ROWS + 1))
+            continue
+        there = arrived(target)
+        assert len(there) + stats.set_aside + stats.counters["lost"] >= ROWS, f"{told}: {stats}"
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_repair_always_works_and_leaves_a_sound_spool(image: Path, tmp_path: Path, part: int) -> None:
+    for number in range(part, VARIANTS, 3):
+        rng = random.Random(1000 + number)
+        path = copied(image, tmp_path / "a")
+        told = f"{number}: {damage(path, rng)}"
+        if not path.exists():
+            continue
+        found = repair(path)
+        assert tools.verify(path).structure == (), told
+        with closing(Spool(path, "gw1")) as spool:
+            assert spool.lost is None, told
+            assert spool.stats().rows == found.rows + found.set_aside, told
+            target = MemoryTarget()
+            Uploader(spool, target).drain(NOW_MS)
+            assert len(arrived(target)) == found.rows, told
