@@ -125,9 +125,9 @@ def _salvage_rows(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved:
     for found in _from_both_ends(damaged, "rows", ROW_COLUMNS, saved.lost):
         if SpooledRow(*found).is_intact:
             saved.highest = max(saved.highest, found[0])
-            whole.execute("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?)", found)
-            saved.rows += 1
-            saved.bytes += len(found[4]) + ROW_OVERHEAD_BYTES
+            is_new = whole.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?, ?, ?)", found).rowcount
+            saved.rows += is_new  # pages that point to each other in a circle give rows twice
+            saved.bytes += is_new * (len(found[4]) + ROW_OVERHEAD_BYTES)
         else:
             _put_aside(whole, (*found, DAMAGED), saved)
     for found in _from_both_ends(damaged, "set_aside", f"{ROW_COLUMNS}, reason", saved.lost):
@@ -138,8 +138,9 @@ def _put_aside(whole: sqlite3.Connection, found: tuple[Any, ...], saved: _Saved)
     seq, rule, date, created_ms, body, check, reason = found
     body = body if isinstance(body, bytes) else str(body or "").encode()
     values = (seq, rule, date, created_ms, body, check, str(reason))
-    saved.set_aside += whole.execute("INSERT OR IGNORE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?)", values).rowcount
-    saved.bytes += len(body) + ROW_OVERHEAD_BYTES
+    is_new = whole.execute("INSERT OR IGNORE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?)", values).rowcount
+    saved.set_aside += is_new
+    saved.bytes += is_new * (len(body) + ROW_OVERHEAD_BYTES)
 
 
 def _salvage_counters(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved: _Saved) -> None:

@@ -29,7 +29,8 @@ from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.watch import DirectoryWatch, fingerprint
-from edge.gateway import Arrival, Gateway, Limits
+from edge.gateway import Gateway, Limits
+from edge.intake.backlog import Arrival
 from edge.intake.queue import Intake
 from edge.intake.sources.http_push import PushServers
 from edge.intake.sources.registry import SourceEnvironment

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
+from edge.intake.backlog import Arrival, Backlog
 from edge.intake.queue import Intake
 from edge.intake.redelivery import Redeliveries
 from edge.intake.sources.base import BadMessage, Message, Source
@@ -34,8 +35,8 @@ from sql.rows import as_dict
 
 log = logging.getLogger("penstock.gateway")
 
-BATCH_MESSAGES_MAX = 20_000
-"""Messages pushed before timers are looked at again, so that a flood cannot hold up a window for long."""
+TURN_MS = 20
+"""Time for messages before timers, commits and questions are looked at again."""
 
 CHAINED_ROWS_MAX = 100_000
 """Rows that may move through memory topics in one step; more means rules that feed each other in a circle."""
@@ -51,15 +52,6 @@ REJECT_KINDS_MAX = 50
 
 SLOW_SINK_RETRY_MS = 50
 """How often results that a full delivery refused are offered again."""
-
-
-class Arrival(NamedTuple):
-    """What one wake-up of a source brought."""
-
-    source: str
-    messages: list[Message]
-    bad: list[BadMessage]
-    session: Session | None = None
 
 
 class ChainedRows(NamedTuple):
@@ -113,7 +105,7 @@ class Gateway:
         self._limits = limits
         self._is_stopping = False
         self._timers_failed = False
-        self._backlog: deque[Arrival] = deque()
+        self._backlog = Backlog()
 
     # --- sources ---------------------------------------------------------------------------------------------------
 
@@ -158,7 +150,7 @@ class Gateway:
         for call in self.intake.take_calls():
             call()
         if self._is_stopping or not self.outbox.is_full():
-            self._backlog += self.intake.take_items()
+            self._backlog.put(self.intake.take_items())
         now_ms = self.clock.now_ms()
         if self.alarm_ms is not None and self.alarm_ms <= now_ms:
             self.on_alarm(now_ms)
@@ -193,11 +185,11 @@ class Gateway:
             self.turn()
 
     def _push_backlog(self, now_ms: int) -> None:
-        taken = 0
-        while self._backlog and taken < BATCH_MESSAGES_MAX:
-            arrival = self._backlog.popleft()
+        until_ms = self.clock.monotonic_ms() + TURN_MS
+        while (arrival := self._backlog.next_slice()) is not None:
             self._process(arrival, now_ms)
-            taken += len(arrival.messages) + len(arrival.bad)
+            if self.clock.monotonic_ms() >= until_ms:
+                return
 
     def _process(self, arrival: Arrival, now_ms: int) -> None:
         """Take in an arrival: record it, let it take effect, and remember what to acknowledge."""

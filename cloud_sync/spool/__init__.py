@@ -13,6 +13,6 @@ database    the SQLite file: how it is opened, its tables, its version, and who 
 """
 
 from cloud_sync.spool.spool import Spool
-from cloud_sync.spool.types import OnFull, Origin, PlannedFile, SpoolSettings, SpoolStats, Ticket
+from cloud_sync.spool.types import OnFull, Origin, PlannedFile, SpoolSettings, SpoolStats
 
-__all__ = ["OnFull", "Origin", "PlannedFile", "Spool", "SpoolSettings", "SpoolStats", "Ticket"]
+__all__ = ["OnFull", "Origin", "PlannedFile", "Spool", "SpoolSettings", "SpoolStats"]

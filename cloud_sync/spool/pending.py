@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cloud_sync.records import Record
-from cloud_sync.spool.types import Ticket
 
 CHUNK_BYTES = 500_000
 """Rows stored in one transaction, in bytes."""
@@ -32,7 +31,6 @@ class Pending:
         self.bytes = 0
         self._marks = dict(marks)
         self._rows: list[PendingRow] = []
-        self._tickets: list[Ticket] = []
         self._since_ms = 0
         self._lock = threading.Lock()
 
@@ -43,38 +41,33 @@ class Pending:
         """The number of the last row taken from an origin; 0 when there is none."""
         return self._marks.get(key, 0)
 
-    def add(self, records: Sequence[Record], now_ms: int, key: str | None, first: int, last: int) -> Ticket:
+    def add(self, records: Sequence[Record], now_ms: int, key: str | None, first: int, last: int) -> None:
         """Let rows wait. Those of origin `key` are numbered from `first`, and `last` is the last one it has offered."""
-        ticket = Ticket()
         with self._lock:
             if not self._rows:
                 self._since_ms = now_ms
             self._rows += [PendingRow(record, now_ms, key, number) for number, record in enumerate(records, first)]
             self.bytes += sum(record.size_bytes for record in records)
-            self._tickets.append(ticket)
             if key is not None and last > self.mark(key):
                 self._marks[key] = last
-        return ticket
 
     def due_ms(self, group_rows: int, group_wait_ms: int) -> int | None:
         """When what waits should be stored: in the past if there is a whole group; None if nothing waits."""
         with self._lock:
-            if not self._tickets:
+            if not self._rows:
                 return None
             return self._since_ms + (0 if len(self._rows) >= group_rows else group_wait_ms)
 
-    def take(self) -> tuple[list[PendingRow], list[Ticket]]:
+    def take(self) -> list[PendingRow]:
         """Everything that waits. It counts in `bytes` until `settle`."""
         with self._lock:
             rows, self._rows = self._rows, []
-            tickets, self._tickets = self._tickets, []
-            return rows, tickets
+            return rows
 
-    def give_back(self, rows: list[PendingRow], tickets: list[Ticket]) -> None:
+    def give_back(self, rows: list[PendingRow]) -> None:
         """These could not be stored: they wait again, before everything that came since."""
         with self._lock:
             self._rows[:0] = rows
-            self._tickets[:0] = tickets
 
     def settle(self) -> None:
         """What was taken is stored, or was given back."""

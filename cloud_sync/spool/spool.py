@@ -21,7 +21,7 @@ from cloud_sync.spool.outgoing import Outgoing
 from cloud_sync.spool.pending import Pending, PendingRow, chunks, that_fit
 from cloud_sync.spool.rows import Rows
 from cloud_sync.spool.store import Store
-from cloud_sync.spool.types import COUNTERS, Lost, Origin, SpoolSettings, SpoolStats, Ticket
+from cloud_sync.spool.types import COUNTERS, Lost, Origin, SpoolSettings, SpoolStats
 
 MARK_PREFIX = "mark:"
 """Keys of the state that hold the number of the last row of an origin."""
@@ -61,7 +61,7 @@ class Spool:
         """The number of the last row taken from an origin; 0 when there is none."""
         return self._pending.mark(key)
 
-    def append(self, records: Sequence[Record], now_ms: int, origin: Origin | None = None) -> Ticket:
+    def append(self, records: Sequence[Record], now_ms: int, origin: Origin | None = None) -> None:
         """Take rows for the next commit, all or (raising SpoolFull) none. Only memory is touched.
 
         Rows of an `origin` that were taken before are ignored. Raises ValueError for a record that is larger than the
@@ -76,7 +76,7 @@ class Spool:
         for record in records:
             if record.size_bytes > bytes_max:
                 raise ValueError(f"a row of {record.size_bytes} bytes cannot enter a spool of {bytes_max} bytes")
-        return self._pending.add(self._admitted(records), now_ms, key, first, last)
+        self._pending.add(self._admitted(records), now_ms, key, first, last)
 
     def _admitted(self, records: Sequence[Record]) -> Sequence[Record]:
         """The rows that the settings let in. Raises SpoolFull."""
@@ -109,7 +109,7 @@ class Spool:
         not stored is still pending: SpoolFull (disk full) may pass when the uploader has made room.
         """
         with self._store.lock:
-            group, tickets = self._pending.take()
+            group = self._pending.take()
             done = 0
             try:
                 if group or state or self._store.has_counted or self.settings.age_max_ms is not None:
@@ -117,12 +117,10 @@ class Spool:
                         self._store_with_room(chunk, now_ms, {} if done else state or {})
                         done += len(chunk)
             except BaseException:
-                self._pending.give_back(group[done:], tickets)
+                self._pending.give_back(group[done:])
                 raise
             finally:
                 self._pending.settle()
-        for ticket in tickets:
-            ticket.resolve()
         return len(group)
 
     def _store_with_room(self, group: list[PendingRow], now_ms: int, state: Mapping[str, bytes | None]) -> None:

@@ -26,7 +26,7 @@ from cloud_sync.spool.types import ROW_BYTES, Lost
 
 LOG = logging.getLogger("penstock.spool")
 
-VACUUM_PAGES = 200
+VACUUM_PAGES = 256
 """Free pages given back to the disk at a time, while there are more."""
 
 SEQ_GAP = 1_000_000
@@ -245,8 +245,11 @@ class Store:
         """Give free pages back to the disk, a few at a time, and make the reserve again."""
         with contextlib.suppress(SpoolError), translated(self.path):
             if self.number("PRAGMA freelist_count") > VACUUM_PAGES:
-                self.db.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
-        self._reserve.claim()
+                # `execute` would step once, and so free one page.
+                self.db.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
+            if not self._reserve.claim():  # the file becomes shorter when the log is moved into it
+                self.db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+                self._reserve.claim()
 
     def close(self) -> None:
         """Checkpoint and release the file. May be called twice."""

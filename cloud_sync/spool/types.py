@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -89,37 +88,3 @@ class Lost:
             f"{self.rows} rows that were stored are gone, and the deletion of {self.uploaded} uploaded ones: the file "
             "or its log was damaged or removed. Rows whose inputs the journal still has are made again; check the disk"
         )
-
-
-class Ticket:
-    """What `append` gives: tells when the appended rows have survived."""
-
-    def __init__(self) -> None:
-        self._durable = threading.Event()
-        self._callbacks: list[Callable[[], None]] = []
-        self._lock = threading.Lock()
-
-    @property
-    def done(self) -> bool:
-        """Whether the commit that holds the rows has returned."""
-        return self._durable.is_set()
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the commit; False when `timeout_s` passed first. Some other thread must call `commit`."""
-        return self._durable.wait(timeout_s)
-
-    def on_durable(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once, from the committing thread, or now if the rows are durable already."""
-        with self._lock:
-            if not self.done:
-                self._callbacks.append(callback)
-                return
-        callback()
-
-    def resolve(self) -> None:
-        """The commit has returned. Called by the spool only."""
-        with self._lock:
-            self._durable.set()
-            callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback()

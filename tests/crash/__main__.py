@@ -9,10 +9,11 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.crash import disk
+from tests.crash.plant import Plant, until
 from tests.integration.daemon.support import Process, bucket_rows
 from tests.support.brokers import Mosquitto
 
@@ -46,61 +47,6 @@ RULES = f"""rules:
 EDITED = "rules:\n  - id: edited\n    sql: SELECT n + {} AS n FROM m WHERE n < 0\n    actions: [{{nop: {{}}}}]\n"
 
 END_TS = 4_000_000_000_000
-
-
-def until(condition: Callable[[], object], timeout_s: float, what: str) -> None:
-    """Wait for something that is costly to ask for. Raises TimeoutError."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what} did not come within {timeout_s} s")
-        time.sleep(0.5)
-
-
-class Plant:
-    """Publishes numbered messages without a pause, and knows which of them the broker has confirmed."""
-
-    def __init__(self, port: int, seed: int) -> None:
-        from paho.mqtt.client import Client
-        from paho.mqtt.enums import CallbackAPIVersion
-
-        self.sent = 0
-        self._stop = threading.Event()
-        self._dice = random.Random(seed)
-        self._client = Client(CallbackAPIVersion.VERSION2, client_id="crash-plant", clean_session=False)
-        self._client.max_inflight_messages_set(200)
-        self._client.reconnect_delay_set(1, 1)
-        self._client.connect("127.0.0.1", port)
-        self._client.loop_start()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            waiting = [self._publish(self.sent + offset) for offset in range(self._dice.randrange(1, 200))]
-            self.sent += len(waiting)
-            for sent in waiting:
-                sent.wait_for_publish(60)
-            self._stop.wait(self._dice.choice((0.0, 0.01, 0.05)))
-
-    def _publish(self, number: int) -> Any:
-        payload = f'{{"n": {number}, "g": {number % 7}, "ts": {1_800_000_000_000 + number * 3}}}'
-        return self._client.publish("plant/x", payload, 1)
-
-    def finish(self) -> int:
-        """Stop, with a whole number of tens; returns how many messages there are."""
-        self._stop.set()
-        self._thread.join(120)
-        while self.sent % 10:
-            self._publish(self.sent).wait_for_publish(60)
-            self.sent += 1
-        return self.sent
-
-    def close(self) -> None:
-        self._client.disconnect()
-        self._client.loop_stop()
 
 
 def campaign(folder: Path, seconds: float, seed: int, version: str, in_flight: int) -> tuple[int, int, list[str]]:
@@ -141,7 +87,7 @@ def campaign(folder: Path, seconds: float, seed: int, version: str, in_flight: i
         until(lambda: len(rows_of(bucket, "each")) >= total, 120, f"all {total} messages, seed {seed}")
         threading.Event().wait(2.5)  # sessions end
         last = f'{{"n": -1, "g": 0, "ts": {END_TS}}}'
-        plant._client.publish("plant/x", last, 1).wait_for_publish(60)
+        plant.send(last)
         until(lambda: sessions(bucket) > total, 60, f"the last session, seed {seed}")
         assert gateway.stop(60) == 0
         plant.close()
@@ -190,7 +136,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument("--seconds", type=float, default=12, help="of each of the four settings")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--disk", type=int, default=0, metavar="RUNS", help="so many runs on a small disk instead")
     arguments = parser.parse_args()
+    if arguments.disk:
+        return 0 if disk.campaign(arguments.seed, arguments.disk) else 1
     failed = False
     for number, (version, in_flight) in enumerate((("5", 20), ("5", 0), ("3.1.1", 20), ("3.1.1", 0))):
         seed = arguments.seed + number

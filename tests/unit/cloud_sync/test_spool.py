@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -46,10 +45,10 @@ def full_spool(path: Path, on_full: OnFull, rows: int = 10) -> Spool:
 
 
 def test_rows_and_state_survive_in_one_transaction(spool: Spool, path: Path) -> None:
-    ticket = spool.append(records(3), NOW_MS)
-    assert not ticket.done
+    spool.append(records(3), NOW_MS)
+    assert spool.stats().pending == 3
     assert spool.commit(NOW_MS, {"rule/hot": b"window", "position": b"42"}) == 3
-    assert ticket.done
+    assert spool.stats().pending == 0
     spool.append(records(2, start=4), NOW_MS)  # never committed
     spool.close()
     with closing(Spool(path, "gw1")) as again:
@@ -81,18 +80,6 @@ def test_a_commit_is_due_by_time_or_by_number(path: Path) -> None:
         assert spool.due_ms is None
 
 
-def test_tickets_tell_other_threads(spool: Spool) -> None:
-    ticket = spool.append(records(1), NOW_MS)
-    told: list[str] = []
-    ticket.on_durable(lambda: told.append("callback"))
-    waiter = threading.Thread(target=lambda: told.append(f"waited {ticket.wait(10)}"))
-    waiter.start()
-    spool.commit(NOW_MS)
-    waiter.join(10)
-    ticket.on_durable(lambda: told.append("late"))
-    assert sorted(told) == ["callback", "late", "waited True"]
-
-
 def test_sequence_numbers_are_never_used_again(spool: Spool, path: Path) -> None:
     spool.append(records(3), NOW_MS)
     spool.commit(NOW_MS)
@@ -119,9 +106,9 @@ def test_block_refuses_and_changes_nothing(path: Path) -> None:
 
 def test_drop_newest_keeps_what_is_there(path: Path) -> None:
     with closing(full_spool(path, "drop_newest")) as spool:
-        ticket = spool.append([record(11, size=100)], NOW_MS)
+        spool.append([record(11, size=100)], NOW_MS)
         spool.commit(NOW_MS)
-        assert ticket.done and numbers(spool) == list(range(1, 11))
+        assert numbers(spool) == list(range(1, 11))
         assert spool.stats().counters["dropped_newest"] == 1
 
 
@@ -165,14 +152,14 @@ def test_a_full_disk_refuses_rows_keeps_the_reserve_and_recovers(spool: Spool, p
     spool.commit(NOW_MS)
     assert reserve.stat().st_size == 4_000_000
     limit_pages(spool, 2)
-    ticket = spool.append([record(number, size=1000) for number in range(51, 71)], NOW_MS)
+    spool.append([record(number, size=1000) for number in range(51, 71)], NOW_MS)
     with pytest.raises(SpoolFull, match="is full; free space"):
         spool.commit(NOW_MS, {"position": b"70"})
-    assert reserve.exists() and not ticket.done, "the reserve is for the uploader"
+    assert reserve.exists() and spool.stats().pending == 20, "the reserve is for the uploader"
     assert numbers(spool) == list(range(1, 51)) and spool.state() == {}
     spool.outgoing.acknowledge(PlannedFile("f", "hot", DATE, 1, 50, 50, 0, ""))
     assert spool.commit(NOW_MS, {"position": b"70"}) == 20
-    assert ticket.done and numbers(spool) == list(range(51, 71))
+    assert numbers(spool) == list(range(51, 71))
 
 
 def test_the_uploader_gets_the_reserve_on_a_full_disk(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,6 +177,16 @@ def test_the_uploader_gets_the_reserve_on_a_full_disk(spool: Spool, monkeypatch:
     spool.outgoing.acknowledge(PlannedFile("f", "hot", DATE, 1, 3, 3, 0, ""))
     assert spool.stats().rows == 0 and spool.stats().counters["reserve_used"] == 1
     assert reserve.exists(), "claimed again when there is room"
+
+
+def test_the_file_shrinks_as_rows_leave_it(spool: Spool, path: Path) -> None:
+    spool.append([record(number, size=1000) for number in range(1, 6001)], NOW_MS)
+    spool.commit(NOW_MS)
+    spool._store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    before = path.stat().st_size
+    spool.outgoing.acknowledge(PlannedFile("f", "hot", DATE, 1, 5000, 5000, 0, ""))
+    spool._store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    assert path.stat().st_size < before / 2
 
 
 def test_drop_oldest_makes_room_on_a_full_disk(path: Path) -> None:

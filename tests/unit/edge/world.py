@@ -19,7 +19,8 @@ from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles
 from edge.deploy.stream_sources import StreamSources
-from edge.gateway import Arrival, Gateway, Limits
+from edge.gateway import Gateway, Limits
+from edge.intake.backlog import Arrival
 from edge.intake.queue import Intake
 from edge.intake.sources.base import OnBad, OnBatch
 from edge.intake.sources.http_push import PushServers
