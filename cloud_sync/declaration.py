@@ -18,11 +18,11 @@ from rules.base import Model
 from rules.model import ActionProblem
 from sinks.settings import SinkSettings
 from sql import Plan
+from sql.algebra.windows import catalog
 from sql.errors import did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Slot
 from sql.plan.logical import ItemPlan
 from sql.types import Type
-from sql.windows import catalog
 
 
 class Average(Model):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from sql.binder.rule import plan_rule
 from sql.catalog.streams import Catalog, Stream
+from sql.emission import Emission
+from sql.engine.engine import Engine
+from sql.engine.script import run_script
 from sql.errors import DataError, Problem, SqlError
 from sql.language import parse
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
-from sql.runtime.emission import Emission
-from sql.runtime.engine import Engine
-from sql.runtime.script import run_script
 
 __all__ = [
     "Catalog", "DataError", "Emission", "Engine", "Plan", "Problem", "RuleOptions", "SqlError", "Stream", "parse",

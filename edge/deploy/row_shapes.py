@@ -15,10 +15,10 @@ from edge.deploy.stream_types import MQTT, columns_read, stream_type
 from edge.intake.codecs import row_class
 from edge.intake.codecs.rows import attributes
 from rules.compile import CompiledRule
+from sql.algebra.windows.catalog import lookup
 from sql.catalog.streams import Catalog
 from sql.plan.logical import Plan
 from sql.rows import Shape
-from sql.windows.catalog import lookup
 
 MakeRow = Callable[[dict[str, Any]], Any]
 

@@ -10,8 +10,8 @@ from edge.docs.markdown import FENCE, code, result, table
 
 def windows() -> str:
     """All windows of the three languages with what they are made of."""
-    from sql.windows.catalog import all_windows
-    from sql.windows.forms import LOTS, SAMPLED
+    from sql.algebra.windows.catalog import all_windows
+    from sql.algebra.windows.forms import LOTS, SAMPLED
 
     heads = ("window", "composition", "cost per event", "state", "clock", "what it holds", "example")
 

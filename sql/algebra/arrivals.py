@@ -13,12 +13,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from sql.aggregates.base import Removal
+from sql.algebra.event import Delta, Event
+from sql.algebra.operator import FindEvent, Operator
+from sql.algebra.sight import ByArrival, Sight
 from sql.calendar.period import Period
-from sql.compiler.loop import LoopWriter
-from sql.compiler.source import SourceWriter
-from sql.windows.event import Delta, Event
-from sql.windows.operator import FindEvent, Operator
-from sql.windows.sight import ByArrival, Sight
+from sql.codegen.loop import LoopWriter
+from sql.codegen.source import SourceWriter
 
 WriteLeaving = Callable[[], None]
 """Writes the statements for the event `y`, which leaves."""

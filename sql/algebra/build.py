@@ -11,29 +11,29 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra import arrivals
+from sql.algebra.combine import Join, Key, Meet, Reclaim
+from sql.algebra.derived.statistics import Derived
+from sql.algebra.event import Event
+from sql.algebra.gate.batch import Batch, Trigger
+from sql.algebra.gate.lots import Hold, Latest
+from sql.algebra.operator import Chain, LastRow, Operator, Pass
+from sql.algebra.retain.policies import Count, Forever, Lifetime, Policy
+from sql.algebra.retain.predicate import Predicate
+from sql.algebra.windows import catalog as windows
+from sql.algebra.windows.catalog import Start, WindowSpec
 from sql.binder.select import key_names
 from sql.calendar.grid import Grid
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog
-from sql.compiler.functions import FunctionSet, constant_value
-from sql.compiler.support import Warnings
+from sql.codegen.accumulators import AggregateSet
+from sql.codegen.functions import FunctionSet, constant_value
+from sql.codegen.support import Warnings
 from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.plan.bound import Bound
 from sql.plan.logical import LotPlan, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan
 from sql.plan.options import RuleOptions
 from sql.rows import Shape, as_dict, as_dicts
-from sql.runtime.groups import AggregateSet
-from sql.windows import catalog as windows
-from sql.windows.catalog import Start, WindowSpec
-from sql.windows.combine import Join, Key, Meet, Reclaim
-from sql.windows.derived import Derived
-from sql.windows.event import Event
-from sql.windows.gate import Batch, Trigger
-from sql.windows.lots import Hold, Latest
-from sql.windows.operator import Chain, LastRow, Operator, Pass
-from sql.windows.predicate import Predicate
-from sql.windows.retain import Count, Forever, Lifetime, Policy
 
 NewEvent = Callable[[Any, int], Event]
 """Makes an event of a row at an instant."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from sql import syntax as ast
+from sql.algebra.windows import catalog as windows
 from sql.binder import kuiper, relations
 from sql.binder.checks import check_clauses, check_plan
 from sql.binder.contexts import check_statement, check_without_source, context_named, priority_of
@@ -37,7 +38,6 @@ from sql.plan.options import RuleOptions
 from sql.plan.patterns import LengthPlan
 from sql.plan.recognize import RecognizePlan
 from sql.types import Type
-from sql.windows import catalog as windows
 
 SubqueryKind = Literal["scalar", "row", "rows", "list", "exists"]
 

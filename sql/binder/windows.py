@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from sql import syntax as ast
+from sql.algebra.windows import catalog
+from sql.algebra.windows.catalog import WindowParameter, WindowSpec
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.calendar.period import LENGTH_MS_MAX, Period
 from sql.errors import Span, did_you_mean
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.logical import Criterion, GroupWindowPlan, LotPlan, PeriodArgument, PredicatePlan, WindowPlan
 from sql.types import Type
-from sql.windows import catalog
-from sql.windows.catalog import WindowParameter, WindowSpec
 
 PARAMETER = Place("a window parameter", aliases=False, analytics=False)
 

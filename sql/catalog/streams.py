@@ -93,7 +93,7 @@ class Catalog:
         self.relations: dict[str, Any] = {}
         """Named windows and tables with their rows (`sql.algebra.table`)."""
         self.unseen: Callable[[str, str], Any] = lambda statement, relation: None
-        """The changes of a named window that a statement has not been told of yet (`sql.runtime.steps`)."""
+        """The changes of a named window that a statement has not been told of yet (`sql.engine.steps`)."""
         self.assigned: list[Variable] = []
         """Variables assigned since `settle`."""
         self.watchers: list[Callable[[str], None]] = []

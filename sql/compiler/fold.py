@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.codegen.loop import LoopWriter
+from sql.codegen.source import SourceWriter
 from sql.compiler.kept import Kept
-from sql.compiler.loop import LoopWriter
-from sql.compiler.source import SourceWriter
 from sql.errors import DataError
 from sql.plan.logical import Plan
 

@@ -17,11 +17,11 @@ from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.exact import check_number
 from sql.aggregates.inline import QUEUES, Inline, lines
 from sql.aggregates.state import decode, encode
-from sql.compiler.expressions import Code
-from sql.compiler.functions import argument_text
-from sql.compiler.loop import LoopWriter
+from sql.codegen.accumulators import SKIP, is_checked, maker_of
+from sql.codegen.expressions import Code
+from sql.codegen.functions import argument_text
+from sql.codegen.loop import LoopWriter
 from sql.plan.bound import AggregateCall, Bound
-from sql.runtime.groups import SKIP, is_checked, maker_of
 
 
 class Slot(NamedTuple):

@@ -1,7 +1,7 @@
 """The program of a plan: everything that is made once, whatever the number of running instances.
 
 Parameters, filters and the compiled text belong to the plan; windows, groups and counters belong to an instance
-(`sql.engine.statement`), which a program makes in microseconds.
+(`sql.engine.running.statement`), which a program makes in microseconds.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.build import WindowBuilder
 from sql.catalog.streams import Catalog
-from sql.compiler.functions import FunctionSet
+from sql.codegen.accumulators import LocalGroups
+from sql.codegen.functions import FunctionSet
+from sql.codegen.hits import HitCounters
+from sql.codegen.support import Warnings
 from sql.compiler.statement import Answer, StatementText, drives
-from sql.compiler.support import Warnings
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
 from sql.rows import Shape
-from sql.runtime.groups import LocalGroups
-from sql.runtime.hits import HitCounters
 
 
 class Program:

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from sql.algebra.derived.analytic import AnalyticStage
 from sql.catalog.streams import Catalog
-from sql.compiler.expressions import Code, ExpressionWriter, Names
-from sql.compiler.functions import DATA_ERRORS, FunctionSet
-from sql.compiler.loop import LoopWriter
-from sql.compiler.reader import RowReader
-from sql.compiler.rows import write_row
-from sql.compiler.source import Generated, SourceWriter
+from sql.codegen.expressions import Code, ExpressionWriter, Names
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.loop import LoopWriter
+from sql.codegen.reader import RowReader
+from sql.codegen.rows import write_row
+from sql.codegen.source import Generated, SourceWriter
+from sql.emission import Emission
 from sql.plan.bound import AnalyticCall, Apply, Bound, Const, Op
 from sql.plan.logical import Plan
 from sql.rows import Shape
-from sql.runtime.analytic import AnalyticStage
-from sql.runtime.emission import Emission
 from sql.types import key_of
 
 Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[Any, Any]]]

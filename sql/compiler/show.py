@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sql.compiler.expressions import Code
-from sql.compiler.loop import LoopWriter
-from sql.compiler.rows import criteria_text, write_row
-from sql.compiler.source import SourceWriter
+from sql.codegen.expressions import Code
+from sql.codegen.loop import LoopWriter
+from sql.codegen.rows import criteria_text, write_row
+from sql.codegen.source import SourceWriter
 from sql.plan.logical import Plan
 
 MakeLoop = Callable[..., LoopWriter]

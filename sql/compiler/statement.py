@@ -4,7 +4,7 @@
     change(q, inserted, removed, …)   one update of the windows or the join: fold, then rows
     present(q, events)                the rows of the present content, compiled when first asked for
 
-`q` is the running instance (`sql.engine.statement`): the text belongs to the plan and serves every instance of it.
+`q` is the running instance (`sql.engine.running.statement`): the text belongs to the plan and serves all instances.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.arrivals import Inline
+from sql.algebra.event import UNSEEN, Delta, Event
+from sql.algebra.windows.catalog import lookup
 from sql.catalog.streams import Catalog
-from sql.compiler.expressions import Code, ExpressionWriter, Names
+from sql.codegen.expressions import Code, ExpressionWriter, Names
+from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.loop import LoopWriter
+from sql.codegen.reader import RowReader
+from sql.codegen.rows import write_row
+from sql.codegen.source import Generated, SourceWriter
+from sql.codegen.support import Warnings
 from sql.compiler.fold import Fold, too_many_groups
-from sql.compiler.functions import DATA_ERRORS
-from sql.compiler.loop import LoopWriter
-from sql.compiler.reader import RowReader
-from sql.compiler.rows import write_row
 from sql.compiler.show import Show
-from sql.compiler.source import Generated, SourceWriter
-from sql.compiler.support import Warnings
+from sql.emission import Emission, Out, Update
 from sql.functions.registry import Context
 from sql.plan.bound import Apply, Bound, Const, PrevCall, Read, Slot
 from sql.plan.logical import Plan
 from sql.rows import Shape
-from sql.runtime.emission import Emission, Out, Update
 from sql.types import key_of
-from sql.windows.catalog import lookup
-from sql.windows.event import UNSEEN, Delta, Event
 
 Answer = Callable[[Event], Any]
 """The value of a subquery for an event."""

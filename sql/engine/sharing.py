@@ -30,10 +30,10 @@ from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Looks
 from sql.algebra.sample.core import Core
 from sql.algebra.sample.member import TOLD, Closing, Failure, News
-from sql.algebra.sample.query import SampledQuery
+from sql.algebra.state import EventStore
+from sql.emission import Emission
+from sql.engine.running.sampled import SampledQuery
 from sql.plan.bound import AggregateCall
-from sql.runtime.emission import Emission
-from sql.runtime.state import EventStore
 
 SHARING_MIN = 2
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sql.algebra.sample.query import SampledQuery
 from sql.catalog.streams import Catalog
-from sql.engine.rowwise import Rowwise
-from sql.engine.statement import Statement
+from sql.engine.event_time.query import EventTime
+from sql.engine.running.rowwise import Rowwise
+from sql.engine.running.sampled import SampledQuery
+from sql.engine.running.statement import Statement
+from sql.engine.start import start
 from sql.plan.logical import Plan
 from sql.rows import Shape
-from sql.runtime.event_time import EventTime
-from sql.runtime.start import start
 
 
 def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct") -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sql.algebra.windows import catalog
+from sql.algebra.windows.forms import LOTS, SAMPLED
 from sql.explain import words
 from sql.plan.logical import GroupWindowPlan, LotPlan, Plan, SourcePlan, WindowPlan
-from sql.windows import catalog
-from sql.windows.forms import LOTS, SAMPLED
 
 SYMBOLS = {"size": "n", "period": "d", "keys": "k", "timestamp": "ts", "predicate": "predicate", "criteria": "criteria"}
 """The letters that compositions in the catalog use for parameters."""

@@ -11,22 +11,22 @@ from itertools import islice
 from typing import Any
 
 from sql.algebra.build import period
-from sql.algebra.sample.query import SampledQuery
+from sql.algebra.event import Delta, Event
+from sql.algebra.operator import Chain, Pass
 from sql.binder.kuiper import EACH_EVENT
 from sql.binder.scope import META
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
-from sql.engine.statement import Statement
+from sql.emission import Emission
+from sql.engine.event_time.query import EventTime
+from sql.engine.running.sampled import SampledQuery
+from sql.engine.running.statement import Statement
+from sql.engine.start import instance_of
 from sql.explain import words
 from sql.explain.compose import of_group_window, of_source
 from sql.explain.sampled import SampledTap
 from sql.explain.timeline import Line, Look, Post, Row, Stay, Timeline, label_of
 from sql.plan.logical import Plan
-from sql.runtime.emission import Emission
-from sql.runtime.event_time import EventTime
-from sql.runtime.start import instance_of
-from sql.windows.event import Delta, Event
-from sql.windows.operator import Chain, Pass
 
 EVENTS_MAX = 60
 """Events drawn; a picture of more cannot be read."""
@@ -64,7 +64,7 @@ def _query(plan: Plan, catalog: Catalog, start_ms: int, recorder: _Recorder) -> 
         return instance_of("explain", Program(plan, catalog, "dict", start_ms, "explain", calls_windows=True), start_ms)
     assert plan.window is not None
     tap = None if plan.window is EACH_EVENT else SampledTap(plan.window, recorder)
-    return SampledQuery("explain", plan, catalog, now_ms=start_ms, tap=tap)
+    return SampledQuery("explain", plan, catalog, start_ms, tap=tap)
 
 
 class _Recorder:
@@ -257,7 +257,7 @@ class _Tap:
         self.inner = inner
         self.index = index
         self.late_ms = late_ms
-        """A gate's timer stands this much behind its update point (see `sql.windows.lots`)."""
+        """A gate's timer stands this much behind its update point (see `sql.algebra.gate.lots`)."""
         self.recorder = recorder
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
@@ -307,6 +307,6 @@ def _whole(plan: Plan) -> Any:
 
 
 def _derived_names() -> Iterable[str]:
-    from sql.windows.catalog import DERIVED_COLUMNS
+    from sql.algebra.windows.catalog import DERIVED_COLUMNS
 
     return DERIVED_COLUMNS

@@ -1,6 +1,6 @@
 """The plan of a query: what the binder found out, before any operator exists.
 
-Plain data. `sql.runtime` builds operators from it, `explain` draws it, the reference evaluator reads it as the
+Plain data. `sql.compiler` makes text of it, `explain` draws it, the reference evaluator reads it as the
 definition of
 what is to be computed.
 """

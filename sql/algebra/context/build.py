@@ -21,12 +21,13 @@ from sql.algebra.context.definitions import (
 )
 from sql.algebra.context.hashed import crc_code, hash_code
 from sql.algebra.context.patterns import PatternPoint
+from sql.algebra.event import Event
 from sql.algebra.pattern import Bounds, Pattern, PatternBuilder
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog
-from sql.compiler.functions import FunctionSet, PatternReader, constant_value
-from sql.compiler.support import Warnings
+from sql.codegen.functions import FunctionSet, PatternReader, constant_value
+from sql.codegen.support import Warnings
 from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.plan.bound import Bound
@@ -48,7 +49,6 @@ from sql.plan.contexts import (
 )
 from sql.plan.logical import PeriodArgument
 from sql.types import key_of
-from sql.windows.event import Event
 
 _HASHES: dict[str, Callable[[Any], int]] = {"consistent_hash_crc32": crc_code, "hash_code": hash_code}
 

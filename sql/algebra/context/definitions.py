@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sql.algebra.context.patterns import PatternPoint
+from sql.algebra.event import Event
 from sql.rows import as_dict
-from sql.windows.event import Event
 
 Row = Sequence[Any]
 """The properties of a partition: the values of each level (the id comes behind them)."""

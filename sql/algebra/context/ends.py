@@ -6,7 +6,7 @@ from typing import Any
 
 from sql.algebra.context.definitions import EventPoint
 from sql.algebra.context.partition import Partition
-from sql.windows.event import Event
+from sql.algebra.event import Event
 
 
 class EventEnds:

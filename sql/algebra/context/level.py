@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.context.definitions import Definition
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.patterns import Match, PatternEnds, PatternPoint
+from sql.algebra.event import Event
 from sql.algebra.pattern import Pattern
-from sql.windows.event import Event
 
 if TYPE_CHECKING:
     from sql.algebra.context.lifecycle import Lifecycle

@@ -26,8 +26,8 @@ from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.overlapping import OverlappingLevel
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.span import SpanLevel
+from sql.algebra.state import pack_key, unpack_key
 from sql.errors import DataError
-from sql.runtime.state import pack_key, unpack_key
 
 END: Final = 0
 START: Final = 1

@@ -11,7 +11,7 @@ from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.patterns import Match, PatternEnds, PatternPoint
 from sql.algebra.context.span import END_TIME, START_TIME
-from sql.windows.event import Event
+from sql.algebra.event import Event
 
 
 class OverlappingLevel(Level):

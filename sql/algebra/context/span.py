@@ -9,7 +9,7 @@ from sql.algebra.context.definitions import EventPoint, NowPoint, SpanDefinition
 from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.patterns import Match, PatternEnds, PatternPoint
-from sql.windows.event import Event
+from sql.algebra.event import Event
 
 START_TIME: Final = 0
 END_TIME: Final = 1

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
+from sql.algebra.event import Event
 from sql.algebra.join.store import Store
 from sql.algebra.table.lookup import Find, conjuncts, equalities, finder, ranges
-from sql.compiler.functions import FunctionSet
+from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound, Op
-from sql.windows.event import Event
 
 Sides = tuple[Event | None, ...]
 

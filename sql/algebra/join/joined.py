@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sql.algebra.event import Delta, Event
 from sql.algebra.join.inner import Inner, Sides
 from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled, Rows, Store
-from sql.compiler.functions import FunctionSet
+from sql.algebra.operator import FindEvent
+from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
-from sql.windows.event import Delta, Event
-from sql.windows.operator import FindEvent
 
 NewEvent = Callable[[Any, int], Event]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sql.algebra.event import Event
 from sql.algebra.join.inner import Sides
 from sql.algebra.join.store import Pulled, Rows, Store
 from sql.algebra.table.lookup import Find, finder
-from sql.compiler.functions import FunctionSet
+from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound
-from sql.windows.event import Event
 
 Net = dict[Sides, int]
 """How often each joined row has come less how often it has gone."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sql.algebra.event import Event
 from sql.algebra.table.index import Indexes
-from sql.windows.event import Event
 
 Passes = Callable[[Event], Any] | None
 

@@ -28,7 +28,7 @@ from sql.plan.patterns import OWN, LengthPlan, PatternPlan
 from sql.types import Type
 
 if TYPE_CHECKING:
-    from sql.compiler.functions import FunctionSet
+    from sql.codegen.functions import FunctionSet
 
 Build = Callable[[Machine, int], Node]
 """Makes a node, given its place in the tree."""

@@ -21,7 +21,7 @@ from sql.algebra.pattern.partials import Bounds, Partials
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.algebra.pattern.timers import Length, Timers
 from sql.calendar.period import Period
-from sql.compiler.functions import DATA_ERRORS
+from sql.codegen.functions import DATA_ERRORS
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.build import PatternBuilder

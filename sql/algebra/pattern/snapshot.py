@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.state import decode
-from sql.runtime.state import pack_key, pack_row, unpack_key
+from sql.algebra.state import pack_key, pack_row, unpack_key
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.atoms import Filter

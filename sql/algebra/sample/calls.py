@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 
 from sql.algebra.sample.text import Loop
-from sql.compiler.functions import argument_text
+from sql.codegen.accumulators import SKIP
+from sql.codegen.functions import argument_text
 from sql.plan.bound import AggregateCall
-from sql.runtime.groups import SKIP
 
 
 def is_numeric(call: AggregateCall) -> bool:

@@ -35,10 +35,10 @@ from sql.binder.kuiper import AGGREGATE_HITS, conjuncts, sources_read
 from sql.calendar.grid import Grid
 from sql.calendar.zones import is_utc
 from sql.catalog.streams import Catalog
+from sql.codegen.hits import HitCounters, Hits
 from sql.plan.bound import AggregateCall, Bound, Op, Slot
 from sql.plan.logical import GroupWindowPlan, Plan
 from sql.rows import Shape
-from sql.runtime.hits import HitCounters, Hits
 from sql.types import Type
 
 QUARTER_MS = 900_000

@@ -12,7 +12,7 @@ from typing import Any
 
 from sql.aggregates.state import decode
 from sql.algebra.sample.text import Loop
-from sql.runtime.state import EventStore, pack_row
+from sql.algebra.state import EventStore, pack_row
 
 Looks = Iterable[tuple[Any, Sequence[Any]]]
 """Pairs of an entry, from which columns are read, and the values of the aggregates beside it."""

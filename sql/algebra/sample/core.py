@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, Protocol
 
+from sql.algebra.event import Event
 from sql.algebra.sample.compose import Composition
 from sql.algebra.sample.content import Looks
 from sql.algebra.sample.join import SourceJoin
 from sql.algebra.sample.partition import Instances
 from sql.algebra.sample.write import write_core
-from sql.compiler.functions import DATA_ERRORS, FunctionSet
-from sql.compiler.source import Generated, SourceWriter
-from sql.runtime.state import EventStore, pack_key, unpack_key
+from sql.algebra.state import EventStore, pack_key, unpack_key
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.source import Generated, SourceWriter
 from sql.types import key_of
-from sql.windows.event import Event
 
 
 class Owner(Protocol):

@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
+from sql.algebra.event import Event
+from sql.algebra.state import EventStore
 from sql.binder.kuiper import conjuncts
-from sql.compiler.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.plan.bound import Bound, Op, Read
 from sql.plan.logical import JoinPlan, Plan
-from sql.runtime.state import EventStore
-from sql.windows.event import Event
 
 Sides = tuple[Event | None, ...]
 Key = Callable[[Event], Hashable]

@@ -14,15 +14,15 @@ from typing import Any
 from sql.algebra.sample.content import Entries, Looks
 from sql.algebra.sample.text import LOCALS, Loop
 from sql.catalog.streams import Catalog
-from sql.compiler.expressions import NUMBER, Code
-from sql.compiler.functions import DATA_ERRORS, FunctionSet
-from sql.compiler.loop import WINDOW_SLOTS
-from sql.compiler.rows import criteria_text, write_row
-from sql.compiler.source import Generated, SourceWriter
+from sql.codegen.expressions import NUMBER, Code
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.hits import HitCounters
+from sql.codegen.loop import WINDOW_SLOTS
+from sql.codegen.rows import criteria_text, write_row
+from sql.codegen.source import Generated, SourceWriter
+from sql.emission import Out
 from sql.plan.logical import Plan
 from sql.rows import Shape
-from sql.runtime.emission import Out
-from sql.runtime.hits import HitCounters
 from sql.types import key_of
 
 Bad = list[tuple[Any, BaseException]]

@@ -14,14 +14,14 @@ from sql.algebra.sample.calls import is_numeric
 from sql.algebra.sample.folded import Folded
 from sql.algebra.sample.tumbling import OnGrid
 from sql.algebra.sample.write import asks_the_time
-from sql.compiler.source import Generated
+from sql.algebra.state import EventStore
+from sql.codegen.source import Generated
+from sql.emission import Emission
 from sql.plan.bound import Bound, Op
-from sql.runtime.emission import Emission
-from sql.runtime.state import EventStore
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
-    from sql.algebra.sample.query import SampledQuery
+    from sql.engine.running.sampled import SampledQuery
 
 Pairs = list[tuple[Any, list[Any]]]
 """Each group's first entry and the values of aggregates."""

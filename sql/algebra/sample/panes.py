@@ -17,8 +17,8 @@ from sql.algebra.sample.content import Looks
 from sql.algebra.sample.folded import Folded, Group
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.totals import Total, queue_of
+from sql.algebra.state import EventStore
 from sql.errors import DataError
-from sql.runtime.state import EventStore
 
 
 class Pane:

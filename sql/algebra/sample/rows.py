@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from sql.algebra.event import Event
 from sql.algebra.sample.content import Content, Entries, Looks
 from sql.algebra.sample.text import Loop
-from sql.runtime.state import EventStore
-from sql.windows.event import Event
+from sql.algebra.state import EventStore
 
 
 class Rows(Content):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.sample.running import Running
 from sql.algebra.sample.sliding import Sliding
 from sql.algebra.sample.text import Loop
-from sql.compiler.expressions import NUMBER, Code
-from sql.compiler.rows import write_row
+from sql.codegen.expressions import NUMBER, Code
+from sql.codegen.rows import write_row
+from sql.emission import Emission
 from sql.plan.bound import Apply, Read, Slot
-from sql.runtime.emission import Emission
 
 if TYPE_CHECKING:
     from sql.algebra.sample.compose import Composition

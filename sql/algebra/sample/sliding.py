@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.window import Window
+from sql.codegen.hits import Hits
 from sql.plan.logical import GroupWindowPlan
-from sql.runtime.hits import Hits
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core

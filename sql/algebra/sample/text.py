@@ -8,11 +8,11 @@ from typing import Any
 
 from sql.algebra.sample.tap import Tap
 from sql.catalog.streams import Catalog
-from sql.compiler.expressions import NUMBER, Code, ExpressionWriter, Names
-from sql.compiler.functions import FunctionSet
-from sql.compiler.loop import LoopWriter
-from sql.compiler.reader import RowReader
-from sql.compiler.source import SourceWriter
+from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
+from sql.codegen.functions import FunctionSet
+from sql.codegen.loop import LoopWriter
+from sql.codegen.reader import RowReader
+from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, Slot
 from sql.plan.logical import Plan
 from sql.rows import Shape

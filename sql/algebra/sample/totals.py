@@ -10,8 +10,8 @@ from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.extremes import Extreme
 from sql.algebra.sample.calls import is_numeric
 from sql.algebra.sample.folded import Group, MixedGroup
+from sql.codegen.accumulators import maker_of
 from sql.plan.bound import AggregateCall
-from sql.runtime.groups import maker_of
 
 
 class Stacks:

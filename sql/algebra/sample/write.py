@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.sample.text import LOCALS, Loop, instance_class
-from sql.compiler.expressions import NUMBER, Code
-from sql.compiler.functions import FunctionSet
-from sql.compiler.source import SourceWriter
+from sql.codegen.expressions import NUMBER, Code
+from sql.codegen.functions import FunctionSet
+from sql.codegen.source import SourceWriter
 from sql.plan.bound import Apply, Bound
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.algebra.event import Delta, Event
 from sql.algebra.join.store import Pulled
-from sql.windows.event import Delta, Event
-from sql.windows.operator import FindEvent, Operator
-from sql.windows.sight import ByArrival, Sight
+from sql.algebra.operator import FindEvent, Operator
+from sql.algebra.sight import ByArrival, Sight
 
 
 class Feed(Operator):

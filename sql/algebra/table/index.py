@@ -13,10 +13,10 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from sql.algebra.event import Event
 from sql.errors import DataError
 from sql.rows import attribute_name
 from sql.types import key_of, order_key
-from sql.windows.event import Event
 
 BLOCK_MAX = 512
 """Rows of a block of an ordered index; a fuller one is cut in two."""

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
+from sql.algebra.event import Event
 from sql.algebra.table.index import Span
-from sql.compiler.functions import FunctionSet
+from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound, Op, Read
 from sql.types import key_of, order_key
-from sql.windows.event import Event
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

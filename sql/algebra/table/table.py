@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from sql.aggregates.base import Accumulator
+from sql.algebra.event import Delta, Event
 from sql.algebra.table.index import Index, Indexes, key_reader
 from sql.algebra.table.window import Row, check_collisions
 from sql.errors import DataError
 from sql.plan.relations import TableDeclaration
 from sql.types import key_of
-from sql.windows.event import Delta, Event
 
 
 class TableRow(Event, eq=False):

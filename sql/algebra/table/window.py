@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from sql.algebra.event import Delta, Event
+from sql.algebra.operator import Operator
 from sql.algebra.table.index import Index, Indexes
 from sql.errors import DataError
 from sql.plan.relations import WindowDeclaration
-from sql.windows.event import Delta, Event
-from sql.windows.operator import Operator
 
 Row = dict[str, Any]
 

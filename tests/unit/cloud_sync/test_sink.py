@@ -18,7 +18,7 @@ from cloud_sync.sink import partial
 from cloud_sync.spool import Spool, SpoolSettings
 from edge.clock import SimulatedClock
 from sinks import Environment, MemoryBus, build_action
-from sql.runtime.emission import Emission
+from sql.emission import Emission
 from tests.unit.cloud_sync.support import NOW_MS
 
 ACTION: dict[str, Any] = {

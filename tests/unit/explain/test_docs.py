@@ -12,10 +12,10 @@ import pytest
 from edge.cli import main
 from edge.docs.__main__ import main as write_reference
 from sql import Catalog, Engine, parse, plan_rule, run_script
+from sql.algebra.windows.catalog import all_windows
+from sql.algebra.windows.forms import LOTS, SAMPLED
 from sql.explain import draw_svg, draw_text
 from sql.syntax import CreateStream
-from sql.windows.catalog import all_windows
-from sql.windows.forms import LOTS, SAMPLED
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGES = [pytest.param(path, id=path.stem) for path in sorted(DOCS.glob("*.md"))]

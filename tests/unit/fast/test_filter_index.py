@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sql import Catalog, Engine, RuleOptions, parse, plan_rule
-from sql.runtime.filter_index import FilterIndex
+from sql.engine.filter_index import FilterIndex
 from tests.unit.fast.support import PROCESSING_TIME, shown
 from tests.unit.fast.test_any_stream import keys, values
 

@@ -1,0 +1,423 @@
+"""Meet, Join and Key: how windows combine.
+
+Meet keeps an event while all members do; what one evicts is taken from the others (feedback), so expiry frees slots. A
+single window is a Meet of one. Join keeps an event while any member does, by reference count. Key has one instance of a
+whole operator per key.
+
+         Meet(length(2), time(10 s))     a@1  b@2  c@3 −a     11: nothing (a is gone)   12 −b
+         Join(length(2), time(10 s))     a@1  b@2  c@3        11 −a                     b, c stay
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.algebra.event import Delta, Event
+from sql.algebra.gate.batch import Batch
+from sql.algebra.operator import FindEvent, Operator, earliest
+from sql.algebra.retain.policies import Policy
+from sql.algebra.sight import ByArrival, ByList, Nothing, Sight
+from sql.errors import DataError
+
+
+class Meet(Operator):
+    """The intersection of policies, with at most one batch behind their feedback.
+
+    In one step each member decides before any feedback. An event that one member refuses touches no member. With a
+    batch
+    the policies run first and take their evictions out of the forming batch silently; what is posted leaves the
+    policies.
+    """
+
+    def __init__(self, *policies: Policy, batch: Batch | None = None) -> None:
+        self.policies = policies
+        self.batch = batch
+        self.departure = _departure(policies, batch)
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        inserted: list[Event] = []
+        removed: list[Event] = [event for event in delta.removed if self.discard(event)]
+        posts: list[Delta] = []
+        for event in delta.inserted:
+            if not all(policy.admits(event, now) for policy in self.policies):
+                continue
+            if self.batch is not None:
+                self.batch.admits(event, now)
+            evicted = self._evicted(event, now)
+            if self.batch is None:
+                inserted.append(event)
+                removed += evicted
+            elif event not in evicted:
+                posts += self._posted(self.batch.insert(event, now))
+        return ([Delta(inserted, removed)] if inserted or removed else []) + posts
+
+    def _evicted(self, event: Event, now: int) -> list[Event]:
+        if len(self.policies) == 1 and self.batch is None:
+            return self.policies[0].insert(event, now)
+        evicted = list(dict.fromkeys(out for policy in self.policies for out in policy.insert(event, now)))
+        for out in evicted:
+            self._take_back(out)
+        return evicted
+
+    def _take_back(self, event: Event) -> None:
+        for policy in self.policies:
+            policy.discard(event)
+        if self.batch is not None:
+            self.batch.discard(event)
+
+    def _posted(self, post: Delta | None) -> list[Delta]:
+        if post is None:
+            return []
+        for event in post.inserted:
+            for policy in self.policies:
+                policy.discard(event)
+        return [post]
+
+    def discard(self, event: Event) -> bool:
+        """The event leaves every member; whether a policy held it and it was posted."""
+        held = [policy.discard(event) for policy in self.policies]
+        return any(held) if self.batch is None else (self.batch.discard(event), False)[1]
+
+    def next_deadline(self) -> int | None:
+        deadlines = [policy.deadline() for policy in self.policies]
+        return earliest(deadlines if self.batch is None else [*deadlines, self.batch.deadline()])
+
+    def advance(self, now: int) -> list[Delta]:
+        if self.batch is None:
+            removed = self._expired(now)
+            return [Delta((), removed)] if removed else []
+        due, release = earliest(policy.deadline() for policy in self.policies), self.batch.deadline()
+        # Overdue timers go in order of their due times; at one instant expiry comes before the release.
+        if due is not None and (release is None or due <= release):
+            self._expired(now)
+        out = self._posted(self.batch.advance(now))
+        self._expired(now)
+        return out
+
+    def _expired(self, now: int) -> list[Event]:
+        removed = list(dict.fromkeys(out for policy in self.policies for out in policy.expire(now)))
+        if len(self.policies) > 1 or self.batch is not None:
+            for event in removed:
+                self._take_back(event)
+        return removed
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        expelled = [event for policy in self.policies for event in policy.variable_changed()]
+        for event in expelled:
+            self._take_back(event)
+        post = None if self.batch is None else self.batch.changed(now)
+        if self.batch is not None:
+            return self._posted(post)
+        return [Delta((), expelled)] if expelled else []
+
+    def content(self) -> Iterable[Event]:
+        if self.batch is not None:
+            return self.batch.content()
+        return self._leading().content()
+
+    def _leading(self) -> Policy:
+        """Every member holds the same events; a ranked one gives the order `prev` is documented to see."""
+        return next((policy for policy in self.policies if policy.ranked), self.policies[0])
+
+    def settle(self) -> None:
+        if self.batch is not None:
+            self.batch.settle()
+
+    def held(self) -> Iterable[Event]:
+        return self.content() if self.batch is None else self.batch.all_events()
+
+    def sight(self, event: Event) -> Sight:
+        return ByList(self.batch.posted()) if self.batch is not None else self._leading().sight()
+
+    def is_blank(self) -> bool:
+        return self.batch is None and all(policy.is_blank() for policy in self.policies)
+
+    def snapshot(self) -> Any:
+        return [policy.snapshot() for policy in self.policies] + ([self.batch.snapshot()] if self.batch else [])
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        for policy, part in zip(self.policies, state, strict=False):
+            policy.restore(part, find)
+        if self.batch is not None:
+            self.batch.restore(state[-1], find)
+
+
+def _departure(policies: Sequence[Policy], batch: Batch | None) -> Removal:
+    kinds = {policy.departure for policy in policies}
+    if batch is not None:
+        return Removal.FIFO if kinds <= {Removal.FIFO, Removal.NEVER} else Removal.ANY
+    if kinds == {Removal.NEVER}:
+        return Removal.NEVER
+    return Removal.FIFO if Removal.ANY not in kinds else Removal.ANY
+
+
+class Join(Operator):
+    """The union of members: an event is in while at least one member holds it."""
+
+    def __init__(self, *members: Policy | Batch) -> None:
+        self.members = members
+        self.holders: dict[Event, int] = {}
+        self.departure = Removal.ANY
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        inserted: list[Event] = []
+        removed: list[Event] = [event for event in delta.removed if self.discard(event)]
+        for event in delta.inserted:
+            evicted: list[Event] = []
+            for member in [member for member in self.members if member.admits(event, now)]:
+                if isinstance(member, Batch):
+                    post = member.insert(event, now)
+                    evicted += post.removed if post else ()
+                else:
+                    evicted += member.insert(event, now)
+                self.holders[event] = self.holders.get(event, 0) + 1
+            if event in self.holders:
+                inserted.append(event)
+                removed += self._release(evicted)
+        return [Delta(inserted, removed)] if inserted or removed else []
+
+    def discard(self, event: Event) -> bool:
+        """The event leaves every member; whether one held it."""
+        for member in self.members:
+            member.discard(event)
+        return self.holders.pop(event, None) is not None
+
+    def _release(self, evicted: Iterable[Event]) -> list[Event]:
+        out = []
+        for event in evicted:
+            if event not in self.holders:
+                continue  # it was deleted by hand, from a batch that had been posted
+            self.holders[event] -= 1
+            if not self.holders[event]:
+                del self.holders[event]
+                out.append(event)
+        return out
+
+    def next_deadline(self) -> int | None:
+        return earliest(member.deadline() for member in self.members)
+
+    def advance(self, now: int) -> list[Delta]:
+        evicted: list[Event] = []
+        for member in self.members:
+            if isinstance(member, Batch):
+                post = member.advance(now)
+                evicted += post.removed if post else ()
+            else:
+                evicted += member.expire(now)
+        removed = self._release(evicted)
+        return [Delta((), removed)] if removed else []
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        expelled = [e for m in self.members if isinstance(m, Policy) for e in m.variable_changed()]
+        removed = self._release(expelled)
+        return [Delta((), removed)] if removed else []
+
+    def content(self) -> Iterable[Event]:
+        return self.holders
+
+    def sight(self, event: Event) -> Sight:
+        return ByArrival(self.holders)
+
+    def is_blank(self) -> bool:
+        return not self.holders and all(isinstance(m, Policy) and m.is_blank() for m in self.members)
+
+    def snapshot(self) -> Any:
+        held = [[event.seq, count] for event, count in self.holders.items()]
+        return {"holders": held, "members": [member.snapshot() for member in self.members]}
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        self.holders = {find(seq): count for seq, count in state["holders"]}
+        for member, part in zip(self.members, state["members"], strict=True):
+            member.restore(part, find)
+
+
+class Key(Operator):
+    """One instance of `make()` per key. Each instance posts its own partial updates.
+
+    With `reclaim` instances untouched for longer than the age are dropped in a sweep that runs when an event arrives;
+    what they held leaves through the remove stream. With `keys_max` the event of a further key raises `DataError`; it
+    must then come alone.
+    """
+
+    def __init__(self, key: Callable[[Event], Hashable], make: Callable[[Hashable, Event], Operator],
+                 reclaim: Reclaim | None = None, keys_max: int | None = None) -> None:  # fmt: skip
+        self.key = key
+        self.make = make
+        self.reclaim = reclaim
+        self.keys_max = keys_max
+        self.instances: dict[Hashable, Operator] = {}
+        self.firsts: dict[Hashable, Event] = {}
+        self.due: list[tuple[int, int, Hashable]] = []
+        self.order: dict[Hashable, int] = {}
+        self.count = 0
+        self.departure = Removal.ANY
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        swept = self._sweep(now) if self.reclaim else []
+        out = []
+        for key, part in self._by_key(delta):
+            instance = self.instances.get(key)
+            is_new = instance is None
+            if instance is None:
+                if self.keys_max is not None and len(self.instances) >= self.keys_max:
+                    raise DataError(f"more than {self.keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
+                instance = self._open(key, (part.inserted or part.removed)[0])
+            if self.reclaim:
+                self.reclaim.touch(key, now)
+            try:
+                out += instance.push(part, now)
+            except Exception:
+                if is_new:
+                    self._drop(key)
+                raise
+            self._schedule(key, instance)
+        if swept:
+            # One update with what caused the sweep: the old rows belong to the step of that event.
+            first = out[0] if out else Delta()
+            merged = Delta(first.inserted, [*swept, *first.removed])
+            return [merged, *out[1:]]
+        return out
+
+    def _by_key(self, delta: Delta) -> Iterable[tuple[Hashable, Delta]]:
+        if len(delta.inserted) == 1 and not delta.removed:
+            return ((self.key(delta.inserted[0]), delta),)
+        parts: dict[Hashable, tuple[list[Event], list[Event]]] = {}
+        for side, events in enumerate(delta):
+            for event in events:
+                parts.setdefault(self.key(event), ([], []))[side].append(event)
+        return ((key, Delta(*part)) for key, part in parts.items())
+
+    def _open(self, key: Hashable, event: Event) -> Operator:
+        instance = self.instances[key] = self.make(key, event)
+        self.firsts[key] = event
+        self.order[key] = self.count
+        self.count += 1
+        return instance
+
+    def _drop(self, key: Hashable) -> None:
+        del self.instances[key], self.order[key], self.firsts[key]
+
+    def _schedule(self, key: Hashable, instance: Operator) -> None:
+        deadline = instance.next_deadline()
+        if deadline is not None:
+            heappush(self.due, (deadline, self.order[key], key))
+        elif instance.is_blank():
+            self._drop(key)
+
+    def _sweep(self, now: int) -> list[Event]:
+        assert self.reclaim is not None
+        out: list[Event] = []
+        for key in self.reclaim.aged(now):
+            instance = self.instances.get(key)
+            if instance is not None:
+                out += instance.content()
+                self._drop(key)
+        return out
+
+    def next_deadline(self) -> int | None:
+        self._drop_stale()
+        return self.due[0][0] if self.due else None
+
+    def _drop_stale(self) -> None:
+        while self.due:
+            deadline, order, key = self.due[0]
+            if self.order.get(key) == order and self.instances[key].next_deadline() == deadline:
+                return
+            heappop(self.due)
+
+    def advance(self, now: int) -> list[Delta]:
+        """The earliest instance that is due; the caller goes on while one is."""
+        deadline = self.next_deadline()
+        if deadline is None or deadline > now:
+            return []
+        key = heappop(self.due)[2]
+        instance = self.instances[key]
+        out = instance.advance(now)
+        self._schedule(key, instance)
+        return out
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        return [delta for instance in self.instances.values() for delta in instance.variable_changed(now)]
+
+    def settle(self) -> None:
+        for instance in self.instances.values():
+            instance.settle()
+
+    def content(self) -> Iterable[Event]:
+        return (event for instance in self.instances.values() for event in instance.content())
+
+    def held(self) -> Iterable[Event]:
+        for key, instance in self.instances.items():
+            first, is_held = self.firsts[key], False
+            for event in instance.held():
+                is_held = is_held or event is first
+                yield event
+            if not is_held:
+                yield first
+
+    def sight(self, event: Event) -> Sight:
+        instance = self.instances.get(self.key(event))
+        return Nothing() if instance is None else instance.sight(event)
+
+    def snapshot(self) -> Any:
+        keys = list(self.instances)
+        return {
+            "count": self.count,
+            "instances": [[self.firsts[k].seq, self.order[k], self.instances[k].snapshot()] for k in keys],
+            "reclaim": self.reclaim.snapshot(keys) if self.reclaim else None,
+        }
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        keys = []
+        for seq, order, part in state["instances"]:
+            first = find(seq)
+            key = self.key(first)
+            instance = self._open(key, first)
+            self.order[key] = order
+            instance.restore(part, find)
+            self._schedule(key, instance)
+            keys.append(key)
+        self.count = state["count"]
+        if self.reclaim:
+            self.reclaim.restore(state["reclaim"], keys)
+
+
+class Reclaim:
+    """Which keys have been untouched for longer than `age_ms`; looked at every `every_ms`, on arrivals."""
+
+    def __init__(self, age_ms: int, every_ms: int) -> None:
+        self.age_ms = age_ms
+        self.every_ms = every_ms
+        self.touched: dict[Hashable, int] = {}
+        self.next_sweep_ms: int | None = None
+
+    def touch(self, key: Hashable, now: int) -> None:
+        self.touched.pop(key, None)
+        self.touched[key] = now  # re-inserted: the dict stays in order of last touch
+
+    def aged(self, now: int) -> list[Hashable]:
+        """The keys to drop now; empty between sweeps."""
+        if self.next_sweep_ms is None:
+            self.next_sweep_ms = now + self.every_ms
+        if now < self.next_sweep_ms:
+            return []
+        self.next_sweep_ms = now + self.every_ms
+        out = []
+        for key, last in self.touched.items():
+            if now - last <= self.age_ms:
+                break
+            out.append(key)
+        for key in out:
+            del self.touched[key]
+        return out
+
+    def snapshot(self, keys: Sequence[Hashable]) -> Any:
+        places = {key: index for index, key in enumerate(keys)}
+        return [self.next_sweep_ms, [[places[key], last] for key, last in self.touched.items() if key in places]]
+
+    def restore(self, state: Any, keys: Sequence[Hashable]) -> None:
+        self.next_sweep_ms, touched = state
+        self.touched = {keys[place]: last for place, last in touched}

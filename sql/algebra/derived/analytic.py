@@ -1,0 +1,259 @@
+"""Analytic functions: they run on each incoming row, in order, and keep state for the life of the rule (ekuiper.md
+part 3).
+
+Each is a small state machine: `step(args, when)` gives the value for a row. `when` FALSE does not touch the state.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from sql.algebra.event import Event
+from sql.codegen.functions import FunctionSet
+from sql.errors import DataError
+from sql.plan.bound import AnalyticCall
+from sql.rows import WholeRow
+from sql.types import describe, key_of, less
+
+
+class Analytic(ABC):
+    """The state of one analytic function for one partition."""
+
+    @abstractmethod
+    def step(self, args: Sequence[Any], when: bool) -> Any:
+        """The value for a row."""
+
+    @abstractmethod
+    def state(self) -> Any: ...
+
+    @abstractmethod
+    def put_back(self, state: Any) -> None: ...
+
+
+def filled(args: Sequence[Any], defaults: Sequence[Any]) -> list[Any]:
+    """The arguments with the defaults of those left out."""
+    return [*args, *defaults[len(args) :]]
+
+
+class Lag(Analytic):
+    """lag(x [, n [, default [, ignore_null]]]): the value n rows back."""
+
+    def __init__(self) -> None:
+        self.values: deque[Any] = deque()
+
+    def step(self, args: Sequence[Any], when: bool) -> Any:
+        x, n, default, ignore_null = filled(args, (None, 1, None, True))
+        if n.__class__ is not int or n < 1:
+            raise DataError(f"lag() counts back at least 1 row, not {describe(n)}")
+        out = self.values[-n] if len(self.values) >= n else default
+        if when and not (x is None and ignore_null):
+            self.values.append(x)
+            while len(self.values) > n:
+                self.values.popleft()
+        return out
+
+    def state(self) -> Any:
+        return list(self.values)
+
+    def put_back(self, state: Any) -> None:
+        self.values = deque(state)
+
+
+class Latest(Analytic):
+    """latest(x [, default]): the newest value that was not NULL."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+
+    def step(self, args: Sequence[Any], when: bool) -> Any:
+        if when and args[0] is not None:
+            self.value = args[0]
+        return self.value if self.value is not None or len(args) < 2 else args[1]
+
+    def state(self) -> Any:
+        return self.value
+
+    def put_back(self, state: Any) -> None:
+        self.value = state
+
+
+class ChangedColumn(Analytic):
+    """changed_col(ignore_null, x): x when it differs from the remembered value, else NULL."""
+
+    def __init__(self) -> None:
+        self.known: list[Any] = []
+
+    def _changed(self, ignore_null: Any, values: Sequence[Any], when: bool) -> list[bool]:
+        if not when:
+            return [False] * len(values)
+        if not self.known:
+            self.known = [_UNSEEN] * len(values)
+        out = []
+        for place, value in enumerate(values):
+            if value.__class__ is WholeRow:
+                out.append(self._row_changed(place, value, ignore_null))
+                continue
+            skip = value is None and ignore_null
+            differs = not skip and (self.known[place] is _UNSEEN or key_of(self.known[place]) != key_of(value))
+            out.append(differs)
+            if differs:
+                self.known[place] = value
+        return out
+
+    def _row_changed(self, place: int, row: WholeRow, ignore_null: Any) -> bool:
+        """`*` of a stream without declared columns: each column is compared, one that is missing as NULL."""
+        known = {} if self.known[place] is _UNSEEN else self.known[place]
+        changed = {
+            name: value
+            for name, value in {**dict.fromkeys(known), **row}.items()
+            if not (value is None and ignore_null) and (name not in known or key_of(known[name]) != key_of(value))
+        }
+        self.known[place] = {**known, **changed}
+        return bool(changed)
+
+    def step(self, args: Sequence[Any], when: bool) -> Any:
+        return args[1] if self._changed(args[0], args[1:], when)[0] else None
+
+    def state(self) -> Any:
+        return [[] if value is _UNSEEN else [value] for value in self.known]
+
+    def put_back(self, state: Any) -> None:
+        self.known = [item[0] if item else _UNSEEN for item in state]
+
+
+class HadChanged(ChangedColumn):
+    """had_changed(ignore_null, x, …): TRUE if any argument differs from its remembered value."""
+
+    def step(self, args: Sequence[Any], when: bool) -> Any:
+        return any(self._changed(args[0], args[1:], when))
+
+
+_UNSEEN = object()
+
+
+class Running(Analytic):
+    """acc_*(x [, begin, reset]): a running value; begin opens, the row that meets reset still counts.
+
+    Behind that row the value is that of nothing, until begin holds again.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._clear()
+        self.open = False
+        self.value: Any = self._value()
+
+    def _clear(self) -> None:
+        self.count = 0
+        self.total: Any = 0
+        self.extreme: Any = None
+
+    def step(self, args: Sequence[Any], when: bool) -> Any:
+        if not when:
+            return self.value
+        x, begin, reset = filled(args, (None, True, False))
+        self.open = self.open or begin is True
+        if self.open and x is not None:
+            self._take(x)
+        self.value = self._value()
+        if self.open and reset is True:
+            self._clear()
+            self.open = len(args) < 2
+        return self.value
+
+    def _take(self, x: Any) -> None:
+        if self.kind != "acc_count" and x.__class__ not in (int, float):
+            raise DataError(f"{self.kind}() takes numbers, not {describe(x)}")
+        if self.kind in ("acc_sum", "acc_avg"):
+            self.total += x
+        elif self.kind in ("acc_max", "acc_min"):
+            pair = (self.extreme, x) if self.kind == "acc_max" else (x, self.extreme)
+            if self.extreme is None or less(*pair):
+                self.extreme = x
+        self.count += 1
+
+    def _value(self) -> Any:
+        if self.kind == "acc_count":
+            return self.count
+        if self.kind == "acc_sum":
+            return float(self.total)
+        if not self.count:
+            return None
+        if self.kind == "acc_avg":
+            return self.total / self.count
+        return float(self.extreme) if self.extreme.__class__ is int else self.extreme
+
+    def state(self) -> Any:
+        return [self.count, self.total, self.extreme, self.open, self.value]
+
+    def put_back(self, state: Any) -> None:
+        self.count, self.total, self.extreme, self.open, self.value = state
+
+
+_KINDS: dict[str, Callable[[], Analytic]] = {
+    "lag": Lag, "latest": Latest, "changed_col": ChangedColumn, "had_changed": HadChanged,
+}  # fmt: skip
+
+
+class Partitions(dict[Hashable, Analytic]):
+    """The states of one function by key. Setting a further key than `keys_max` raises `DataError`."""
+
+    def __init__(self, keys_max: int) -> None:
+        super().__init__()
+        self.keys_max = keys_max
+
+    def __setitem__(self, key: Hashable, state: Analytic) -> None:
+        if len(self) >= self.keys_max and key not in self:
+            raise DataError(f"more than {self.keys_max} partitions; raise maxGroups or partition coarser")
+        super().__setitem__(key, state)
+
+
+class AnalyticStage:
+    """All analytic functions of a query: fills `event.extra` as events come in."""
+
+    def __init__(self, calls: tuple[AnalyticCall, ...], functions: FunctionSet, keys_max: int) -> None:
+        self.calls = calls
+        self.args = [[functions.value(arg) for arg in call.args] for call in calls]
+        self.whens = [functions.true(call.when) if call.when is not None else None for call in calls]
+        self.keys = [functions.key(call.partition_by) for call in calls]
+        self.partitions = [Partitions(keys_max) for _ in calls]
+
+    def see(self, event: Event) -> list[Any]:
+        """The values of all functions for this event; what it reads may use those before it."""
+        values: list[Any] = []
+        event.extra = values
+        for i, call in enumerate(self.calls):
+            args = [arg(event) for arg in self.args[i]]
+            passes = self.whens[i]
+            when = passes is None or bool(passes(event))
+            key = self.keys[i](event)
+            found = self.partitions[i].get(key)
+            if found is None:
+                found = self.partitions[i][key] = self.fresh(call.name)
+            values.append(found.step(args, when))
+        return values
+
+    @staticmethod
+    def fresh(name: str) -> Analytic:
+        """A new state of the function called `name`."""
+        return _KINDS[name]() if name in _KINDS else Running(name)
+
+    def snapshot(self) -> Any:
+        from sql.aggregates.state import encode
+        from sql.algebra.state import pack_key
+
+        return [[[pack_key(key), encode(item.state())] for key, item in part.items()] for part in self.partitions]
+
+    def restore(self, state: Any) -> None:
+        from sql.aggregates.state import decode
+        from sql.algebra.state import unpack_key
+
+        for part, call, saved in zip(self.partitions, self.calls, state, strict=True):
+            restored = {}
+            for key, item in saved:
+                machine = restored[unpack_key(key)] = self.fresh(call.name)
+                machine.put_back(decode(item))
+            part.update(restored)  # as many as there were, although the bound may have been lowered since

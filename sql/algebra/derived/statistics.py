@@ -1,0 +1,107 @@
+"""Derived-value windows: size, uni, linest, correl, weighted_avg. They keep no events; they post one row per update.
+
+The new row is the current statistic, the old row the previous one. Extra expressions add values of the last arriving
+event,
+named by their text; `*` adds all its columns (epl.md section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from sql.aggregates.state import decode, encode
+from sql.algebra.event import UNSEEN, Delta, Event
+from sql.algebra.operator import FindEvent, Operator
+
+Row = dict[str, Any]
+
+
+class Statistic(Protocol):
+    """What a derived window computes: values in, named properties out."""
+
+    def add(self, value: Any) -> None: ...
+    def remove(self, value: Any) -> None: ...
+    def properties(self) -> Row: ...
+    def snapshot(self) -> Any: ...
+    def restore(self, state: Any) -> None: ...
+
+
+class Size:
+    """The number of events."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, value: Any) -> None:
+        self.count += 1
+
+    def remove(self, value: Any) -> None:
+        self.count -= 1
+
+    def properties(self) -> Row:
+        return {"size": self.count}
+
+    def snapshot(self) -> Any:
+        return self.count
+
+    def restore(self, state: Any) -> None:
+        self.count = state
+
+
+class Derived(Operator):
+    """Folds deltas into a statistic and posts its row before and after.
+
+    value   the argument(s) of the statistic for an event
+    extras  the extra columns for an event; for None their names with NULL
+    key     the columns a groupwin adds, fixed for the instance
+    new_event   makes an event of a row at an instant
+    changes_only   post only when the properties differ from before (size)
+    """
+
+    def __init__(self, statistic: Statistic, value: Callable[[Event], Any], extras: Callable[[Event | None], Row],
+                 new_event: Callable[[Row, int], Event], key: Row, changes_only: bool) -> None:  # fmt: skip
+        self.statistic = statistic
+        self.value = value
+        self.extras = extras
+        self.new_event = new_event
+        self.key = key
+        self.changes_only = changes_only
+        self.last: Row = {**key, **statistic.properties(), **extras(None)}
+        self.current: Event | None = None
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        for event in delta.inserted:
+            self.statistic.add(self.value(event))
+        for event in delta.removed:
+            self.statistic.remove(self.value(event))
+        properties = self.statistic.properties()
+        if self.changes_only and all(self.last[name] == value for name, value in properties.items()):
+            return []
+        row = {**self.last, **properties}
+        if delta.inserted:
+            row.update(self.extras(delta.inserted[-1]))
+        old = self.current or self._first(now)
+        new = self.new_event(row, now)
+        self.last, self.current = row, new
+        return [Delta([new], [old])]
+
+    def _first(self, now: int) -> Event:
+        """The statistic of nothing, which leaves as the first row comes."""
+        event = self.new_event(self.last, now)
+        event.group = UNSEEN
+        return event
+
+    def content(self) -> Iterable[Event]:
+        return () if self.current is None else (self.current,)
+
+    def snapshot(self) -> Any:
+        current = None if self.current is None else self.current.seq
+        return {"statistic": self.statistic.snapshot(), "last": encode(self.last), "current": current}
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        self.statistic.restore(state["statistic"])
+        self.last = decode(state["last"])
+        self.current = None if state["current"] is None else find(state["current"])

@@ -1,0 +1,1 @@
+"""What holds events back and releases them together: batches and their triggers, lots."""

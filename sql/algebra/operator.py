@@ -1,0 +1,174 @@
+"""The contract of operators: deterministic state machines that time and deltas drive.
+
+An operator never asks for the time. The runtime calls `advance(now)` for what is due at or before `now` — before it
+hands over the events of that instant — and sleeps until `next_deadline()`. The state can be taken and put back
+between any two calls: `run(a + b) == restore(snapshot(run(a)))` followed by b.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.algebra.event import Delta, Event
+from sql.algebra.sight import Nothing, Sight
+
+FindEvent = Callable[[int], Event]
+"""Finds a retained event by its `seq`, while a snapshot is restored."""
+
+
+class Operator(ABC):
+    """A stage between a stream and the rows of a query."""
+
+    departure: Removal = Removal.ANY
+    """How events leave: lets the planner pick the cheapest aggregate structure."""
+
+    has_timers = True
+    """Whether time alone may change something."""
+
+    @abstractmethod
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        """Take in a delta at `now`; the partial updates it causes, in order."""
+
+    def next_deadline(self) -> int | None:
+        """The earliest instant at which `advance` would change something; None when only events can."""
+        return None
+
+    def advance(self, now: int) -> list[Delta]:
+        """Do what is due at or before `now`."""
+        return []
+
+    def content(self) -> Iterable[Event]:
+        """What the relation holds now, in the window's order."""
+        return ()
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        """A variable has changed: what that releases or expels."""
+        return []
+
+    def settle(self) -> None:  # only batches care
+        """The step has ended: all rows it causes have been made."""
+
+    def sight(self, event: Event) -> Sight:
+        """What `prev` sees from an event."""
+        return Nothing()
+
+    def is_blank(self) -> bool:
+        """Whether dropping this instance and making a new one later could not be observed."""
+        return False
+
+    @abstractmethod
+    def snapshot(self) -> Any:
+        """The state as plain data, events as their `seq`."""
+
+    @abstractmethod
+    def restore(self, state: Any, find: FindEvent) -> None:
+        """Put a snapshot back into a fresh operator."""
+
+    def held(self) -> Iterable[Event]:
+        """Every event the state refers to, so that a snapshot stores each once."""
+        return self.content()
+
+
+class Pass(Operator):
+    """No window: events are current for their own step only."""
+
+    departure = Removal.NEVER
+    has_timers = False
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        return [delta]
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        return None
+
+    def is_blank(self) -> bool:
+        return True
+
+
+class LastRow(Pass):
+    """No window, but the last row can be read (`@IterableUnbound`)."""
+
+    def __init__(self) -> None:
+        self.last: Event | None = None
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        if delta.inserted:
+            self.last = delta.inserted[-1]
+        return [delta]
+
+    def content(self) -> Iterable[Event]:
+        return () if self.last is None else (self.last,)
+
+    def snapshot(self) -> Any:
+        return None if self.last is None else self.last.seq
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        self.last = None if state is None else find(state)
+
+    def is_blank(self) -> bool:
+        return self.last is None
+
+
+class Chain(Operator):
+    """One operator after the other: the deltas of each are the input of the next."""
+
+    def __init__(self, *stages: Operator) -> None:
+        self.stages = stages
+        self.departure = stages[-1].departure
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        return self._through(0, [delta], now)
+
+    def _through(self, first: int, deltas: list[Delta], now: int) -> list[Delta]:
+        for stage in self.stages[first:]:
+            deltas = [out for delta in deltas for out in stage.push(delta, now)]
+        return deltas
+
+    def next_deadline(self) -> int | None:
+        return earliest(stage.next_deadline() for stage in self.stages)
+
+    def advance(self, now: int) -> list[Delta]:
+        out: list[Delta] = []
+        for index, stage in enumerate(self.stages):
+            out += self._through(index + 1, stage.advance(now), now)
+        return out
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        out: list[Delta] = []
+        for index, stage in enumerate(self.stages):
+            out += self._through(index + 1, stage.variable_changed(now), now)
+        return out
+
+    def content(self) -> Iterable[Event]:
+        return self.stages[-1].content()
+
+    def held(self) -> Iterable[Event]:
+        return (event for stage in self.stages for event in stage.held())
+
+    def sight(self, event: Event) -> Sight:
+        return self.stages[0].sight(event)
+
+    def settle(self) -> None:
+        for stage in self.stages:
+            stage.settle()
+
+    def is_blank(self) -> bool:
+        return all(stage.is_blank() for stage in self.stages)
+
+    def snapshot(self) -> Any:
+        return [stage.snapshot() for stage in self.stages]
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        for stage, part in zip(self.stages, state, strict=True):
+            stage.restore(part, find)
+
+
+def earliest(deadlines: Iterable[int | None]) -> int | None:
+    """The smallest deadline that is set."""
+    return min((deadline for deadline in deadlines if deadline is not None), default=None)

@@ -1,0 +1,237 @@
+"""When a statement gives out its rows: the triggers of output limits (epl.md section 7)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sql.calendar.period import Period
+from sql.emission import Update
+
+if TYPE_CHECKING:
+    from sql.calendar.crontab import Crontab
+
+
+class Condition(ABC):
+    """When output happens."""
+
+    pending = False
+    """Whether a changed variable has already decided for an output, which follows at the next advance of time."""
+
+    def on_update(self, update: Update, now: int) -> bool:
+        """An update reaches the output stage: whether to give out now."""
+        return False
+
+    def deadline(self) -> int | None:
+        return None
+
+    def advance(self, now: int) -> bool:
+        """Whether output is due at or before `now` by time."""
+        return False
+
+    def done(self, now: int) -> None:
+        """Called after each output."""
+
+    @abstractmethod
+    def snapshot(self) -> Any: ...
+
+    @abstractmethod
+    def restore(self, state: Any) -> None: ...
+
+
+class EveryPeriod(Condition):
+    """A grid from the first update; then every grid point, also without anything to say."""
+
+    def __init__(self, period: Callable[[], Period], zone: Any) -> None:
+        self.period = period
+        self.zone = zone
+        self.origin_ms: int | None = None
+        self.due_ms: int | None = None
+
+    def on_update(self, update: Update, now: int) -> bool:
+        if self.origin_ms is None:
+            self.origin_ms = now
+            self.due_ms = self.period().next_after(now, now, self.zone)
+        return False
+
+    def deadline(self) -> int | None:
+        return self.due_ms
+
+    def advance(self, now: int) -> bool:
+        if self.due_ms is None or self.due_ms > now:
+            return False
+        assert self.origin_ms is not None
+        self.due_ms = self.period().next_after(now, self.origin_ms, self.zone)
+        return True
+
+    def snapshot(self) -> Any:
+        return [self.origin_ms, self.due_ms]
+
+    def restore(self, state: Any) -> None:
+        self.origin_ms, self.due_ms = state
+
+
+class EveryEvents(Condition):
+    """Counts inserts and removes apart; whichever reaches n first."""
+
+    def __init__(self, count: Callable[[], int]) -> None:
+        self.count = count
+        self.inserted = self.removed = 0
+
+    def on_update(self, update: Update, now: int) -> bool:
+        self.inserted += update.inserted
+        self.removed += update.removed
+        return self.inserted >= self.count() or self.removed >= self.count()
+
+    def done(self, now: int) -> None:
+        self.inserted = self.removed = 0
+
+    def snapshot(self) -> Any:
+        return [self.inserted, self.removed]
+
+    def restore(self, state: Any) -> None:
+        self.inserted, self.removed = state
+
+
+class At(Condition):
+    """A crontab, from the start of the statement."""
+
+    def __init__(self, crontab: Crontab, start_ms: int) -> None:
+        self.crontab = crontab
+        self.due_ms: int = crontab.next_after(start_ms)
+
+    def deadline(self) -> int | None:
+        return self.due_ms
+
+    def advance(self, now: int) -> bool:
+        if self.due_ms > now:
+            return False
+        self.due_ms = self.crontab.next_after(now)
+        return True
+
+    def snapshot(self) -> Any:
+        return self.due_ms
+
+    def restore(self, state: Any) -> None:
+        self.due_ms = state
+
+
+class Counters:
+    """The built-in properties of `output when`."""
+
+    def __init__(self) -> None:
+        self.count_insert = self.count_remove = 0
+        self.count_insert_total = self.count_remove_total = 0
+        self.last_output_timestamp: int | None = None
+
+    def get(self, name: str) -> Any:
+        """The value of a property."""
+        return getattr(self, name)
+
+
+class When(Condition):
+    """An expression over counters and variables, tested at each update and variable change.
+
+    A change of a variable is seen at once (`then set` runs), its rows follow at the next advance of time.
+    """
+
+    def __init__(self, test: Callable[[Counters], bool], then_set: Callable[[Counters], None]) -> None:
+        self.test = test
+        self.then_set = then_set
+        self.counters = Counters()
+
+    def on_update(self, update: Update, now: int) -> bool:
+        self.counters.count_insert += update.inserted
+        self.counters.count_remove += update.removed
+        self.counters.count_insert_total += update.inserted
+        self.counters.count_remove_total += update.removed
+        if not self.test(self.counters):
+            return False
+        self.then_set(self.counters)
+        return True
+
+    def variable_changed(self) -> None:
+        """A variable has changed."""
+        if not self.pending and self.test(self.counters):
+            self.pending = True
+            self.then_set(self.counters)
+
+    def advance(self, now: int) -> bool:
+        fires, self.pending = self.pending, False
+        return fires
+
+    def done(self, now: int) -> None:
+        self.counters.count_insert = self.counters.count_remove = 0
+        self.counters.last_output_timestamp = now
+
+    def snapshot(self) -> Any:
+        return [vars(self.counters), self.pending]
+
+    def restore(self, state: Any) -> None:
+        vars(self.counters).update(state[0])
+        self.pending = state[1]
+
+
+class Always(Condition):
+    """Only `after` limits the output: everything behind it at once."""
+
+    def on_update(self, update: Update, now: int) -> bool:
+        return True
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, state: Any) -> None:
+        return None
+
+
+class Never(Condition):
+    """Nothing is given out before the end of the partition."""
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, state: Any) -> None:
+        return None
+
+
+class AtEnd:
+    """`when terminated`: whether there is output at the end of the partition, and what is set before it."""
+
+    def __init__(self, test: Callable[[Counters], bool], then_set: Callable[[Counters], None]) -> None:
+        self.test = test
+        self.then_set = then_set
+        self.counters = Counters()
+
+    def count(self, update: Update) -> None:
+        """An update reaches the output stage."""
+        self.counters.count_insert += update.inserted
+        self.counters.count_remove += update.removed
+        self.counters.count_insert_total += update.inserted
+        self.counters.count_remove_total += update.removed
+
+    def done(self, now: int) -> None:
+        """Output has happened."""
+        self.counters.count_insert = self.counters.count_remove = 0
+        self.counters.last_output_timestamp = now
+
+
+class After:
+    """`after n events` swallows n, `after d` what comes before start + d."""
+
+    def __init__(self, events: int | None, opens_ms: int | None) -> None:
+        self.left = events or 0
+        self.opens_ms = opens_ms
+
+    def cut(self, update: Update, now: int) -> Update | None:
+        """What is left of an update; None for nothing."""
+        if self.opens_ms is not None and now < self.opens_ms:
+            return None
+        if not self.left:
+            return update
+        swallowed = min(self.left, max(len(update.new), len(update.old)))
+        self.left -= swallowed
+        rest = Update(update.new[swallowed:], update.old[swallowed:], max(0, update.inserted - swallowed),
+                      max(0, update.removed - swallowed))  # fmt: skip
+        return rest if rest.new or rest.old else None

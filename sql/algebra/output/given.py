@@ -1,0 +1,369 @@
+"""Output limits: what a statement gives out when its condition says so (epl.md section 7).
+
+A `Condition` (in `conditions.py`) says when; a `Given` keeps what there will be to say; an `OutputLimit` is the two
+together. Without a limit every step is given out at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sql.aggregates.state import decode, encode
+from sql.algebra.output.conditions import After, Always, AtEnd, Condition, EveryEvents
+from sql.algebra.state import pack_key, unpack_key
+from sql.emission import Out, Update
+
+
+class Given(ABC):
+    """What is given out: keeps rows between two outputs."""
+
+    immediate = False
+    """Whether rows may go out with the update itself (`first`)."""
+    ends = True
+    """Whether there is output at the end of a partition."""
+    ends_empty = False
+    """Whether that output is given out even without rows."""
+
+    def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
+        """An update arrives; rows that go out at once, if any."""
+        return None
+
+    @abstractmethod
+    def give(self) -> tuple[list[Out], list[Out]] | None:
+        """The rows of this output; None for no output at all."""
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, state: Any) -> None:
+        return None
+
+
+class Buffered(Given):
+    """Base of what collects rows and gives them out once."""
+
+    def __init__(self) -> None:
+        self.new: list[Out] = []
+        self.old: list[Out] = []
+
+    def give(self) -> tuple[list[Out], list[Out]]:
+        out = self.new, self.old
+        self.new, self.old = [], []
+        return out
+
+    def snapshot(self) -> Any:
+        return [pack_outs(self.new), pack_outs(self.old)]
+
+    def restore(self, state: Any) -> None:
+        self.new, self.old = unpack_outs(state[0]), unpack_outs(state[1])
+
+
+class Everything(Buffered):
+    """default, and all of plain rows: everything since the last output.
+
+    `repeat` gives the present row again, as new and as old, when a statement of only aggregates has not changed.
+    """
+
+    def __init__(self, repeat: Callable[[], list[Out]] | None, *, ends_empty: bool = False) -> None:
+        super().__init__()
+        self.repeat = repeat
+        self.ends_empty = ends_empty
+        self.shown = [] if repeat is None else repeat()
+        """The row of a statement of only aggregates as of the last output."""
+
+    def take(self, update: Update, now: int) -> None:
+        self.new += update.new
+        self.old += update.old
+
+    def give(self) -> tuple[list[Out], list[Out]]:
+        self.shown = self.new[-1:] or self.shown
+        if not self.new and not self.old and self.repeat is not None:
+            row = self.repeat()
+            return row, list(row)
+        return super().give()
+
+    def snapshot(self) -> Any:
+        return [*super().snapshot(), pack_outs(self.shown)]
+
+    def restore(self, state: Any) -> None:
+        super().restore(state)
+        self.shown = unpack_outs(state[2])
+
+
+class LastRow(Buffered):
+    """last of plain rows: the last insert row and the last remove row."""
+
+    def take(self, update: Update, now: int) -> None:
+        self.new = update.new[-1:] or self.new
+        self.old = update.old[-1:] or self.old
+
+
+class LastValue(Given):
+    """last of only aggregates: the present row; old is the first old row of the interval, or again the present one."""
+
+    def __init__(self, present: Callable[[], list[Out]]) -> None:
+        self.present = present
+        self.changed = False
+        self.old: list[Out] = []
+
+    def take(self, update: Update, now: int) -> None:
+        self.changed = True
+        self.old = self.old or update.old[:1]
+
+    def give(self) -> tuple[list[Out], list[Out]]:
+        new = self.present()
+        out = (new, self.old) if self.changed else (new, list(new))
+        self.changed, self.old = False, []
+        return out
+
+    def snapshot(self) -> Any:
+        return [self.changed, pack_outs(self.old)]
+
+    def restore(self, state: Any) -> None:
+        self.changed, self.old = state[0], unpack_outs(state[1])
+
+
+class LastPerGroup(Given):
+    """last of groups: per changed group its last row, and its first old row (`first_old`) or its last."""
+
+    def __init__(self, first_old: bool) -> None:
+        self.first_old = first_old
+        self.new: dict[Any, Out] = {}
+        self.old: dict[Any, Out] = {}
+
+    def take(self, update: Update, now: int) -> None:
+        for row in update.old:
+            if not (self.first_old and row.key in self.old):
+                self.old[row.key] = row
+        for row in update.new:
+            self.new[row.key] = row
+
+    def give(self) -> tuple[list[Out], list[Out]]:
+        out = list(self.new.values()), list(self.old.values())
+        self.new, self.old = {}, {}
+        return out
+
+    def snapshot(self) -> Any:
+        return [pack_outs(self.new.values()), pack_outs(self.old.values())]
+
+    def restore(self, state: Any) -> None:
+        self.new, self.old = ({row.key: row for row in unpack_outs(part)} for part in state)
+
+
+class AllGroups(Given):
+    """all of groups: the present row of every group ever seen; old is the first old row, or the row given out last."""
+
+    def __init__(self, current: Callable[[Any], list[Out]]) -> None:
+        self.current = current
+        self.seen: dict[Any, None] = {}
+        self.old: dict[Any, Out] = {}
+        self.given: dict[Any, Out] = {}
+
+    def take(self, update: Update, now: int) -> None:
+        for row in update.old:
+            self.old.setdefault(row.key, row)
+        self.seen.update(dict.fromkeys(update.keys))
+
+    def give(self) -> tuple[list[Out], list[Out]]:
+        new = [row for key in self.seen for row in self.current(key)]
+        old = [self.old.get(key) or self.given.get(key) for key in self.seen]
+        self.old = {}
+        self.given = {row.key: row for row in new}
+        return new, [row for row in old if row is not None]
+
+    def snapshot(self) -> Any:
+        seen = [pack_key(key) for key in self.seen]
+        return [seen, pack_outs(self.old.values()), pack_outs(self.given.values())]
+
+    def restore(self, state: Any) -> None:
+        self.seen = {unpack_key(key): None for key in state[0]}
+        self.old, self.given = ({row.key: row for row in unpack_outs(part)} for part in state[1:])
+
+
+class AllGroupEvents(Buffered):
+    """all of groups with other columns: every row, and for each group without a new row its present one."""
+
+    def __init__(self, current: Callable[[Any], list[Out]]) -> None:
+        super().__init__()
+        self.current = current
+        self.seen: dict[Any, None] = {}
+
+    def take(self, update: Update, now: int) -> None:
+        self.new += update.new
+        self.old += update.old
+        self.seen.update(dict.fromkeys(row.key for row in update.new))
+
+    def give(self) -> tuple[list[Out], list[Out]]:
+        shown = {row.key for row in self.new}
+        self.new += [row for key in self.seen if key not in shown for row in self.current(key)]
+        return super().give()
+
+    def snapshot(self) -> Any:
+        return [[pack_key(key) for key in self.seen], super().snapshot()]
+
+    def restore(self, state: Any) -> None:
+        self.seen = {unpack_key(key): None for key in state[0]}
+        super().restore(state[1])
+
+
+class FirstUpdate(Given):
+    """first of ungrouped rows: the first update of the interval, whole and at once, then mute."""
+
+    immediate = True
+    ends = False
+
+    def __init__(self) -> None:
+        self.open = True
+
+    def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
+        if not self.open:
+            return None
+        self.open = False
+        return update.new, update.old
+
+    def give(self) -> None:
+        self.open = True
+
+    def snapshot(self) -> Any:
+        return self.open
+
+    def restore(self, state: Any) -> None:
+        self.open = state
+
+
+class FirstPerGroup(Given):
+    """first of groups: per group a row at once, then mute for the period since it, or until n more of its events."""
+
+    ends = False
+
+    def __init__(self, period_ms: Callable[[int], int] | None, count: Callable[[], int] | None) -> None:
+        self.period_ms = period_ms
+        self.count = count
+        self.marks: dict[Any, int] = {}
+        """Per group until when it is mute, or how many of its events have been held back."""
+
+    def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
+        touched = dict.fromkeys(row.key for row in (*update.new, *update.old))
+        passing = {key for key in touched if self._passes(key, now)}
+        new: dict[Any, Out] = {}
+        old: dict[Any, Out] = {}
+        for row in update.new:
+            if row.key in passing:
+                new.setdefault(row.key, row)
+        for row in update.old:
+            if row.key in passing:
+                old.setdefault(row.key, row)
+        return (list(new.values()), list(old.values())) if new or old else None
+
+    def _passes(self, key: Any, now: int) -> bool:
+        mark = self.marks.get(key)
+        if self.period_ms is not None:
+            if mark is not None and now < mark:
+                return False
+            self.marks[key] = self.period_ms(now)
+            return True
+        assert self.count is not None
+        if mark is not None and mark + 1 < self.count():
+            self.marks[key] = mark + 1
+            return False
+        self.marks[key] = 0
+        return True
+
+    def give(self) -> None:
+        return None
+
+    def snapshot(self) -> Any:
+        return [[pack_key(key), mark] for key, mark in self.marks.items()]
+
+    def restore(self, state: Any) -> None:
+        self.marks = {unpack_key(key): mark for key, mark in state}
+
+
+class Snapshot(Given):
+    """snapshot: the present content; nothing before the first event."""
+
+    ends_empty = True
+
+    def __init__(self, content: Callable[[], list[Out]]) -> None:
+        self.content = content
+
+    def give(self) -> tuple[list[Out], list[Out]]:
+        return self.content(), []
+
+
+class OutputLimit:
+    """A condition and what it gives."""
+
+    def __init__(self, condition: Condition, given: Given, after: After | None, at_end: AtEnd | None = None) -> None:
+        self.condition = condition
+        self.at_end = at_end
+        self.given = given
+        self.after = after
+        self.looks = isinstance(given, Snapshot)
+        self.forces = not isinstance(condition, EveryEvents | Always)
+        """Whether an output without rows is posted: by time and by expression, not by count."""
+
+    def update(self, updates: Iterable[Update], now: int) -> list[tuple[list[Out], list[Out]]]:
+        """The outputs that the updates of one step cause."""
+        out = []
+        for update in updates:
+            cut = update if self.after is None else self.after.cut(update, now)
+            if cut is None:
+                continue
+            if self.at_end is not None:
+                self.at_end.count(cut)
+            fires = self.condition.on_update(cut, now)
+            at_once = self.given.take(cut, now)
+            if at_once is not None:
+                out.append(at_once)
+            if fires:
+                out += self._fire(now)
+        return out
+
+    def _fire(self, now: int) -> list[tuple[list[Out], list[Out]]]:
+        rows = self.given.give()
+        self.condition.done(now)
+        if self.at_end is not None:
+            self.at_end.done(now)
+        return [] if rows is None else [rows]
+
+    def next_deadline(self) -> int | None:
+        return self.condition.deadline()
+
+    def advance(self, now: int) -> list[tuple[list[Out], list[Out]]]:
+        """The output due at or before `now`."""
+        return self._fire(now) if self.condition.advance(now) else []
+
+    def terminate(self, now: int) -> list[tuple[list[Out], list[Out]]]:
+        """The output at the end of the partition, if `when terminated` says so."""
+        if self.at_end is None or not self.given.ends or not self.at_end.test(self.at_end.counters):
+            return []
+        if self.after is not None and self.after.opens_ms is not None and now < self.after.opens_ms:
+            return []
+        self.at_end.then_set(self.at_end.counters)
+        return self._fire(now)
+
+    def snapshot(self) -> Any:
+        after = None if self.after is None else [self.after.left, self.after.opens_ms]
+        at_end = None if self.at_end is None else vars(self.at_end.counters)
+        return [self.condition.snapshot(), self.given.snapshot(), after, at_end]
+
+    def restore(self, state: Any) -> None:
+        self.condition.restore(state[0])
+        self.given.restore(state[1])
+        if self.after is not None:
+            self.after.left, self.after.opens_ms = state[2]
+        if self.at_end is not None:
+            vars(self.at_end.counters).update(state[3])
+
+
+def pack_outs(rows: Iterable[Out]) -> Any:
+    """Output rows as JSON, with their places among groups and in ORDER BY."""
+    return [[encode(row.row), pack_key(row.key), pack_key(row.order)] for row in rows]
+
+
+def unpack_outs(packed: Any) -> list[Out]:
+    """The rows `pack_outs` packed."""
+    return [Out(decode(row), unpack_key(key), unpack_key(order)) for row, key, order in packed]

@@ -1,0 +1,124 @@
+"""From the plan of an output limit to the condition that says when and the keeper of what is given out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sql.algebra.build import period, size
+from sql.algebra.output.conditions import (
+    After,
+    Always,
+    At,
+    AtEnd,
+    Condition,
+    Counters,
+    EveryEvents,
+    EveryPeriod,
+    Never,
+    When,
+)
+from sql.algebra.output.given import (
+    AllGroupEvents,
+    AllGroups,
+    Everything,
+    FirstPerGroup,
+    FirstUpdate,
+    Given,
+    LastPerGroup,
+    LastRow,
+    LastValue,
+    OutputLimit,
+    Snapshot,
+)
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet, constant_value
+from sql.emission import Out
+from sql.plan.bound import Bound
+from sql.plan.logical import OutputPlan, Plan
+
+
+class LimitBuilder:
+    """Builds the output limit of one query.
+
+    present   the rows of the present content
+    current   the present row of one group, by its key
+    """
+
+    def __init__(self, plan: Plan, functions: FunctionSet, catalog: Catalog, now_ms: int, zone: Any,
+                 present: Callable[[], list[Out]], current: Callable[[Any], list[Out]]) -> None:  # fmt: skip
+        self.plan = plan
+        self.functions = functions
+        self.catalog = catalog
+        self.now_ms = now_ms
+        self.zone = zone
+        self.present = present
+        self.current = current
+
+    def build(self, output: OutputPlan) -> OutputLimit:
+        """The limit, with its parameters as they are now."""
+        functions = self.functions
+        opens = None if output.after is None else period(output.after, functions).add(self.now_ms, self.zone)
+        swallowed = constant_value(output.after_events, functions)
+        after = After(swallowed, opens) if opens is not None or swallowed else None
+        return OutputLimit(self._condition(output), self._given(output), after, self._at_end(output))
+
+    def _condition(self, output: OutputPlan) -> Condition:
+        functions = self.functions
+        if output.every is not None:
+            every = output.every
+            return EveryPeriod(lambda: period(every, functions), self.zone)
+        if output.every_events is not None:
+            count = output.every_events
+            return EveryEvents(lambda: size(count, functions))
+        if output.at:
+            from sql.calendar.crontab import Crontab
+
+            return At(Crontab.parse([field.text for field in output.at], self.zone), self.now_ms)
+        if output.when is not None:
+            return self._when(output)
+        return Always() if output.terminated is None else Never()
+
+    def _at_end(self, output: OutputPlan) -> AtEnd | None:
+        plan = output.terminated
+        if plan is None:
+            return None
+        test = None if plan.condition is None else self.functions.true(plan.condition)
+        return AtEnd(lambda counters: test is None or bool(test(None, None, counters)), self._setter(plan.then_set))
+
+    def _setter(self, then_set: tuple[tuple[str, Bound], ...]) -> Callable[[Counters], None]:
+        setters = [(name, self.functions.value(value)) for name, value in then_set]
+
+        def assign(counters: Counters) -> None:
+            for name, value in setters:
+                self.catalog.assign(name, value(None, None, counters))
+
+        return assign
+
+    def _when(self, output: OutputPlan) -> Condition:
+        assert output.when is not None
+        test = self.functions.true(output.when)
+        return When(lambda counters: bool(test(None, None, counters)), self._setter(output.then_set))
+
+    def _given(self, output: OutputPlan) -> Given:
+        kind, mode = self.plan.row_kind, output.mode
+        grouped = kind in ("group", "group_event") and bool(self.plan.group_by)
+        if mode == "snapshot":
+            return Snapshot(self.present)
+        if mode == "first":
+            return self._first_per_group(output) if grouped else FirstUpdate()
+        if mode == "all" and grouped:
+            return (AllGroups if kind == "group" else AllGroupEvents)(self.current)
+        if mode == "last" and grouped:
+            return LastPerGroup(first_old=kind == "group")
+        if mode == "last":
+            return LastValue(self.present) if kind == "aggregate" else LastRow()
+        return Everything(self.present if kind == "aggregate" else None, ends_empty=kind == "plain")
+
+    def _first_per_group(self, output: OutputPlan) -> Given:
+        every, count = output.every, output.every_events
+        if every is not None:
+            return FirstPerGroup(lambda now: period(every, self.functions).add(now, self.zone), None)
+        if count is not None:
+            return FirstPerGroup(None, lambda: size(count, self.functions))
+        return FirstUpdate()

@@ -1,0 +1,164 @@
+"""Retention by order: the n best (sort, rank), and events that wait for their own time (time_order, timetolive)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Hashable, Iterable
+from heapq import heappop, heappush
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sql.aggregates.base import Removal
+from sql.algebra.event import Event
+from sql.algebra.operator import FindEvent
+from sql.algebra.retain.policies import Policy
+from sql.algebra.sight import ByRank, Sight
+from sql.calendar.period import Period
+from sql.types import Descending
+
+
+class Ranked(Policy):
+    """sort: the first n in the order of `criteria`; of tied events the oldest leaves first, ties list newest first.
+
+    With `key` it is rank: only the newest event of a key takes part, and a pushed-out key is forgotten.
+    """
+
+    departure = Removal.ANY
+    ranked = True
+
+    def __init__(self, size: int, criteria: Callable[[Event], Any], key: Callable[[Event], Hashable] | None) -> None:
+        self.size = size
+        self.criteria = criteria
+        self.key = key
+        self.entries: list[tuple[Any, int, Event]] = []  # (criteria, -seq, event), best first
+        self.by_key: dict[Hashable, Event] = {}
+
+    def insert(self, event: Event, now: int) -> list[Event]:
+        out = []
+        if self.key is not None:
+            key = self.key(event)
+            older = self.by_key.pop(key, None)
+            if older is not None:
+                self._remove(older)
+                out.append(older)
+            if not _is_unranked(self.criteria(event)):
+                self.by_key[key] = event
+        insort(self.entries, self._entry(event))
+        if len(self.entries) > self.size:
+            worst = self.entries.pop()[2]
+            self._forget(worst)
+            out.append(worst)
+        return out
+
+    def _forget(self, event: Event) -> None:
+        if self.key is not None and self.by_key.get(key := self.key(event)) is event:
+            del self.by_key[key]
+
+    def _entry(self, event: Event) -> tuple[Any, int, Event]:
+        return (self.criteria(event), -event.seq, event)
+
+    def _remove(self, event: Event) -> bool:
+        index = bisect_left(self.entries, self._entry(event)[:2], key=lambda entry: entry[:2])
+        if index < len(self.entries) and self.entries[index][2] is event:
+            del self.entries[index]
+            return True
+        return False
+
+    def discard(self, event: Event) -> bool:
+        held = self._remove(event)
+        if held:
+            self._forget(event)
+        return held
+
+    def content(self) -> Iterable[Event]:
+        return (entry[2] for entry in self.entries)
+
+    def sight(self) -> Sight:
+        return ByRank(self.entries)
+
+    def is_blank(self) -> bool:
+        return not self.entries
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        self.entries = [self._entry(find(seq)) for seq in state]
+        if self.key is not None:
+            ranked = sorted((e for e in self.entries if not _is_unranked(e[0])), key=lambda entry: entry[2].seq)
+            self.by_key = {self.key(entry[2]): entry[2] for entry in ranked}
+
+
+def _is_unranked(criteria: tuple[Any, ...]) -> bool:
+    """An event whose only criterion is NULL is not its key's last one: what follows does not replace it (reference)."""
+    if len(criteria) != 1:
+        return False
+    key = criteria[0].key if isinstance(criteria[0], Descending) else criteria[0]
+    return bool(key[0] == 0)
+
+
+class Scheduled(Policy):
+    """time_order: an event stays until its own time + d; one that is already older enters and leaves in one step."""
+
+    departure = Removal.ANY
+    ranked = True
+
+    def __init__(self, timestamp: Callable[[Event], int | None], period: Period | None, zone: ZoneInfo) -> None:
+        self.timestamp = timestamp
+        self.period = period
+        self.zone = zone
+        self.heap: list[tuple[int, int, Event]] = []
+        self.waiting: set[Event] = set()
+
+    def _leaves_ms(self, event: Event) -> int:
+        timestamp = self.timestamp(event)
+        if timestamp is None:
+            return event.time_ms
+        return timestamp if self.period is None else self.period.add(timestamp, self.zone)
+
+    def admits(self, event: Event, now: int) -> bool:
+        self._leaves_ms(event)
+        return True
+
+    def insert(self, event: Event, now: int) -> list[Event]:
+        leaves = self._leaves_ms(event)
+        if leaves <= now:
+            return [event]
+        heappush(self.heap, (leaves, event.seq, event))
+        self.waiting.add(event)
+        return []
+
+    def discard(self, event: Event) -> bool:
+        if event not in self.waiting:
+            return False
+        self.waiting.remove(event)
+        self._drop_gone()
+        return True
+
+    def _drop_gone(self) -> None:
+        while self.heap and self.heap[0][2] not in self.waiting:
+            heappop(self.heap)
+
+    def deadline(self) -> int | None:
+        return self.heap[0][0] if self.heap else None
+
+    def expire(self, now: int) -> list[Event]:
+        out = []
+        while self.heap and self.heap[0][0] <= now:
+            event = heappop(self.heap)[2]
+            self.waiting.remove(event)
+            out.append(event)
+            self._drop_gone()
+        return out
+
+    def content(self) -> Iterable[Event]:
+        return (entry[2] for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting)
+
+    def sight(self) -> Sight:
+        # A heap is ordered at its head only: a place in the middle needs the rest sorted.
+        return ByRank([entry for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting])
+
+    def is_blank(self) -> bool:
+        return not self.waiting
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        events = [find(seq) for seq in state]
+        self.heap = [(self._leaves_ms(event), event.seq, event) for event in events]  # sorted, hence a heap
+        self.waiting = set(events)

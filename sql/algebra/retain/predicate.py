@@ -1,0 +1,150 @@
+"""Expression windows: expr (Retain while the predicate holds for the oldest) and expr_batch (Gate when it becomes
+true).
+
+Both give the predicate the built-in properties of epl.md 2.4 and the aggregates of their content, kept incrementally.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from sql.aggregates.base import Accumulator
+from sql.algebra.event import Event
+from sql.algebra.gate.batch import Decision, Trigger
+from sql.algebra.operator import FindEvent
+from sql.algebra.retain.policies import Arrivals
+
+
+class Builtins:
+    """The properties an expression window offers to its predicate."""
+
+    __slots__ = ("current_count", "expired_count", "newest", "oldest", "view_reference")
+
+    def __init__(self, count: int, expired: int, oldest: Event | None, newest: Event | None) -> None:
+        self.current_count = count
+        self.expired_count = expired
+        self.oldest = oldest
+        self.newest = newest
+        self.view_reference = None
+
+    def get(self, name: str) -> Any:
+        """The value of a built-in property; events as their rows."""
+        event = self.oldest if name.startswith("oldest") else self.newest
+        if name.endswith("_event"):
+            return None if event is None else event.row
+        if name.endswith("_timestamp"):
+            return None if event is None else event.time_ms
+        return getattr(self, name)
+
+
+class Predicate:
+    """A compiled predicate with the aggregates inside it.
+
+    test        (event, aggregate values, builtins) -> TRUE, FALSE or NULL
+    arguments   one function event -> value per aggregate; None where a FILTER keeps the event out
+    """
+
+    def __init__(self, test: Callable[[Event | None, list[Any], Builtins], Any],
+                 arguments: list[Callable[[Event], Any]], fresh: Callable[[], list[Accumulator]]) -> None:  # fmt: skip
+        self.test = test
+        self.arguments = arguments
+        self.fresh = fresh
+        self.accumulators = fresh()
+
+    def add(self, event: Event) -> None:
+        for accumulator, argument in zip(self.accumulators, self.arguments, strict=True):
+            accumulator.add(argument(event), event)
+
+    def remove(self, event: Event) -> None:
+        for accumulator, argument in zip(self.accumulators, self.arguments, strict=True):
+            accumulator.remove(argument(event), event)
+
+    def clear(self) -> None:
+        self.accumulators = self.fresh()
+
+    def holds(self, event: Event | None, builtins: Builtins) -> bool:
+        values = [accumulator.result() for accumulator in self.accumulators]
+        return self.test(event, values, builtins) is True
+
+
+class WhileTrue(Arrivals):
+    """expr: the oldest events leave as long as the predicate is not true for the oldest; an arrival may expel
+    itself."""
+
+    def __init__(self, predicate: Predicate) -> None:
+        super().__init__()
+        self.predicate = predicate
+        self.pending = False
+
+    def insert(self, event: Event, now: int) -> list[Event]:
+        self.events[event] = None
+        self.predicate.add(event)
+        return self._expel()
+
+    def _expel(self) -> list[Event]:
+        out: list[Event] = []
+        newest = next(reversed(self.events), None)
+        while (oldest := self.oldest()) is not None:
+            builtins = Builtins(len(self.events), len(out), oldest, newest)
+            if self.predicate.holds(oldest, builtins):
+                break
+            out.append(self.pop_oldest())
+            self._forget(oldest)
+        return out
+
+    def _forget(self, event: Event) -> None:
+        if self.events:
+            self.predicate.remove(event)
+        else:
+            self.predicate.clear()
+
+    def discard(self, event: Event) -> bool:
+        held = super().discard(event)
+        if held:
+            self._forget(event)
+        return held
+
+    def variable_changed(self) -> list[Event]:
+        """A variable of the predicate has changed: what leaves (posted at the next advance of time)."""
+        return self._expel()
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        super().restore(state, find)
+        for event in self.events:
+            self.predicate.add(event)
+
+
+class WhenTrue(Trigger):
+    """expr_batch: releases when the predicate is true for the arriving event, with it or (include false) without it."""
+
+    def __init__(self, predicate: Predicate, include: bool) -> None:
+        self.predicate = predicate
+        self.include = include
+
+    def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
+        self.predicate.add(event)
+        oldest = next(iter(held), event)
+        if not self.predicate.holds(event, Builtins(len(held) + 1, 0, oldest, event)):
+            return "hold"
+        if self.include:
+            return "after"
+        return "before" if held else "hold"
+
+    def released(self, held: OrderedDict[Event, None], now: int) -> None:
+        self.predicate.clear()
+        for event in held:
+            self.predicate.add(event)
+
+    def resumed(self, held: OrderedDict[Event, None]) -> None:
+        for event in held:
+            self.predicate.add(event)
+
+    def discarded(self, event: Event) -> None:
+        self.predicate.remove(event)
+
+    def changed(self, held: OrderedDict[Event, None], now: int) -> bool:
+        ends = list(held)[:1] + list(held)[-1:]
+        builtins = Builtins(len(held), 0, ends[0] if ends else None, ends[-1] if ends else None)
+        return bool(held) and self.predicate.holds(None, builtins)

@@ -1,0 +1,221 @@
+"""Groups and their aggregates: what both kinds of row making, by changes and by looks, are built on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Removal
+from sql.aggregates.wrap import Distinct
+from sql.algebra.event import Event
+from sql.codegen.functions import EventFunction, FunctionSet
+from sql.plan.bound import AggregateCall
+from sql.rows import columns_of
+
+SKIP = object()
+"""The argument of an aggregate whose FILTER keeps the event out."""
+
+
+class AggregateSet:
+    """The aggregates of a query, ready to make the accumulators of one more group."""
+
+    def __init__(self, calls: tuple[AggregateCall, ...], functions: FunctionSet, removal: Removal) -> None:
+        self.makers: list[Callable[[], Accumulator]] = [_maker(call, functions, removal) for call in calls]
+        self.arguments: list[EventFunction] = [_argument(call, functions) for call in calls]
+        self.kept_for_ever = any(call.definition.ever for call in calls)
+
+    def fresh(self) -> list[Accumulator]:
+        """New accumulators, one per aggregate."""
+        return [make() for make in self.makers]
+
+    def values_of(self, event: Event) -> list[Any]:
+        """What the event contributes to each aggregate; raises before any state has changed."""
+        return [argument(event) for argument in self.arguments]
+
+
+def maker_of(call: AggregateCall, removal: Removal) -> Callable[[], Accumulator]:
+    """What makes the accumulator of a call for one group, of which values leave in this way."""
+    definition, constants = call.definition, call.constants
+    removal = Removal.NEVER if definition.ever else removal
+    # Of equal values the first is passed on; another one's leaving may take it out again.
+    inner_removal = Removal.ANY if call.distinct and removal is not Removal.NEVER else removal
+
+    def make() -> Accumulator:
+        inner = definition.make(inner_removal, *constants)
+        inner = Distinct(inner) if call.distinct else inner
+        inner = AsRows(inner) if definition.needs_event else inner
+        return Ever(inner) if definition.ever else inner
+
+    return make
+
+
+def is_checked(call: AggregateCall) -> bool:
+    """Whether there are values that the call's aggregate refuses."""
+    accumulator: Accumulator = maker_of(call, Removal.NEVER)()
+    while isinstance(accumulator, Distinct | Around):
+        accumulator = accumulator.inner
+    return type(accumulator).check is not Accumulator.check
+
+
+def _maker(call: AggregateCall, functions: FunctionSet, removal: Removal) -> Callable[[], Accumulator]:
+    make = maker_of(call, removal)
+    if call.group_by is None:
+        return make
+    # One for the whole query: its dimensions are its own, whatever the statement groups by.
+    shared = LocalGroups(functions.key(call.group_by), make)
+    return lambda: shared
+
+
+def _argument(call: AggregateCall, functions: FunctionSet) -> EventFunction:
+    argument = functions.argument(call.definition, call.args)
+    if call.filter is None:
+        return argument
+    passes = functions.true(call.filter)
+    return lambda event: argument(event) if passes(event) else SKIP
+
+
+class Around(Accumulator):
+    """Base of accumulators that change one thing about another."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Accumulator) -> None:
+        self.inner = inner
+
+    def check(self, value: Any) -> None:
+        self.inner.check(value)
+
+    def add(self, value: Any, event: Any) -> None:
+        self.inner.add(value, event)
+
+    def remove(self, value: Any, event: Any) -> None:
+        self.inner.remove(value, event)
+
+    def result(self) -> Any:
+        return self.inner.result()
+
+    def held(self) -> Iterable[Any]:
+        return self.inner.held()
+
+    def snapshot(self) -> Any:
+        return self.inner.snapshot()
+
+    def restore(self, state: Any, events: Callable[[int], Any]) -> None:
+        self.inner.restore(state, events)
+
+
+def _as_value(row: Any) -> Any:
+    return columns_of(*row) if isinstance(row, tuple) else columns_of(row)
+
+
+class AsRows(Around):
+    """Shows the rows of the events that minby, maxby, sorted and their like result in."""
+
+    def result(self) -> Any:
+        found = self.inner.result()
+        if isinstance(found, list):
+            return [_as_value(event.row) for event in found]
+        return None if found is None else _as_value(found.row)
+
+
+class Ever(Around):
+    """countever, firstever and their like: what leaves the window still counts."""
+
+    def remove(self, value: Any, event: Any) -> None:
+        return None
+
+
+class LocalGroups(Accumulator):
+    """An aggregate with its own `group_by:` dimensions: one accumulator per key, read at an event's key."""
+
+    __slots__ = ("by_key", "current", "key", "make")
+
+    def __init__(self, key: EventFunction, make: Callable[[], Accumulator]) -> None:
+        self.key = key
+        self.make = make
+        self.by_key: dict[Hashable, list[Any]] = {}
+        self.current: Event | None = None
+
+    def add(self, value: Any, event: Any) -> None:
+        entry = self.by_key.setdefault(self.key(event), [0, self.make(), event.seq, event])
+        entry[1].add(value, event)
+        entry[0] += 1
+
+    def remove(self, value: Any, event: Any) -> None:
+        key = self.key(event)
+        entry = self.by_key[key]
+        entry[1].remove(value, event)
+        entry[0] -= 1
+        if not entry[0]:
+            del self.by_key[key]
+
+    def check(self, value: Any) -> None:
+        self.make().check(value)
+
+    def held(self) -> Iterable[Any]:
+        return (event for entry in self.by_key.values() for event in (entry[3], *entry[1].held()))
+
+    def at(self, event: Event) -> LocalGroups:
+        """Read at this event's key from now on."""
+        self.current = event
+        return self
+
+    def result(self) -> Any:
+        entry = None if self.current is None else self.by_key.get(self.key(self.current))
+        return (self.make() if entry is None else entry[1]).result()
+
+    def snapshot(self) -> Any:
+        return [[entry[0], entry[1].snapshot(), entry[2]] for entry in self.by_key.values()]
+
+    def restore(self, state: Any, events: Callable[[int], Any]) -> None:
+        self.by_key = {}
+        for count, part, seq in state:
+            accumulator = self.make()
+            accumulator.restore(part, events)
+            self.by_key[self.key(events(seq))] = [count, accumulator, seq, events(seq)]
+
+
+class Group:
+    """One group: its accumulators and how many events it covers."""
+
+    __slots__ = ("accumulators", "count", "first", "key", "last_row")
+
+    def __init__(self, key: Hashable, accumulators: list[Accumulator], first: Event) -> None:
+        self.key = key
+        self.accumulators = accumulators
+        self.count = 0
+        self.first = first
+        self.last_row: Any = None
+
+    def add(self, values: list[Any], event: Event) -> None:
+        """Fold an event in; a value that does not fit leaves every aggregate as it was."""
+        pairs = list(zip(self.accumulators, values, strict=True))
+        if len(pairs) > 1:
+            for accumulator, value in pairs:
+                if value is not SKIP:
+                    accumulator.check(value)
+        for accumulator, value in pairs:
+            if value is not SKIP:
+                accumulator.add(value, event)
+        self.count += 1
+
+    def remove(self, values: list[Any], event: Event) -> None:
+        """Take an event out again."""
+        for accumulator, value in zip(self.accumulators, values, strict=True):
+            if value is not SKIP:
+                accumulator.remove(value, event)
+        self.count -= 1
+
+    def held(self) -> Iterable[Any]:
+        """Events the group refers to."""
+        if self.first.seq >= 0:
+            yield self.first
+        for accumulator in self.accumulators:
+            yield from accumulator.held()
+
+    def results(self, event: Event | None = None) -> list[Any]:
+        """The aggregates' present values; `event` says where aggregates with own dimensions are read."""
+        return [
+            item.at(event).result() if isinstance(item, LocalGroups) and event is not None else item.result()
+            for item in self.accumulators
+        ]

@@ -1,0 +1,269 @@
+"""Small functions for the engine's operators, one per clause: (event, aggregate values, window) -> value.
+
+e   the event; its row is a dict, a struct, or for joins a tuple of rows
+a   the values of aggregates, then of prev calls
+w   the window's (start, end, trigger), the built-in properties of expression windows, or TRUE on insert rows
+"""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+from sql.aggregates.base import Aggregate
+from sql.catalog.streams import Catalog
+from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
+from sql.codegen.hits import HitCounters
+from sql.codegen.support import Warnings
+from sql.errors import DataError, Span, positioned
+from sql.functions.registry import Context
+from sql.plan.bound import Bound, Const, Read, Slot
+from sql.plan.logical import Criterion, ItemPlan
+from sql.plan.patterns import OWN
+from sql.rows import Shape, as_dict, as_dicts, attribute_name
+from sql.types import Descending, Type, key_of, order_key
+
+DATA_ERRORS = (DataError, TypeError, ValueError, ArithmeticError, AttributeError, KeyError, IndexError)
+"""What a wrong value in an event may raise; everything else is a defect of ours."""
+
+EventFunction = Callable[..., Any]
+
+
+class EngineReader:
+    """How the engine's functions read: through the event `e`, the values `a` and the window `w`."""
+
+    def __init__(self, names: Names, catalog: Catalog, context: Context, *, shape: Shape, joined: bool,
+                 offsets: dict[str, int], hits: HitCounters, partition: Sequence[Any] | None = None,
+                 subqueries: Sequence[Callable[[Any], Any]] = ()) -> None:  # fmt: skip
+        self.subqueries = subqueries
+        self.names = names
+        self.context = context
+        self.partition = partition
+        self.catalog = catalog
+        self.shape = shape
+        self.joined = joined
+        self.offsets = offsets
+        self.hits = hits
+
+    def read(self, source: int, column: str | None) -> Code:
+        row = f"e.row[{source}]" if self.joined else "e.row"
+        if column is None:
+            return Code(row, self.joined)
+        if not self.joined:
+            return Code(self._column(row, column))
+        name = self.names.temporary()
+        return Code(f"(None if ({name} := {row}) is None else {self._column(name, column)})")
+
+    def relation(self, name: str) -> Any:
+        """The named window or table of this name."""
+        return self.catalog.relations[name]
+
+    def _column(self, row: str, column: str) -> str:
+        return f"{row}.get({column!r})" if self.shape == "dict" else f"{row}.{attribute_name(column)}"
+
+    def slot(self, slot: Slot) -> Code:
+        if slot.kind == "hit":
+            hits, attribute = self.hits.of(slot.key)
+            return Code(f"{self.names.bind(hits, 'hits')}.{attribute}", False, False, NUMBER)
+        if slot.kind == "subquery":
+            return Code(f"{self.names.bind(self.subqueries, 'subqueries')}[{slot.key}](e)")
+        if slot.kind in ("aggregate", "prev", "row_number"):
+            return Code(f"a[{self.offsets[slot.kind] + slot.key}]")
+        if slot.kind == "analytic":
+            return Code(f"e.extra[{slot.key}]")
+        if slot.kind == "window":
+            return Code(f"w[{('start', 'end', 'trigger').index(slot.key)}]", False, True, NUMBER)
+        if slot.kind in ("variable", "arrived"):
+            variable = self.names.bind(self.catalog.variables[slot.key], f"v_{slot.key}")
+            return Code(f"{variable}.{'value' if slot.kind == 'variable' else 'arrived'}")
+        if slot.kind == "context":
+            # In the definition of a context the partition comes with the call.
+            partition = "a" if self.partition is None else self.names.bind(self.partition, "partition")
+            depth, index = ("-1", None) if slot.key == "id" else slot.key
+            return Code(f"{partition}[{depth}]" if index is None else f"{partition}[{depth}][{index}]")
+        if slot.kind == "builtin":
+            return Code(f"w.get({slot.key!r})")
+        if slot.kind == "event_time":
+            return Code("(e.time_ms if w is None or w is True or w is False else w[1])", False, False, NUMBER)
+        assert slot.kind == "istream", slot.kind
+        return Code("(w is not False)", False, False, "boolean")
+
+
+class PatternReader(EngineReader):
+    """How the functions of a pattern read: `e` is the row of the event that a filter tests, `a` the tags' values."""
+
+    def read(self, source: int, column: str | None) -> Code:
+        if source == OWN:
+            return Code("e", False) if column is None else Code(self._column("e", column))
+        if column is None:
+            return Code(f"a[{source}]")
+        name = self.names.temporary()
+        return Code(f"(None if ({name} := a[{source}]) is None else {self._column(name, column)})")
+
+    def slot(self, slot: Slot) -> Code:
+        if slot.kind == "event_time":
+            return Code(f"{self.names.bind(self.context, 'context')}.now_ms", False, False, NUMBER)
+        return super().slot(slot)
+
+
+@lru_cache(maxsize=8192)
+def _compiled(source: str) -> tuple[CodeType, str]:
+    """The code of a function's source; equal functions of many rules compile once. The name finds the source again."""
+    name = f"<penstock {hashlib.sha256(source.encode()).hexdigest()[:12]}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    return compile(source, name, "exec"), name
+
+
+class FunctionSet:
+    """Makes the functions of one query at one place; finds the SQL position of what fails in them."""
+
+    def __init__(self, catalog: Catalog, context: Context, warnings: Warnings, *, shape: Shape = "dict",
+                 joined: bool = False, offsets: dict[str, int] | None = None, text: str = "",
+                 hits: HitCounters | None = None, kind: type[EngineReader] = EngineReader,
+                 subqueries: Sequence[Callable[[Any], Any]] = ()) -> None:  # fmt: skip
+        self.names = Names()
+        self.text = text
+        reader = kind(self.names, catalog, context, shape=shape, joined=joined,
+                      offsets=offsets or {"aggregate": 0, "prev": 0},
+                      hits=hits or HitCounters(()), partition=context.partition,
+                      subqueries=subqueries)  # fmt: skip
+        self.reader = reader
+        self.writer = ExpressionWriter(reader, self.names, warnings, context)
+        self.spans: dict[str, Span] = {}
+        self.lines: dict[tuple[str, int], Span] = {}
+
+    def define(self, text: str, span: Span) -> EventFunction:
+        """The function that returns the Python expression `text`."""
+        code, name = _compiled(f"def f(e, a=None, w=None):\n    return {text}\n")
+        self.spans.setdefault(name, span)
+        local: dict[str, Any] = {}
+        exec(code, self.names.bound, local)
+        return local["f"]  # type: ignore[no-any-return]
+
+    def value(self, node: Bound) -> EventFunction:
+        """The value of an expression."""
+        return self.define(self.writer.text(node), node.span)
+
+    def true(self, node: Bound) -> EventFunction:
+        """Whether an expression is TRUE."""
+        return self.define(self.writer.true(node), node.span)
+
+    def key(self, nodes: tuple[Bound, ...]) -> EventFunction:
+        """A hashable key of several expressions, equal exactly where SQL groups them together."""
+        if not nodes:
+            return self.define("()", Span(0, 0))
+        name = self.names.bind(key_of, "key_of")
+        parts = [f"{name}({self.writer.text(node)})" for node in nodes]
+        text = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        return self.define(text, nodes[0].span)
+
+    def wanted_key(self, nodes: Sequence[Bound], nulls: Sequence[bool]) -> EventFunction:
+        """A key of several values, or None where one of them is NULL that, by `nulls`, can equal nothing."""
+        name = self.names.bind(key_of, "key_of")
+        texts, tests = [], []
+        for node, may_be_null in zip(nodes, nulls, strict=True):
+            value = self.names.temporary()
+            texts.append(
+                f"{name}({value})" if may_be_null else f"({value} if {value}.__class__ is str else {name}({value}))"
+            )
+            tests.append(f"(({value} := {self.writer.text(node)}) is None and {not may_be_null})")
+        whole = f"({', '.join(texts)},)" if len(texts) > 1 or any(nulls) else texts[0]
+        return self.define(f"None if {' or '.join(tests)} else {whole}", nodes[0].span)
+
+    def criteria(self, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> EventFunction:
+        """A sort key. NULL is lowest (EPL) or last in either direction (eKuiper), where NULLS FIRST does not say."""
+        name = self.names.bind(order_key, "order_key")
+        down = self.names.bind(Descending, "Descending")
+        parts = []
+        for item in criteria:
+            code = self.writer.value(item.value)
+            key = f"{name}({code.text})"
+            key = f"{down}({key})" if item.descending else key
+            if not nulls_lowest or item.nulls_first is not None:
+                first = bool(item.nulls_first)
+                key = f"(({code.text}) is {'not ' if first else ''}None, {key})"
+            parts.append(key)
+        return self.define(f"({', '.join(parts)},)", criteria[0].value.span)
+
+    def argument(self, definition: Aggregate, args: tuple[Bound, ...]) -> EventFunction:
+        """What an aggregate is fed with: TRUE for `f(*)`, the value, or a tuple of several."""
+        if not args:
+            return self.define("True", Span(0, 0))
+        text = argument_text(self.writer, definition, args)
+        return self.define(text, args[0].span)
+
+    def row(self, items: tuple[ItemPlan, ...], columns: list[dict[str, Type] | None]) -> EventFunction:
+        """The output row: a dict of the visible items, in order."""
+        parts: list[str] = []
+        spans: list[Span] = []
+        for item in items:
+            if item.invisible:
+                continue
+            spans.append(item.value.span)
+            if item.name is None:
+                parts.append(self._spread(item, columns) or "**{}")
+            elif isinstance(item.value, Read) and item.value.column is None:
+                kind = as_dicts if item.value.type is Type.ARRAY else as_dict
+                whole = self.names.bind(kind, kind.__name__)
+                code = self.writer.text(item.value)
+                parts.append(f"{item.name!r}: None if {code} is None else {whole}({code})")
+            else:
+                parts.append(f"{item.name!r}: {self.writer.text(item.value)}")
+        span = items[0].value.span if items else Span(0, 0)
+        function = self.define("{\n" + "".join(f"{part},\n" for part in parts) + "}", span)
+        # Each item has its own line, so that an error names the item it is in.
+        name = function.__code__.co_filename
+        self.lines |= {(name, line): item for line, item in enumerate(spans, start=3)}
+        return function
+
+    def _spread(self, item: ItemPlan, columns: list[dict[str, Type] | None]) -> str:
+        excluded = frozenset((*item.excluded, "$meta"))
+        if isinstance(item.value, Read):
+            declared = columns[item.value.source]
+            if declared is not None:
+                names = [name for name in declared if name not in excluded]
+                reads = (f"{name!r}: {self.reader.read(item.value.source, name).text}" for name in names)
+                return ", ".join(reads)
+        helper = self.names.bind(spread, "spread")
+        return f"**{helper}({self.writer.text(item.value)}, {self.names.bind(excluded, 'excluded')})"
+
+    def failure(self, error: BaseException) -> DataError:
+        """The error with the position of the expression it came from."""
+        trace = error.__traceback__
+        while trace is not None:
+            name = trace.tb_frame.f_code.co_filename
+            span = self.lines.get((name, trace.tb_lineno)) or self.spans.get(name)
+            if span is not None:
+                return positioned(error, span, self.text)
+            trace = trace.tb_next
+        return error if isinstance(error, DataError) else DataError(str(error))
+
+
+def argument_text(writer: ExpressionWriter, definition: Aggregate, args: tuple[Bound, ...]) -> str:
+    """The text of what an aggregate is fed with: TRUE for `f(*)`, the value, or a tuple of several."""
+    if not args:
+        return "True"
+    texts = [writer.text(arg) for arg in args]
+    several = len(definition.parameters) - definition.constants > 1 or any(p.variadic for p in definition.parameters)
+    return f"({', '.join(texts)},)" if several and not (definition.whole_row and len(args) == 1) else texts[0]
+
+
+def spread(value: Any, excluded: frozenset[str]) -> dict[str, Any]:
+    """A whole event or a struct as columns, for a display to take over: it may be the event itself."""
+    if value is None:
+        return {}
+    row = as_dict(value) if not isinstance(value, dict) else value
+    if not any(map(row.__contains__, excluded)):
+        return row
+    return {name: item for name, item in row.items() if name not in excluded}
+
+
+def constant_value(node: Bound | None, functions: FunctionSet) -> Any:
+    """The value of an expression that reads no event, now: variables have their present values."""
+    if node is None or isinstance(node, Const):
+        return None if node is None else node.value
+    return functions.value(node)(None)

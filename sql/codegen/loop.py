@@ -1,0 +1,81 @@
+"""Writing the statements of a loop: expressions with the loads of their columns and their places in the SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sql.codegen.expressions import NUMBER, Code, ExpressionWriter
+from sql.codegen.reader import RowReader
+from sql.codegen.source import SourceWriter
+from sql.errors import NOWHERE, Span
+from sql.plan.bound import Bound
+
+WINDOW_SLOTS = {
+    ("window", "start"): Code("w_start", False, True, NUMBER),
+    ("window", "end"): Code("w_end", False, True, NUMBER),
+    ("window", "trigger"): Code("w_trigger", False, True, NUMBER),
+    ("event_time", None): Code("w_end", False, True, NUMBER),
+}
+"""How the rows of a sampled window read its bounds."""
+
+
+class LoopWriter:
+    """Writes the statements of one loop: expressions with their loads and spans."""
+
+    def __init__(self, source: SourceWriter, reader: RowReader, expressions: ExpressionWriter) -> None:
+        self.source = source
+        self.reader = reader
+        self.expressions = expressions
+
+    def skip_unless(self, condition: Bound | None) -> None:
+        """Go on with the next event where the condition is not TRUE."""
+        if condition is None:
+            return
+        text = self.expressions.true(condition)
+        self.reader.load(self.source)
+        with self.source.block(f"if not {_unwrapped(text)}:", condition.span):
+            self.source.line("continue")
+
+    def value(self, node: Bound) -> str:
+        """The text of a value whose columns are loaded."""
+        text = self.expressions.text(node)
+        self.reader.load(self.source)
+        return text
+
+    def atom(self, node: Bound, name: str, span: Span | None = None) -> str:
+        """A name for a value: the column's own local, else `name`, assigned here."""
+        code = self.expressions.value(node)
+        self.reader.load(self.source)
+        if code.atom:
+            return code.text
+        self.source.line(f"{name} = {code.text}", node.span if span is None else span)
+        return name
+
+    def key(self, nodes: Sequence[Bound], name: str) -> None:
+        """Assign the group key of the nodes' values: of one node its value's own, of several a tuple."""
+        parts = []
+        for i, node in enumerate(nodes):
+            value = self.atom(node, f"{name}_{i}", nodes[0].span)
+            parts.append(f"{value} if {value}.__class__ is str else key_of({value})")
+        self.line(f"{name} = {parts[0] if len(parts) == 1 else self._tuple(parts)}")
+
+    @staticmethod
+    def _tuple(parts: Sequence[str]) -> str:
+        return f"({', '.join(f'({part})' for part in parts)})"
+
+    def line(self, text: str, span: Span = NOWHERE) -> None:
+        self.source.line(text, span)
+
+
+def _unwrapped(text: str) -> str:
+    """The condition with parentheses around it, for `not`."""
+    return text if text.startswith("(") and _closes_at_end(text) else f"({text})"
+
+
+def _closes_at_end(text: str) -> bool:
+    depth = 0
+    for place, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if not depth:
+            return place == len(text) - 1
+    return False

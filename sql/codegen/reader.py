@@ -1,0 +1,70 @@
+"""How compiled statements read columns and what operators keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sql.catalog.streams import Catalog
+from sql.codegen.expressions import Code, Names
+from sql.codegen.source import SourceWriter, identifier
+from sql.plan.bound import Slot
+from sql.rows import Shape, attribute_name
+
+
+class RowReader:
+    """Reads columns of the row `e` through locals, each loaded once, before its first use.
+
+    `slots` names the code of what operators keep. With `joined` a row is a tuple of the sources' rows, NULL where a
+    source has none.
+    """
+
+    def __init__(self, names: Names, catalog: Catalog, shape: Shape, slots: dict[tuple[str, object], Code], *,
+                 joined: bool) -> None:  # fmt: skip
+        self.names = names
+        self.catalog = catalog
+        self.shape = shape
+        self.slots = slots
+        self.joined = joined
+        self.locals: dict[tuple[int, str], str] = {}
+        self.loaded: set[tuple[int, str]] = set()
+
+    def read(self, source: int, column: str | None) -> Code:
+        if column is None:
+            return Code(f"e[{source}]" if self.joined else "e", self.joined, True)
+        name = self.locals.get((source, column))
+        if name is None:
+            name = f"c_{identifier(column)}"
+            if name in self.locals.values():
+                name = f"{name}_{len(self.locals)}"
+            self.locals[source, column] = name
+        return Code(name, True, True)
+
+    def relation(self, name: str) -> Any:
+        """The named window or table of this name."""
+        return self.catalog.relations[name]
+
+    def slot(self, slot: Slot) -> Code:
+        if slot.kind == "subquery":
+            return Code(f"subqueries[{slot.key}](x)")
+        if slot.kind in ("variable", "arrived"):
+            variable = self.names.bind(self.catalog.variables[slot.key], f"v_{identifier(slot.key)}")
+            return Code(f"{variable}.{'value' if slot.kind == 'variable' else 'arrived'}")
+        if slot.kind == "context":
+            depth, index = ("-1", None) if slot.key == "id" else slot.key
+            return Code(f"partition[{depth}]" if index is None else f"partition[{depth}][{index}]")
+        return self.slots[slot.kind, slot.key]
+
+    def load(self, writer: SourceWriter) -> None:
+        """Write the loads of columns that have been asked for since the last call."""
+        for (source, column), name in self.locals.items():
+            if (source, column) not in self.loaded:
+                self.loaded.add((source, column))
+                writer.line(f"{name} = {self._access(source, column)}")
+
+    def _access(self, source: int, column: str) -> str:
+        if not self.joined:
+            return self._column("e", column)
+        return f"None if (r := e[{source}]) is None else {self._column('r', column)}"
+
+    def _column(self, row: str, column: str) -> str:
+        return f"{row}.get({column!r})" if self.shape == "dict" else f"{row}.{attribute_name(column)}"

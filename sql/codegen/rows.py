@@ -1,0 +1,73 @@
+"""The text of an output row."""
+
+from __future__ import annotations
+
+from sql.codegen.expressions import Names
+from sql.codegen.functions import spread
+from sql.codegen.loop import LoopWriter
+from sql.errors import NOWHERE, Span
+from sql.plan.bound import Read
+from sql.plan.logical import Criterion, ItemPlan, Plan
+from sql.rows import as_dict, as_dicts
+from sql.types import Descending, Type, order_key
+
+
+def write_row(loop: LoopWriter, plan: Plan, before: str, after: str) -> None:
+    """A statement around a dict display of the visible items: each on its own line, so that errors name their item."""
+    names = loop.expressions.names
+    parts = _parts(loop, plan, names)
+    whole = parts[0][1] if parts else NOWHERE
+    if len(parts) <= 1:
+        loop.line(f"{before}{{{''.join(text for text, _ in parts)}}}{after}", whole)
+        return
+    loop.line(f"{before}{{", whole)
+    for text, span in parts:
+        loop.line(f"    {text},", span)
+    loop.line(f"}}{after}", whole)
+
+
+def _parts(loop: LoopWriter, plan: Plan, names: Names) -> list[tuple[str, Span]]:
+    """The visible items as entries of a dict display, each with its place."""
+    parts = []
+    for item in plan.items:
+        if item.invisible:
+            continue
+        if item.name is None:
+            text = _spread(loop, item, plan, names) or "**{}"
+        elif isinstance(item.value, Read) and item.value.column is None:
+            code = loop.expressions.value(item.value)
+            loop.reader.load(loop.source)
+            kind = as_dicts if item.value.type is Type.ARRAY else as_dict
+            whole = f"{names.bind(kind, kind.__name__)}({code.text})"
+            text = f"{item.name!r}: {f'None if {code.text} is None else {whole}' if code.nullable else whole}"
+        else:
+            text = f"{item.name!r}: {loop.value(item.value)}"
+        parts.append((text, item.value.span))
+    return parts
+
+
+def _spread(loop: LoopWriter, item: ItemPlan, plan: Plan, names: Names) -> str:
+    excluded = frozenset((*item.excluded, "$meta"))
+    if isinstance(item.value, Read):
+        declared = plan.side_columns[item.value.source]
+        if declared is not None:
+            source = item.value.source
+            reads = [f"{name!r}: {loop.reader.read(source, name).text}" for name in declared if name not in excluded]
+            loop.reader.load(loop.source)
+            return ", ".join(reads)
+    return f"**{names.bind(spread, 'spread')}({loop.value(item.value)}, {names.bind(excluded, 'excluded')})"
+
+
+def criteria_text(loop: LoopWriter, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> str:
+    """The sort key of ORDER BY."""
+    names = loop.expressions.names
+    order, down = names.bind(order_key, "order_key"), names.bind(Descending, "Descending")
+    parts = []
+    for item in criteria:
+        value = loop.value(item.value)
+        key = f"{down}({order}({value}))" if item.descending else f"{order}({value})"
+        # NULL is lowest in EPL and last in eKuiper, where NULLS FIRST or LAST does not say.
+        if not nulls_lowest or item.nulls_first is not None:
+            key = f"(({value}) is {'not ' if item.nulls_first else ''}None, {key})"
+        parts.append(key)
+    return f"({', '.join(parts)},)" if parts else "None"

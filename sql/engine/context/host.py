@@ -1,0 +1,278 @@
+"""A context in the engine: it acts on events before its statements see them, and owns the time of all partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from sql.algebra.context.build import definitions_of
+from sql.algebra.context.level import Arrival
+from sql.algebra.context.lifecycle import Lifecycle
+from sql.algebra.context.partition import Partition
+from sql.algebra.context.selectors import EVERY, Selector, properties_of
+from sql.algebra.event import Event
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.support import Warnings
+from sql.emission import Emission
+from sql.engine.context.member import Body, MakeInstance, Member
+from sql.engine.context.variables import catalog_of
+from sql.engine.relations.hosted import Hosted
+from sql.errors import CorruptState, Problem, Span, SqlError
+from sql.functions.registry import Context
+from sql.plan.contexts import ContextPlan
+from sql.plan.logical import Plan
+from sql.rows import as_dict
+
+VERSION = 1
+
+
+def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[Any]) -> Any:
+    """An instance of a statement in a partition with these properties: the one place where instances are made."""
+    from sql.engine.start import program_of, running
+
+    plan, program = member.inner, member.program
+    if program is None and plan.sources:
+        program = program_of(member.name, plan, catalog, now_ms, partition=row)
+        if catalog is member.host.catalog:  # else the partition has variables of its own, which the text names
+            member.program = program
+    return running(member.name, plan, catalog, now_ms, partition=row, program=program)
+
+
+class ContextHost(Hosted):
+    """One context with its life cycle and its statements (`Bodies` of the life cycle)."""
+
+    def __init__(self, name: str, context: ContextPlan, catalog: Catalog) -> None:
+        super().__init__(name, Plan(context.text, "delta", (), (), context.options, reads=dict(context.reads),
+                                    priority=context.priority))  # fmt: skip
+        self.context = context
+        self.catalog = catalog
+        self.functions = FunctionSet(catalog, Context(zone=context.options.zone_info()), Warnings(), text=context.text)
+        self.life = Lifecycle(definitions_of(context, self.functions, catalog), self, context.max_partitions,
+                              oldest_first=context.oldest_first)  # fmt: skip
+        self.members: dict[str, Member] = {}
+        self.joined = 0
+        self.arrival: Arrival | None = None
+        """The event the context acted on last: its statements ask where it belongs."""
+        self.out: list[Emission] = []
+        self.timers: list[tuple[int, int, int, int, Body]] = []
+        """A heap of (due, order of the statement, id of the partition, number, instance)."""
+        self.scheduled = 0
+        self.restoring = False
+        self.errors = 0
+        self.now_ms = 0
+        self.wake: Callable[[], None] = lambda: None
+        """Called when the next deadline has changed while a statement got an event."""
+        self.announced: int | None = None
+        self.is_passing = False
+        """Whether it goes with the last statement: it was not declared by one that stays."""
+
+    # --- statements ---------------------------------------------------------------------------------------------------
+
+    def join(self, name: str, plan: Plan, now_ms: int, make: MakeInstance = make_instance
+             ) -> tuple[Member, list[Emission]]:  # fmt: skip
+        """A statement starts, in every live partition, or takes the place of its earlier version; the first one
+        activates the context.
+        """
+        self.joined += 1
+        self.now_ms = now_ms
+        known = self.members.get(name)
+        if known is not None:
+            self._drop(known)
+        member = self.members[name] = Member(name, plan, self, known.order if known else self.joined, make)
+        if self.life.is_active:
+            for partition in self.life.live.values():
+                self._begin(member, partition, now_ms)
+        else:
+            self.life.activate(now_ms)
+        return member, self._taken()
+
+    def leave(self, name: str) -> None:
+        """A statement goes without a word; with the last one all partitions do."""
+        member = self.members.pop(name)
+        if not self.members:
+            self.life.deactivate()
+            self.timers.clear()
+            return
+        self._drop(member)
+
+    def _drop(self, member: Member) -> None:
+        """Forget the instances of a statement."""
+        for partition in self.life.live.values():
+            partition.bodies = [body for body in partition.bodies if body.member is not member]
+        self.timers = sorted(entry for entry in self.timers if entry[4].member is not member)
+
+    def check_unused(self) -> None:
+        """Raise SqlError where statements use the context."""
+        if self.members:
+            names = ", ".join(f"'{name}'" for name in self.members)
+            message = f"context '{self.context.name}' cannot go before the statements that use it: {names}"
+            raise SqlError([Problem("B819", message, Span(0, 0))])
+
+    def _begin(self, member: Member, partition: Partition, now_ms: int) -> None:
+        catalog = catalog_of(self.catalog, partition)
+        body = Body(member, partition, member.make(member, catalog, now_ms, partition.row))
+        partition.bodies.append(body)
+        if member.index is not None:
+            member.index.add(body)
+        if self.restoring:
+            return
+        due_ms = body.instance.next_deadline()
+        if due_ms is not None and due_ms <= now_ms:
+            self._emit(member, body.instance.advance(now_ms))
+        self.schedule(body)
+
+    # --- what the life cycle tells ------------------------------------------------------------------------------------
+
+    def start(self, partition: Partition, now_ms: int) -> None:
+        """A partition has been allocated: each statement begins in it, in order of creation."""
+        for member in self.members.values():
+            self._begin(member, partition, now_ms)
+
+    def stop(self, partition: Partition, now_ms: int) -> None:
+        """A partition ends: its statements stop in reverse order, each giving out what is due at the end."""
+        bodies, partition.bodies = partition.bodies, []
+        for body in reversed(bodies):
+            body.due_ms = None
+            self._emit(body.member, body.instance.terminate(now_ms))
+            if body.member.index is not None:
+                body.member.index.discard(body)
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Act on events; the statements get them afterwards, one event at a time."""
+        self.now_ms = now_ms
+        for row in rows:
+            event = Event(row, now_ms, 0)
+            self.arrival = None
+            try:
+                self.arrival = self.life.arrive(stream, event, now_ms)
+            except DATA_ERRORS as error:
+                self._fail(event, error, now_ms)
+        return self._taken()
+
+    def _fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
+        """A condition could not be evaluated, or there are too many partitions: the first statement reports it."""
+        self.errors += 1
+        member = next(iter(self.members.values()), None)
+        if member is not None:
+            member.counts["errors"] += 1
+            rows = [] if event is None else [dict(as_dict(event.row))]
+            why = str(self.functions.failure(error))
+            self.out.append(Emission(member.name, now_ms, "error", rows, (), why))
+
+    def route(self, stream: str, event: Event, now_ms: int) -> Arrival | None:
+        """Where an event belongs before the context acts on it; None where that cannot be told (it is told then)."""
+        try:
+            return self.life.route(stream, event, now_ms)
+        except DATA_ERRORS:
+            return None
+
+    def give(self, body: Body, stream: str, row: Any, now_ms: int) -> list[Emission]:
+        """An event for one instance; what it gives out."""
+        out = body.instance.push(stream, [row], now_ms)
+        if out:
+            self._count(body.member, out)
+        self.schedule(body)
+        return out  # type: ignore[no-any-return]
+
+    def give_first(self, partition: Partition, stream: str, event: Event, now_ms: int) -> None:
+        for body in partition.bodies:
+            if stream in body.member.streams:
+                self.out += self.give(body, stream, event.row, now_ms)
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        """Do what is due: the statements' own timers first, then ends, then starts; by due time before that."""
+        self.now_ms = now_ms
+        while True:
+            body_due, life_due = self._body_due(), self.life.next_due()
+            if body_due is not None and body_due <= now_ms and (life_due is None or body_due <= life_due):
+                self._fire(now_ms)
+            elif life_due is not None and life_due <= now_ms:
+                try:
+                    self.life.fire(now_ms)
+                except DATA_ERRORS as error:
+                    self._fail(None, error, now_ms)
+            else:
+                return self._taken()
+
+    def _fire(self, now_ms: int) -> None:
+        body = heappop(self.timers)[4]
+        body.due_ms = None
+        self._emit(body.member, body.instance.advance(now_ms))
+        self.schedule(body)
+
+    def next_deadline(self) -> int | None:
+        due = [due for due in (self._body_due(), self.life.next_due()) if due is not None]
+        return min(due, default=None)
+
+    def _body_due(self) -> int | None:
+        while self.timers:
+            due, _, _, _, body = self.timers[0]
+            if body.due_ms == due:
+                return due
+            heappop(self.timers)
+        return None
+
+    def schedule(self, body: Body) -> None:
+        """Note when an instance has something to do next."""
+        due_ms = body.instance.next_deadline()
+        if due_ms == body.due_ms:
+            return
+        body.due_ms = due_ms
+        if due_ms is not None:
+            self.scheduled += 1
+            heappush(self.timers, (due_ms, body.member.order, body.partition.id, self.scheduled, body))
+        next_ms = self.next_deadline()
+        if next_ms != self.announced:
+            self.announced = next_ms
+            self.wake()
+
+    def _emit(self, member: Member, emissions: list[Emission]) -> None:
+        if emissions:
+            self._count(member, emissions)
+            self.out += emissions
+
+    @staticmethod
+    def _count(member: Member, emissions: list[Emission]) -> None:
+        for emission in emissions:
+            if emission.kind == "error":
+                member.counts["errors"] += 1
+            else:
+                member.counts["rows_out"] += len(emission.inserted)
+
+    def _taken(self) -> list[Emission]:
+        out, self.out = self.out, []
+        return out
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def partitions(self, selector: Selector = EVERY) -> list[dict[str, Any]]:
+        """The live partitions with their built-in properties."""
+        found = (item for item in self.life.live.values() if selector.takes(item))
+        return [{**properties_of(item), "name": self.context.name} for item in found]
+
+    def counters(self) -> dict[str, int]:
+        return {**self.life.counts, "partitions": len(self.life.live), "errors": self.errors}
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"version": VERSION, "now": self.now_ms, "life": self.life.snapshot()}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Put the life cycle back; each statement's state is restored after it, by its own name."""
+        if snapshot.get("version") != VERSION:
+            raise CorruptState(f"snapshot version {snapshot.get('version')!r} is not {VERSION}")
+        self.timers.clear()
+        self.restoring = True
+        try:
+            self.now_ms = snapshot["now"]
+            self.life.restore(snapshot["life"], self.now_ms)
+        finally:
+            self.restoring = False
+        for partition in self.life.live.values():
+            for body in partition.bodies:
+                self.schedule(body)

@@ -1,0 +1,178 @@
+"""A statement of a context, as the engine sees it: its events go to its instances in the partitions they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.context.level import Arrival
+from sql.algebra.context.partition import Partition
+from sql.algebra.context.selectors import EVERY, Selector
+from sql.algebra.event import Event
+from sql.binder.correlation import correlation_of
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet
+from sql.emission import Emission
+from sql.engine.relations.hosted import Hosted
+from sql.plan.logical import Plan
+from sql.types import key_of
+
+if TYPE_CHECKING:
+    from sql.engine.context.host import ContextHost
+
+
+MakeInstance = Callable[["Member", Catalog, int, Sequence[Any]], Any]
+"""Makes the instance of a statement at an instant, in a partition with these properties."""
+
+
+class Body:
+    """The instance of one statement in one partition. `due_ms`: the deadline that is in the heap of the host."""
+
+    __slots__ = ("due_ms", "instance", "member", "partition")
+
+    def __init__(self, member: Member, partition: Partition, instance: Any) -> None:
+        self.member = member
+        self.partition = partition
+        self.instance = instance
+        self.due_ms: int | None = None
+
+
+class BodyIndex:
+    """The instances of a statement whose filter holds `column = context.property`, by that property."""
+
+    def __init__(self, event_key: Callable[[Event], Any], partition_key: Callable[[Sequence[Any]], Any]) -> None:
+        self.event_key = event_key
+        self.partition_key = partition_key
+        self.bodies: dict[Any, dict[Body, None]] = {}
+
+    def add(self, body: Body) -> None:
+        """An instance has started."""
+        self.bodies.setdefault(self.partition_key(body.partition.row), {})[body] = None
+
+    def discard(self, body: Body) -> None:
+        """An instance has ended."""
+        key = self.partition_key(body.partition.row)
+        found = self.bodies.get(key)
+        if found is not None:
+            found.pop(body, None)
+            if not found:
+                del self.bodies[key]
+
+    def of(self, event: Event) -> list[Body]:
+        """The instances an event can pass the filter of, in order of allocation. NULL equals nothing."""
+        key = self.event_key(event)
+        return [] if key is None else list(self.bodies.get(key, ()))
+
+
+class Member(Hosted):
+    """One statement. `outranks`: by `@Priority` it sees an event before the context acts on it."""
+
+    def __init__(self, name: str, plan: Plan, host: ContextHost, order: int, make: MakeInstance) -> None:
+        # What the engine asks of a plan; filters are the instances' business.
+        super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options, insert=plan.insert,
+                                    selector=plan.selector, reads=plan.reads, priority=plan.priority))  # fmt: skip
+        self.inner = plan
+        self.program: Any = None
+        """The compiled statement, made with the first instance."""
+        self.make = make
+        self.host = host
+        self.order = order
+        self.streams = frozenset(streams_of(plan))
+        self.outranks = plan.priority > host.context.priority
+        self.index = index_of(plan, host.functions)
+        self.watches_variables = _watches_variables(plan)
+        self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        out: list[Emission] = []
+        for row in rows:
+            self.counts["events_in"] += 1
+            event = Event(row, now_ms, 0)
+            arrival = self.host.route(stream, event, now_ms) if self.outranks else self.host.arrival
+            if arrival is None:
+                continue
+            for body in self._reached(event, arrival):
+                out += self.host.give(body, stream, row, now_ms)
+        return out
+
+    def _reached(self, event: Event, arrival: Arrival) -> list[Body]:
+        if self.index is not None:
+            return [body for body in self.index.of(event) if arrival.reaches(body.partition)]
+        return [body for partition in arrival.rest() for body in partition.bodies if body.member is self]
+
+    def bodies(self, selector: Selector = EVERY) -> Iterator[Body]:
+        """The live instances, in order of allocation of their partitions."""
+        for partition in self.host.life.live.values():
+            if selector.takes(partition):
+                yield from (body for body in partition.bodies if body.member is self)
+
+    def variable_changed(self, name: str) -> None:
+        if self.watches_variables:
+            for body in self.bodies():
+                body.instance.variable_changed(name)
+                self.host.schedule(body)
+
+    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
+        self.counts["events_in"] += 1
+        self.counts["errors"] += 1
+        return super().reject(row, why, now_ms)
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        return [emission for body in self.bodies() for emission in body.instance.flush(now_ms)]
+
+    def read(self, now_ms: int, selector: Selector = EVERY) -> list[dict[str, Any]]:
+        """The rows of the chosen partitions, one after the other."""
+        return [row for body in self.bodies(selector) for row in body.instance.read(now_ms)]
+
+    def counters(self) -> dict[str, int]:
+        retained = sum(body.instance.retained() for body in self.bodies())
+        return {**self.counts, "retained": retained, "partitions": len(self.host.life.live)}
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        bodies = [[body.partition.id, body.instance.snapshot()] for body in self.bodies()]
+        # The partitions of a context that goes with its statements are saved once, with the first of them.
+        first = next(iter(self.host.members.values())) is self
+        context = self.host.snapshot() if self.host.is_passing and first else None
+        return {
+            "fingerprint": self.inner.fingerprint,
+            "path": "engine",
+            "counts": dict(self.counts),
+            "context": context,
+            "bodies": bodies,
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Put states back into the instances of the partitions, which the context has restored before."""
+        self.counts |= snapshot["counts"]
+        states = dict(map(tuple, snapshot["bodies"]))
+        for body in self.bodies():
+            state = states.get(body.partition.id)
+            if state is not None:
+                body.instance.restore(state)
+                self.host.schedule(body)
+
+
+def streams_of(plan: Plan) -> set[str]:
+    """The streams a statement itself reads, subqueries included; its context's conditions may read others."""
+    found = {stream for source in plan.sources for stream in source.streams}
+    for subquery in plan.subqueries:
+        found |= streams_of(subquery.plan)
+    return found
+
+
+def index_of(plan: Plan, functions: FunctionSet) -> BodyIndex | None:
+    """The index of a statement over one stream whose filter is correlated with the partition."""
+    if len(plan.sources) != 1 or plan.sources[0].pattern or plan.subqueries or plan.analytics or plan.mode == "lots":
+        return None
+    correlation, _ = correlation_of(plan.sources[0].filter)
+    if correlation is None:
+        return None
+    theirs, mine = functions.value(correlation.event), functions.value(correlation.partition)
+    return BodyIndex(lambda event: key_of(theirs(event)), lambda row: key_of(mine(None, row)))
+
+
+def _watches_variables(plan: Plan) -> bool:
+    expressions = any(window.name in ("expr", "expr_batch") for source in plan.sources for window in source.windows)
+    return expressions or (plan.output is not None and plan.output.when is not None)

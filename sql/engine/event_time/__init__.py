@@ -1,0 +1,1 @@
+"""Event time: the stage that orders events, alone or shared, before a rule."""

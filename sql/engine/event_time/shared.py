@@ -1,0 +1,188 @@
+"""Shared event-time stages: time stamps, order, lateness and watermark once for rules that treat them alike.
+
+Behind a shared stage stands what stands behind a stream in processing time: a filter index, so that a released event
+meets only rules that can match it, and parties of rules that gather together. Their clock is the watermark; a rule
+that no event meets is only told of the time when something of it is due.
+
+Rules share a stage from the moment at which theirs are in the same state: the same watermark, the same events waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from sql.emission import Emission
+from sql.engine.event_time.query import EventTime
+from sql.engine.event_time.stage import Stage
+from sql.engine.filter_index import FilterIndex
+from sql.engine.sharing import SHARING_MIN, Defect, Party, Several, parties
+
+
+class Audience:
+    """The rules behind a shared stage."""
+
+    takes_batches = True
+
+    def __init__(self, members: Sequence[EventTime], defect: Defect) -> None:
+        self.members = list(members)
+        self.by_name = {member.name: member for member in members}
+        self.defect = defect
+        rules = [(member.name, member.query) for member in members]
+        self.index = FilterIndex(rules, parties(rules, defect))
+        self.has_left = False
+        self.timers: list[tuple[int, int, str]] = []
+        """A heap of (deadline, place, rule) by the event clock; what no longer holds is dropped when it surfaces."""
+        self.place = {member.name: place for place, member in enumerate(members)}
+        for member in members:
+            self._schedule(member.name)
+
+    # --- membership ---------------------------------------------------------------------------------------------------
+
+    def leave(self, member: EventTime) -> None:
+        """A rule has a stage of its own again."""
+        self.index.settle()
+        member.query.leave()
+        self.members.remove(member)
+        del self.by_name[member.name]
+        self.has_left = True
+
+    def deal(self, emissions: Iterable[Emission], due_ms: int) -> None:
+        """Give each rule what was found for it when the stage had to do something at an instant."""
+        for emission in emissions:
+            member = self.by_name[emission.rule]
+            member.inbox.append(emission)
+            member.inbox_ms = due_ms
+        self.index.settle()  # rules may have changed since events came last, and no index of the stream be there
+
+    # --- events and time ----------------------------------------------------------------------------------------------
+
+    def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Released events, for the rules that can match them."""
+        out: list[Emission] = []
+        for entry, mine, at in self.index.route_timed(rows, times):
+            try:
+                if isinstance(entry.query, Party):
+                    for name in entry.query.pour(mine, at[0], out, at):
+                        self._schedule(name)
+                else:
+                    out += self.by_name[entry.name].give(stream, mine, at)
+                    self._schedule(entry.name)
+            except Exception as error:  # noqa: BLE001 - the rule boundary
+                for name in entry.names:
+                    out += self.defect(name, mine, at[-1], error)
+        return out
+
+    def step_to(self, until_ms: int) -> list[Emission]:
+        """Do what is due in any rule up to an instant."""
+        out: list[Emission] = []
+        while self.timers and self.timers[0][0] <= until_ms:
+            name = heappop(self.timers)[2]
+            try:
+                out += self.by_name[name].step_to(until_ms)
+            except Exception as error:  # noqa: BLE001 - the rule boundary
+                out += self.defect(name, (), until_ms, error)
+            else:
+                self._schedule(name)
+        return out
+
+    def _schedule(self, name: str) -> None:
+        deadline = self.by_name[name].query.next_deadline()
+        if deadline is not None:
+            entry = (deadline, self.place[name], name)
+            if not self.timers or self.timers[0] != entry:
+                heappush(self.timers, entry)
+
+    def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
+        msg = "rules that read tables have stages of their own"
+        raise AssertionError(msg)
+
+    def refuse(self, row: Any, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
+        return [out for member in self.members for out in member.refuse(row, why, now_ms, is_future=is_future)]
+
+    def late(self, row: Any, at_ms: int) -> list[Emission]:
+        return [out for member in self.members for out in member.late(row, at_ms)]
+
+
+class StageParty(Several):
+    """Event-time rules of one stream that treat time stamps alike."""
+
+    shape = None
+
+    def __init__(self, members: Sequence[EventTime], defect: Defect) -> None:
+        super().__init__([(member.name, member.query) for member in members], defect)
+        self.members = members
+        self._group()
+
+    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> list[str]:
+        """Events for all members; the rules whose deadline has changed."""
+        if any(audience.has_left for _, audience in self.shared):
+            self._group()
+        if len(self.shared) + len(self.alone) > 1:
+            self._join()
+        woken: list[str] = []
+        stream = self.plan.sources[0].stream
+        for stage, audience in self.shared:
+            deadline = stage.next_deadline()
+            for member in audience.members:
+                out += member.take_inbox() if member.inbox else ()
+            out += stage.push(stream, rows, now_ms)
+            if stage.next_deadline() != deadline:
+                woken += audience.by_name
+        for member in self.alone:
+            try:
+                out += member.push(stream, rows, now_ms)
+            except Exception as error:  # noqa: BLE001 - the rule boundary
+                out += self.defect(member.name, rows, now_ms, error)
+            woken.append(member.name)
+        return woken
+
+    def settle(self) -> None:
+        """Let the members' own counts include the events they never met."""
+        for _, audience in self.shared:
+            audience.index.settle()
+
+    def gathering_with(self, name: str) -> list[str]:
+        """The rules whose windows are gathered together with a rule's."""
+        found = (audience.index.gathering_with(name) for _, audience in self.shared)
+        return [other for names in found for other in names]
+
+    # --- joining ------------------------------------------------------------------------------------------------------
+
+    def _group(self) -> None:
+        """Find out which members share a stage."""
+        alike: dict[Stage, list[EventTime]] = {}
+        for member in self.members:
+            alike.setdefault(member.stage, []).append(member)
+        self.alone: list[EventTime] = []
+        self.shared: list[tuple[Stage, Audience]] = []
+        for stage, members in alike.items():
+            if stage.behind is members[0] and len(members) < SHARING_MIN:
+                self.alone += members
+            else:
+                stage.behind = audience = Audience(members, self.defect)
+                self.shared.append((stage, audience))
+
+    def _join(self) -> None:
+        """Let those share a stage whose stages are in the same state."""
+        self.settle()
+        heads: dict[Stage, Stage] = {}
+        for stage in dict.fromkeys(member.stage for member in self.members):
+            heads[stage] = next((head for head in dict.fromkeys(heads.values()) if head.is_like(stage)), stage)
+        if all(stage is head for stage, head in heads.items()):
+            return
+        for member in self.members:
+            member.stage = heads[member.stage]
+        self._group()
+
+
+def stage_parties(rules: Iterable[tuple[str, Any]], defect: Defect) -> list[StageParty]:
+    """The rules of a stream that may share a stage, in order."""
+    alike: dict[Any, list[EventTime]] = {}
+    for _, query in rules:
+        if isinstance(query, EventTime):
+            signature = query.signature
+            if signature is not None:
+                alike.setdefault(signature, []).append(query)
+    return [StageParty(members, defect) for members in alike.values() if len(members) >= SHARING_MIN]

@@ -1,0 +1,256 @@
+"""The event-time stage: events are put in order of their own time stamps, and the watermark is the clock.
+
+Watermark = highest time stamp − lateTolerance, the minimum over the streams. An event below it is late. Whatever is at
+or below it is released in order of (time stamp, arrival); what is due by then is done before events of that instant.
+
+A stage works for one rule, or for several that treat event time alike (`sql.engine.event_time.shared`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import accumulate, repeat
+from operator import itemgetter, sub
+from typing import Any, Protocol
+
+from sql.codegen.functions import DATA_ERRORS
+from sql.emission import Emission
+from sql.errors import DataError
+from sql.plan.logical import Plan
+from sql.rows import attribute_name
+
+Waiting = tuple[int, int, str, Any]
+"""An event above the watermark: time stamp, number of its arrival, stream, row."""
+
+
+class Behind(Protocol):
+    """The rules a stage works for."""
+
+    takes_batches: bool
+    """Whether events with their time stamps may be given many at a time."""
+
+    def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Events in order of their time stamps; what is due before each is done before it."""
+
+    def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
+        """Rows of a table, which have no time."""
+
+    def step_to(self, until_ms: int) -> list[Emission]:
+        """The clock moves."""
+
+    def refuse(self, row: Any, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
+        """An event has no time stamp, or one too far ahead."""
+
+    def late(self, row: Any, at_ms: int) -> list[Emission]:
+        """An event is below the watermark."""
+
+
+def time_stamp(plan: Plan, stream: str, row: Any, zone: Any) -> int:
+    """The instant of an event by its own column, in ms; DataError where that holds none."""
+    column, pattern = plan.timestamps.get(stream, (plan.timestamp or "", None))
+    value = row.get(column) if row.__class__ is dict else getattr(row, attribute_name(column), None)
+    if value.__class__ is int or value.__class__ is float:
+        return int(value)
+    if value.__class__ is str:
+        return _parsed(value, pattern, zone)
+    raise DataError(f"the timestamp column '{column}' holds {value!r}, which is no instant")
+
+
+def _parsed(text: str, pattern: str | None, zone: Any) -> int:
+    from sql.functions.instants import epoch_ms, instant_ms
+    from sql.functions.time_pattern import parse_moment
+
+    return instant_ms(text, zone) if pattern is None else epoch_ms(parse_moment(text, pattern, zone))
+
+
+class Stage:
+    """Orders what comes in and drives the rules behind it by the watermark."""
+
+    def __init__(self, plan: Plan, zone: Any, behind: Behind, now_ms: int, *, waits: bool) -> None:
+        self.plan = plan
+        self.zone = zone
+        self.behind = behind
+        self.waits = waits
+        """Whether order and lateness matter to the rules."""
+        self.options = plan.options
+        self.column = plan.timestamp or ""
+        self.tables = {source.stream for source in plan.sources if source.retained_rows is not None}
+        self.heap: list[Waiting] = []
+        self.arrivals = 0
+        streams = [stream for stream in plan.streams if stream not in self.tables]
+        self.highest: dict[str, int | None] = dict.fromkeys(streams)
+        self.heard_ms = dict.fromkeys(streams, now_ms)
+        self.watermark: int | None = None
+
+    # --- driving ------------------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Any, now_ms: int) -> list[Emission]:
+        """Events arrive at `now_ms` of the processing clock."""
+        if self.behind.takes_batches and rows:
+            times = self._whole_stamps(rows, now_ms)
+            if times is not None:
+                return self._take_all(stream, rows, times, now_ms)
+        if stream in self.tables:
+            return self.behind.table_rows(stream, rows)
+        out: list[Emission] = []
+        for row in rows:
+            try:
+                at_ms = time_stamp(self.plan, stream, row, self.zone)
+            except DATA_ERRORS as error:
+                out += self.behind.refuse(row, str(error), now_ms)
+                continue
+            future = self.options.max_future_ms
+            if future is not None and at_ms > now_ms + future:
+                why = f"time stamp {at_ms} is more than maxFuture ({future} ms) ahead of the clock"
+                out += self.behind.refuse(row, why, now_ms, is_future=True)
+                continue
+            out += self._take(stream, row, at_ms, now_ms)
+        return out
+
+    def _take(self, stream: str, row: Any, at_ms: int, now_ms: int) -> list[Emission]:
+        self.heard_ms[stream] = now_ms
+        if not self.waits:
+            return self.behind.give(stream, [row], [at_ms])
+        if self.watermark is not None and at_ms < self.watermark:
+            return self.behind.late(row, at_ms)
+        highest = self.highest[stream]
+        self.highest[stream] = at_ms if highest is None else max(highest, at_ms)
+        self.arrivals += 1
+        heappush(self.heap, (at_ms, self.arrivals, stream, row))
+        return self._release(now_ms)
+
+    # --- batches: what a generated loop takes in one go --------------------------------------------------------------
+
+    def _whole_stamps(self, rows: Any, now_ms: int) -> list[int] | None:
+        """The time stamps, if all are whole numbers and none is late or too far ahead; else each event is looked at."""
+        name = attribute_name(self.column)
+        try:
+            times = [row[self.column] if row.__class__ is dict else getattr(row, name) for row in rows]
+        except (KeyError, AttributeError):
+            return None
+        if set(map(type, times)) != {int}:
+            return None
+        future = self.options.max_future_ms
+        if future is not None and max(times) > now_ms + future:
+            return None
+        if self.waits and self.watermark is not None and min(times) < self.watermark:
+            return None
+        if self.waits and max(map(sub, accumulate(times, max), times)) > self.options.late_tolerance_ms:
+            return None
+        return times
+
+    def _take_all(self, stream: str, rows: Any, times: list[int], now_ms: int) -> list[Emission]:
+        self.heard_ms[stream] = now_ms
+        if not self.waits:
+            return self.behind.give(stream, rows, times)
+        first = self.arrivals + 1
+        self.arrivals += len(rows)
+        highest = self.highest[stream]
+        self.highest[stream] = newest = max(times) if highest is None else max(highest, *times)
+        mark = newest - self.options.late_tolerance_ms
+        if self.watermark is None or mark > self.watermark:
+            self.watermark = mark
+        if self.heap or times[-1] > self.watermark or self.options.late_tolerance_ms:
+            arrived = zip(times, range(first, self.arrivals + 1), repeat(stream), rows, strict=False)
+            waiting = sorted([*self.heap, *arrived], key=itemgetter(0, 1))
+            released = bisect_right(waiting, self.watermark, key=itemgetter(0))
+            self.heap = waiting[released:]
+            times = [entry[0] for entry in waiting[:released]]
+            rows = [entry[3] for entry in waiting[:released]]
+        out = self.behind.give(stream, rows, times) if rows else []
+        return out + self.behind.step_to(self.watermark)
+
+    # --- the watermark ------------------------------------------------------------------------------------------------
+
+    def _release(self, now_ms: int) -> list[Emission]:
+        """Move the watermark and hand over what it has passed."""
+        marks = [mark for stream, mark in self.highest.items() if not self._is_idle(stream, now_ms)]
+        if not marks or None in marks:
+            return []
+        mark = min(marks) - self.options.late_tolerance_ms  # type: ignore[type-var, operator]
+        if self.watermark is None or mark > self.watermark:
+            self.watermark = mark
+        return self._hand_over(self.watermark)
+
+    def _hand_over(self, until_ms: int) -> list[Emission]:
+        out: list[Emission] = []
+        while self.heap and self.heap[0][0] <= until_ms:
+            at_ms, _, stream, row = heappop(self.heap)
+            out += self.behind.step_to(at_ms)
+            out += self.behind.give(stream, [row], [at_ms])
+        return out + self.behind.step_to(until_ms)
+
+    def release_all(self) -> list[Emission]:
+        """No event is expected any more: hand over all that wait."""
+        return self._hand_over(max(entry[0] for entry in self.heap)) if self.heap else []
+
+    def _is_idle(self, stream: str, now_ms: int) -> bool:
+        timeout = self.options.idle_timeout_ms
+        if timeout is None or len(self.highest) == 1:
+            return False
+        return now_ms - self.heard_ms[stream] >= timeout
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        """The processing clock moves: a silent stream may stop holding the watermark back."""
+        if self.options.idle_timeout_ms is None:
+            return []
+        if len(self.highest) == 1 and now_ms - max(self.heard_ms.values()) >= self.options.idle_timeout_ms:
+            # The only stream is silent: nothing older than what was seen is expected any more.
+            highest = max((mark for mark in self.highest.values() if mark is not None), default=None)
+            if highest is not None and (self.watermark is None or highest > self.watermark):
+                self.watermark = highest
+                return self._hand_over(highest)
+            return []
+        return self._release(now_ms)
+
+    def next_deadline(self) -> int | None:
+        """When, on the processing clock, a silent stream stops holding back events that wait."""
+        timeout = self.options.idle_timeout_ms
+        if timeout is None or not self.heap:
+            return None
+        return min(self.heard_ms.values()) + timeout
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def copied_to(self, behind: Behind, now_ms: int) -> Stage:
+        """A stage that has seen the same, for other rules."""
+        other = Stage(self.plan, self.zone, behind, now_ms, waits=self.waits)
+        other.heap = self.heap.copy()
+        other.arrivals = self.arrivals
+        other.highest = self.highest.copy()
+        other.heard_ms = self.heard_ms.copy()
+        other.watermark = self.watermark
+        return other
+
+    def is_like(self, other: Stage) -> bool:
+        """Whether this stage and another, of the same settings, will do the same with all that comes."""
+        if self.watermark != other.watermark or self.highest != other.highest or len(self.heap) != len(other.heap):
+            return False
+        if self.heap and self.heard_ms != other.heard_ms:
+            return False
+        return all(
+            mine[0] == theirs[0] and (mine[3] is theirs[3] or repr(mine[3]) == repr(theirs[3]))
+            for mine, theirs in zip(sorted(self.heap, key=_place), sorted(other.heap, key=_place), strict=True)
+        )
+
+    def snapshot(self) -> list[Any]:
+        """What waits and what was seen, as plain data."""
+        from sql.algebra.state import pack_row
+
+        heap = [[at, number, stream, pack_row(row)] for at, number, stream, row in sorted(self.heap, key=_place)]
+        return [heap, self.arrivals, self.highest, self.heard_ms, self.watermark]
+
+    def restore(self, state: list[Any], make_row: Any) -> None:
+        """Put a snapshot back."""
+        from sql.aggregates.state import decode
+
+        heap, self.arrivals, highest, heard_ms, self.watermark = state
+        self.highest, self.heard_ms = dict(highest), dict(heard_ms)
+        for at, number, stream, packed in heap:
+            row = make_row({name: decode(value) for name, value in packed.items()})
+            self.heap.append((at, number, stream, row))
+
+
+_place = itemgetter(0, 1)

@@ -1,0 +1,1 @@
+"""Statements over named windows and tables: declarations, triggers, subqueries, questions."""

@@ -1,0 +1,159 @@
+"""The statements that declare relations, and how these are made: `create window`, `create table`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Removal
+from sql.algebra.build import WindowBuilder
+from sql.algebra.event import Delta, Event
+from sql.algebra.state import EventStore, pack_row, unpack_row
+from sql.algebra.table.table import Table
+from sql.algebra.table.window import NamedWindow
+from sql.algebra.windows import catalog as windows
+from sql.binder.triggers import host_plan
+from sql.catalog.streams import Catalog
+from sql.codegen.accumulators import maker_of
+from sql.codegen.support import Warnings
+from sql.emission import Emission
+from sql.engine.relations.statements import Statement
+from sql.errors import CorruptState
+from sql.functions.registry import Context
+from sql.plan.bound import AggregateCall
+from sql.plan.options import RuleOptions
+from sql.plan.relations import AggregateColumn, TableDeclaration, WindowDeclaration
+
+VERSION = 1
+
+
+class WindowStatement(Statement):
+    """`create window`: the timers of the named window, and the post of its insert and remove stream."""
+
+    def __init__(self, name: str, declaration: WindowDeclaration, catalog: Catalog, options: RuleOptions, text: str,
+                 now_ms: int) -> None:  # fmt: skip
+        super().__init__(name, host_plan(text, (declaration.name,), options))
+        context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id=name, start_ms=now_ms)
+        builder = WindowBuilder(declaration.source, options, catalog, context, Warnings(), "dict")
+        batches = any(_is_batch(plan.name) for plan in declaration.source.windows)
+        operator = builder.build(now_ms, Event, lambda: now_ms)  # type: ignore[arg-type]
+        self.window = NamedWindow(declaration, operator, batches=batches, max_rows=options.max_rows)
+        self.now_ms = now_ms
+        self.late: list[Event] = []
+        """Rows that a changed variable has put out; consumers are told at the next advance of time."""
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        delta = changes[self.window.name]
+        return self.shown([event.row for event in delta.inserted], [event.row for event in delta.removed], now_ms)
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        self.now_ms = max(self.now_ms, now_ms)
+        late, self.late = self.late, []
+        if late:
+            self.window.expelled(late)
+        self.window.advance(now_ms)
+        return []
+
+    def next_deadline(self) -> int | None:
+        return self.now_ms if self.late else self.window.operator.next_deadline()
+
+    def variable_changed(self, name: str) -> None:
+        self.late += [event for delta in self.window.operator.variable_changed(self.now_ms) for event in delta.removed]
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        return [event.row for event in self.window.content()]
+
+    def counters(self) -> dict[str, int]:
+        return {**self.counts, "rows": len(self.window), "refused": self.window.refused}
+
+    def snapshot(self) -> dict[str, Any]:
+        window, store = self.window, EventStore()
+        store.add(window.operator.held())
+        store.add(window.rows)
+        return {
+            "version": VERSION,
+            "signature": signature(window.columns),
+            "counts": dict(self.counts),
+            "seq": window.seq,
+            "refused": window.refused,
+            "events": store.pack(),
+            "operator": window.operator.snapshot(),
+            "rows": [event.seq for event in window.rows],
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        window, store = self.window, EventStore()
+        if snapshot["signature"] != signature(window.columns):
+            raise CorruptState(f"the snapshot is of another named window than '{window.name}' is now")
+        store.unpack(snapshot["events"], lambda row: row)
+        self.counts |= snapshot["counts"]
+        window.seq, window.refused = snapshot["seq"], snapshot["refused"]
+        window.operator.restore(snapshot["operator"], store.find)
+        for seq in snapshot["rows"]:
+            event = store.find(seq)
+            window.rows[event] = None
+            window.indexes.add(event)
+
+
+def signature(columns: Sequence[str]) -> list[str]:
+    """What of a declaration decides whether rows of a snapshot fit."""
+    return list(columns)
+
+
+def _is_batch(name: str) -> bool:
+    spec = windows.lookup(name)
+    return spec is not None and spec.role == "batch"
+
+
+class TableStatement(Statement):
+    """`create table`: it posts nothing."""
+
+    def __init__(self, name: str, declaration: TableDeclaration, options: RuleOptions, text: str) -> None:
+        super().__init__(name, host_plan(text, (), options))
+        makers = {column: _maker(aggregate) for column, aggregate in declaration.aggregates.items()}
+        self.table = Table(declaration, makers, max_rows=options.max_rows)
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        return [event.row for event in self.table.content()]
+
+    def counters(self) -> dict[str, int]:
+        return {**self.counts, "rows": len(self.table), "refused": self.table.refused}
+
+    def snapshot(self) -> dict[str, Any]:
+        table, store = self.table, EventStore()
+        rows = []
+        for row in table.rows.values():
+            for accumulator in row.accumulators.values():
+                store.add(accumulator.held())  # type: ignore[arg-type]
+            parts = [accumulator.snapshot() for accumulator in row.accumulators.values()]
+            rows.append([row.seq, row.time_ms, pack_row(row.row), parts])
+        return {
+            "version": VERSION,
+            "signature": signature(table.columns),
+            "seq": table.seq,
+            "refused": table.refused,
+            "events": store.pack(),
+            "rows": rows,
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        table, store = self.table, EventStore()
+        if snapshot["signature"] != signature(table.columns):
+            raise CorruptState(f"the snapshot is of another table than '{table.name}' is now")
+        store.unpack(snapshot["events"], lambda row: row)
+        table.clear()
+        for seq, time_ms, packed, parts in snapshot["rows"]:
+            row = table.put_back(unpack_row(packed), time_ms, seq)
+            for accumulator, part in zip(row.accumulators.values(), parts, strict=True):
+                accumulator.restore(part, store.find)
+        table.seq, table.refused = snapshot["seq"], snapshot["refused"]
+
+
+def _maker(column: AggregateColumn) -> Callable[[], Accumulator]:
+    call = AggregateCall(column.definition, (), column.constants, column.distinct)
+    return partial(_made, maker_of(call, Removal.ANY))
+
+
+def _made(make: Callable[[], Accumulator]) -> Accumulator:
+    return make()

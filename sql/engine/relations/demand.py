@@ -1,0 +1,129 @@
+"""Questions on demand: select, insert, update and delete over named windows and tables, between two events.
+
+A question is parsed, bound and answered once. A change is a step: consumers are told of it before the answer is given.
+What is refused changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sql import syntax as ast
+from sql.algebra.event import Delta, Event
+from sql.binder.triggers import TriggerBinder, bind_question
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet
+from sql.codegen.support import Warnings
+from sql.compiler.program import Program
+from sql.emission import Emission
+from sql.engine.relations.subqueries import Choice, Subqueries
+from sql.engine.relations.triggers import Actor
+from sql.engine.running.statement import Statement
+from sql.errors import DataError, Problem, SqlError, did_you_mean
+from sql.functions.registry import Context
+from sql.language import parse
+from sql.plan.options import RuleOptions
+from sql.plan.relations import TriggerPlan
+
+Row = dict[str, Any]
+Forward = Callable[[str, Row], None]
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a question gave: its rows, and what the rules put out because of a change."""
+
+    rows: list[Row]
+    emissions: list[Emission] = field(default_factory=list)
+
+
+def ask(text: str, catalog: Catalog, now_ms: int, forward: Forward, *, read_only: bool = False,
+        options: RuleOptions | None = None) -> list[Row]:  # fmt: skip
+    """The rows that answer one question. Raises SqlError for what cannot be asked, DataError for what cannot be done.
+
+    Rows that a change inserts elsewhere go to `forward`. `read_only` refuses everything but SELECT.
+    """
+    statements = parse(text)
+    options = options or RuleOptions()
+    if len(statements) != 1:
+        raise _refused(text, statements[1], "one question at a time")
+    statement = statements[0]
+    if isinstance(statement, ast.Select) and statement.insert_into is None and statement.into_table is None:
+        return _select(statement, catalog, options, text, now_ms)
+    if read_only:
+        raise _refused(text, statement, "only SELECT may be asked here: nothing is changed")
+    if isinstance(statement, ast.DeleteRows | ast.UpdateRows):
+        return _change(statement, catalog, options, text, now_ms, forward)
+    if isinstance(statement, ast.InsertRows):
+        return _insert(statement, catalog, options, text, now_ms)
+    if isinstance(statement, ast.Select) and statement.insert_into is not None and statement.source is None:
+        row = tuple(item.expr for item in statement.items)
+        named = tuple(item.alias or item.text for item in statement.items)
+        into = statement.insert_into
+        into = into if into.columns else ast.InsertInto(into.stream, "istream", named, span=into.span)
+        return _insert(ast.InsertRows(into, (row,), span=statement.span), catalog, options, text, now_ms)
+    raise _refused(text, statement, "a question selects from, deletes from, updates or inserts into a relation",
+                   "deploy it as a statement")  # fmt: skip
+
+
+def _refused(text: str, statement: ast.Statement, message: str, hint: str | None = None) -> SqlError:
+    return SqlError([Problem("B557", message, statement.span, hint)], text)
+
+
+def _select(statement: ast.Select, catalog: Catalog, options: RuleOptions, text: str, now_ms: int) -> list[Row]:
+    if statement.source is None:
+        raise _refused(text, statement, "a question reads a named window or a table", "add FROM")
+    plan = bind_question(statement, catalog, options, text).plan
+    query = Statement("question", Program(plan, catalog, "dict", now_ms, "question"), now_ms, pulls=True)
+    rows = Choice(plan, catalog, query, trigger=False).rows(None)
+    for error in query.take():
+        raise DataError(error.error or "a row could not be evaluated")
+    return rows
+
+
+def _change(statement: ast.DeleteRows | ast.UpdateRows, catalog: Catalog, options: RuleOptions, text: str, now_ms: int,
+            forward: Forward) -> list[Row]:  # fmt: skip
+    binder = TriggerBinder(None, statement.relation, catalog, options, text)
+    if isinstance(statement, ast.DeleteRows):
+        plan = binder.delete(statement.where)
+    else:
+        plan = binder.update(statement.assignments, statement.where)
+    delta = _actor(plan, catalog, options, now_ms)({}, now_ms, forward)
+    shown = delta.removed if plan.shows == "rows" else delta.inserted
+    return [] if catalog.relations[plan.relation].kind == "table" else [event.row for event in shown]
+
+
+def _actor(plan: TriggerPlan, catalog: Catalog, options: RuleOptions, now_ms: int) -> Actor:
+    context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id="question", start_ms=now_ms)
+    warnings = Warnings()
+    subqueries = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, "dict")
+    functions = FunctionSet(catalog, context, warnings, joined=True, text=plan.text, subqueries=subqueries.answers)
+    return Actor(plan, catalog, functions)
+
+
+def _insert(statement: ast.InsertRows, catalog: Catalog, options: RuleOptions, text: str, now_ms: int) -> list[Row]:
+    relation = catalog.relations.get(statement.into.stream)
+    if relation is None:
+        hint = did_you_mean(statement.into.stream, catalog.relations)
+        raise _refused(text, statement, f"unknown named window or table '{statement.into.stream}'", hint)
+    columns = statement.into.columns or relation.columns
+    rows = [_row(statement, values, columns, catalog, options, text, now_ms) for values in statement.rows]
+    delta: Delta = relation.change(rows, (), now_ms)
+    return [] if relation.kind == "table" else [event.row for event in delta.inserted]
+
+
+def _row(statement: ast.InsertRows, values: tuple[ast.Expr, ...], columns: tuple[str, ...], catalog: Catalog,
+         options: RuleOptions, text: str, now_ms: int) -> Row:  # fmt: skip
+    if len(values) != len(columns):
+        raise _refused(text, statement, f"{len(columns)} columns and {len(values)} values")
+    items = tuple(ast.SelectItem(value, name, span=value.span) for value, name in zip(values, columns, strict=True))
+    action = ast.MergeAction("insert", None, columns, items, span=statement.span)
+    relation = ast.StreamSource(statement.into.stream, statement.into.stream, span=statement.into.span)
+    merge = ast.OnMerge(relation, relation, None, (ast.MergeBranch(False, None, (action,)),), span=statement.span)
+    plan = TriggerBinder(None, relation, catalog, options, text).merge(merge)
+    branch = _actor(plan, catalog, options, now_ms).branches[0].actions[0]
+    assert branch.row is not None
+    row: Row = branch.row(Event(({}, None, None), now_ms, 0))
+    return row

@@ -1,0 +1,166 @@
+"""`into table`: the groups of a statement are rows of a table, whose aggregates several statements may feed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from sql.aggregates.base import Removal
+from sql.algebra.event import Delta, Event
+from sql.algebra.operator import FindEvent
+from sql.algebra.table.table import Table, TableRow
+from sql.codegen.accumulators import SKIP, AggregateSet
+from sql.codegen.functions import DATA_ERRORS
+from sql.emission import Update
+from sql.engine.running.packing import pack_values, unpack_values
+
+if TYPE_CHECKING:
+    from sql.engine.running.statement import Statement
+
+Counted = tuple[list[TableRow], list[Any]]
+"""The rows an event was counted in, and what it contributed to each aggregate."""
+
+
+class IntoTable:
+    """Folds changes into the rows of a table. A row stays when its events have left."""
+
+    def __init__(self, statement: Statement) -> None:
+        plan, functions = statement.plan, statement.program.functions
+        assert plan.into_table is not None
+        self.statement = statement
+        self.plan = plan
+        self.into = plan.into_table
+        self.table: Table = statement.catalog.relations[self.into.table]
+        self.where = None if plan.where is None else functions.true(plan.where)
+        self.key = functions.key(plan.group_by)
+        self.keys = [functions.value(key) for key in plan.group_by]
+        self.aggregates = AggregateSet(plan.aggregates, functions, Removal.ANY)
+        self.slots = [slot.name for slot in statement.program.text.fold.kept.slots]
+        self.leaves = bool(plan.joins) or plan.sources[0].keeps
+        self.counted: dict[Event, Counted] = {}
+        """What is counted in a row that is deleted leaves no other."""
+
+    # --- groups -------------------------------------------------------------------------------------------------------
+
+    def group_at(self, key: Any, event: Event) -> Any:
+        """The row of a key as a group of the compiled text; an empty group where the table has none."""
+        row = self.table.rows.get(key)
+        columns = self.into.columns
+        accumulators = self.aggregates.fresh() if row is None else [row.accumulators[name] for name in columns]
+        group = self.statement.empty_group(key, event)
+        for name, accumulator in zip(self.slots, accumulators, strict=True):
+            setattr(group, name, accumulator)
+        return group
+
+    def _rows_of(self, event: Event) -> list[TableRow]:
+        values = [value(event) for value in self.keys]
+        return [
+            self.table.row_for([item if i in chosen else None for i, item in enumerate(values)], event.time_ms)
+            for chosen in self.into.sets
+        ]
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def change(self, delta: Delta, new: list[Any], old: list[Any]) -> None:
+        """One update of the windows or the join: rows of the table change, and the statement's rows are made."""
+        statement, show = self.statement, self.statement.program.text.show
+        came = [event for event in delta.inserted if self._passes(event)]
+        gone = [event for event in delta.removed if event in self.counted]
+        if not came and not gone and (delta.inserted or delta.removed):
+            return
+        changed: dict[Any, Event] = {}
+        for event in (*came, *gone):
+            changed.setdefault(self.key(event), event)
+        by_key = show.kind in ("group", "aggregate")
+        if by_key and show.has_old:
+            self._show(changed.items(), old, is_new=False)
+        folded = [event for event in came if self._folded(event)]
+        for event in gone:
+            self._leave(event)
+        if by_key:
+            touched = {self.key(event) for event in (*folded, *gone)}
+            changed = {key: event for key, event in changed.items() if key in touched}
+            self._show(changed.items(), new, is_new=True)
+        else:
+            self._show([(self.key(event), event) for event in folded], new, is_new=True)
+            if show.has_old:
+                self._show([(self.key(event), event) for event in gone], old, is_new=False)
+        if statement.plan.output is not None and statement.plan.output.mode == "all":
+            statement.representatives.update(changed)
+        if show.collects:
+            statement.output.updates.append(Update(new, old, len(folded), len(gone), tuple(changed)))
+
+    def _passes(self, event: Event) -> bool:
+        """Whether WHERE holds and the event has a key."""
+        try:
+            self.key(event)
+            return self.where is None or bool(self.where(event, _values_before(self.statement, event), True))
+        except DATA_ERRORS as error:
+            self.statement.fail(event.row, error)
+            return False
+
+    def _folded(self, event: Event) -> bool:
+        """Whether the event could be counted."""
+        try:
+            values = self.aggregates.values_of(event)
+            rows = self._rows_of(event)
+            for row in rows:
+                self._check(row, values)
+        except DATA_ERRORS as error:
+            self.statement.fail(event.row, error)
+            return False
+        for row in rows:
+            for name, value in zip(self.into.columns, values, strict=True):
+                if value is not SKIP:
+                    row.accumulators[name].add(value, event)
+            self._touch(row)
+        if self.leaves:
+            self.counted[event] = rows, values
+        return True
+
+    def _check(self, row: TableRow, values: list[Any]) -> None:
+        for name, value in zip(self.into.columns, values, strict=True):
+            if value is not SKIP:
+                row.accumulators[name].check(value)
+
+    def _leave(self, event: Event) -> None:
+        rows, values = self.counted.pop(event)
+        for row in rows:
+            for name, value in zip(self.into.columns, values, strict=True):
+                if value is not SKIP:
+                    row.accumulators[name].remove(value, event)
+            self._touch(row)
+
+    def _touch(self, row: TableRow) -> None:
+        row.stale = True
+        self.table.version += 1
+
+    def _show(self, keyed: Iterable[tuple[Any, Event]], rows: list[Any], *, is_new: bool) -> None:
+        show = self.statement.code["show"]
+        for key, event in keyed:
+            show(self.statement, event, self.group_at(key, event), rows, is_new)
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def held(self) -> Iterable[Event]:
+        """The events that are counted."""
+        return self.counted
+
+    def snapshot(self) -> Any:
+        """Which rows each event is counted in, and what it contributed."""
+        return [
+            [event.seq, [row.seq for row in rows], [pack_values(value) for value in values]]
+            for event, (rows, values) in self.counted.items()
+        ]
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        """Put a snapshot back; the table has its rows already."""
+        rows = {row.seq: row for row in self.table.rows.values()}
+        for seq, numbers, values in state:
+            kept = [rows[number] for number in numbers if number in rows]
+            self.counted[find(seq)] = kept, [unpack_values(value) for value in values]
+
+
+def _values_before(statement: Statement, event: Event) -> list[Any]:
+    """What WHERE reads beside the event: values of prev calls, where the aggregates' would stand."""
+    return statement.beside(event, True) if statement.prevs is not None else []

@@ -1,0 +1,120 @@
+"""Statements that the engine runs and that are no queries: declarations of relations, triggers, on … set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sql.algebra.event import Delta, Event
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.support import Warnings
+from sql.emission import Emission
+from sql.engine.relations.hosted import Hosted
+from sql.engine.relations.subqueries import Subqueries
+from sql.functions.registry import Context
+from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
+from sql.rows import as_dict
+
+
+class Statement(Hosted):
+    """A statement that posts what it has done."""
+
+    def __init__(self, name: str, plan: Plan) -> None:
+        super().__init__(name, plan)
+        self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one stream arrive."""
+        return []
+
+    def counters(self) -> dict[str, int]:
+        """What happened so far."""
+        return dict(self.counts)
+
+    def shown(self, rows: list[dict[str, Any]], removed: Sequence[dict[str, Any]], now_ms: int) -> list[Emission]:
+        """What the statement posts: nothing where nothing changed."""
+        if not rows and not removed:
+            return []
+        self.counts["rows_out"] += len(rows)
+        return [Emission(self.name, now_ms, "rows", rows, removed)]
+
+    def failed(self, row: Any, error: BaseException, now_ms: int) -> list[Emission]:
+        """An event, or a row, that a statement could not deal with."""
+        self.counts["errors"] += 1
+        shown = [dict(as_dict(row))] if row is not None and row.__class__ is not tuple else []
+        return [Emission(self.name, now_ms, "error", shown, (), str(error))]
+
+
+class Triggered(Statement):
+    """A statement that acts on each event of its trigger: of a stream, or the rows that enter a named window."""
+
+    def __init__(self, name: str, plan: Plan, catalog: Catalog, source: SourcePlan,
+                 subqueries: Sequence[SubqueryPlan], now_ms: int) -> None:  # fmt: skip
+        super().__init__(name, plan)
+        self.catalog = catalog
+        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms)
+        self.warnings = Warnings()
+        self.subqueries = Subqueries(subqueries, catalog, self.context, self.warnings, now_ms, "dict")
+        self.source = source
+        self.passes: Callable[..., Any] | None = None
+        if source.filter is not None:
+            alone = FunctionSet(catalog, self.context, self.warnings, text=plan.text,
+                                subqueries=self.subqueries.answers)  # fmt: skip
+            self.passes = alone.true(source.filter)
+        self.functions = FunctionSet(catalog, self.context, self.warnings, joined=True, text=plan.text,
+                                     subqueries=self.subqueries.answers)  # fmt: skip
+        self.looked: bool | None = None
+
+    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+        self.context.now_ms = now_ms
+        self.subqueries.push(stream, row, now_ms)
+        self.looked = stream == self.source.stream and self._passes(row, now_ms)
+
+    def _passes(self, row: Any, now_ms: int) -> bool:
+        return self.passes is None or bool(self.passes(Event(row, now_ms, 0)))
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        out: list[Emission] = []
+        for row in rows:
+            self.counts["events_in"] += 1
+            try:
+                if self.looked is None:
+                    self.arriving(stream, row, now_ms)
+                passed, self.looked = self.looked, None
+                if passed:
+                    out += self.act([row], now_ms)
+            except DATA_ERRORS as error:
+                self.looked = None
+                out += self.failed(row, self.functions.failure(error), now_ms)
+        return out
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        delta = changes.get(self.source.stream)
+        if delta is None:
+            return []
+        self.context.now_ms = now_ms
+        self.counts["events_in"] += len(delta.inserted)
+        try:
+            rows = [event.row for event in delta.inserted if self._passes(event.row, now_ms)]
+            return self.act(rows, now_ms) if rows else []
+        except DATA_ERRORS as error:
+            return self.failed(None, self.functions.failure(error), now_ms)
+
+    def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
+        """Act on events, one after the other, and post what came of them together."""
+        raise NotImplementedError
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        self.subqueries.advance(now_ms)
+        return []
+
+    def next_deadline(self) -> int | None:
+        return self.subqueries.next_deadline()
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"subqueries": self.subqueries.snapshot(), "counts": dict(self.counts)}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.subqueries.restore(snapshot["subqueries"])
+        self.counts |= snapshot["counts"]

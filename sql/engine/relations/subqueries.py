@@ -1,0 +1,275 @@
+"""Subqueries: `(select …)`, exists, in, any and all, over a stream with windows, a named window or a table.
+
+Each is a function of the event that the statement around it is evaluated for. One that reads nothing of that event is a
+query of its own, whose present rows are its answer. A correlated one keeps its rows with the index that its condition
+asks for, or uses that of its relation, and is computed over the rows that match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.algebra.build import WindowBuilder
+from sql.algebra.event import Delta, Event
+from sql.algebra.join.store import Pulled, Rows, Seen
+from sql.algebra.operator import Pass, earliest
+from sql.algebra.output.order import row_limit
+from sql.algebra.state import EventStore
+from sql.algebra.table.lookup import finder
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet
+from sql.codegen.support import Warnings
+from sql.compiler.program import Program
+from sql.compiler.statement import StatementText
+from sql.engine.running.evaluation import Evaluation
+from sql.functions.registry import Context
+from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
+from sql.rows import Shape
+
+Answer = Callable[[Event], Any]
+
+
+class Correlated:
+    """A subquery whose condition or values read the event around it."""
+
+    def __init__(self, part: SubqueryPlan, catalog: Catalog, context: Context, warnings: Warnings, now_ms: int,
+                 shape: Shape) -> None:  # fmt: skip
+        plan = self.plan = part.plan
+        source = plan.sources[0]
+        self.make_row: Callable[[Any], Any] = lambda row: row
+        self.seq = 0
+        self.inner = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, shape)
+        functions = FunctionSet(catalog, context, warnings, shape=shape, joined=True, text=plan.text,
+                                subqueries=self.inner.answers)  # fmt: skip
+        builder = WindowBuilder(source, plan.options, catalog, context, warnings, shape, self.inner.answers)
+        passes = None if source.filter is None else builder.functions.true(source.filter)
+        self.passes = passes
+        self.rows: Rows | Pulled = Rows(shape)
+        self.window: Any = Pass()
+        if source.relation is None:
+            self.window = builder.build(now_ms, self._new_event, lambda: now_ms)
+        else:
+            self.rows = Pulled(as_seen(source, catalog, context.rule_id), passes)
+        width = range(1, 1 + len(part.outer))
+        self.find = finder(plan.where, 0, width, self.rows, functions)
+        text = StatementText(plan, catalog, shape, context, warnings, None, Removal.NEVER, {"aggregate": 0, "prev": 0},
+                             self.inner.answers, is_driven=False, is_joined=True)  # fmt: skip
+        self.evaluation = Evaluation(plan, text, row_limit(plan, functions), self._failed)
+
+    def _new_event(self, row: Any, time_ms: int) -> Event:
+        self.seq += 1
+        return Event(row, time_ms, self.seq)
+
+    @staticmethod
+    def _failed(row: Any, error: BaseException) -> None:
+        raise error
+
+    def push(self, stream: str, row: Any, now_ms: int) -> None:
+        """An event of its stream arrives."""
+        if stream not in self.plan.reads:
+            return
+        self.inner.push(stream, row, now_ms)
+        if stream == self.plan.sources[0].stream and isinstance(self.rows, Rows):
+            event = self._new_event(row, now_ms)
+            if self.passes is None or self.passes(event):
+                self._take(self.window.push(Delta((event,)), now_ms))
+
+    def _take(self, deltas: Iterable[Delta]) -> None:
+        assert isinstance(self.rows, Rows)
+        for inserted, removed in deltas:
+            for event in inserted:
+                self.rows.add(event)
+            for event in removed:
+                self.rows.remove(event)
+
+    def advance(self, now_ms: int) -> None:
+        """Time has come to `now_ms`."""
+        self.inner.advance(now_ms)
+        while (deadline := self.window.next_deadline()) is not None and deadline <= now_ms:
+            self._take(self.window.advance(now_ms))
+
+    def next_deadline(self) -> int | None:
+        return earliest((self.window.next_deadline(), self.inner.next_deadline()))
+
+    def result(self, event: Event) -> list[dict[str, Any]]:
+        """The rows of the subquery for an event of the statement around it."""
+        outer = event.row if event.row.__class__ is tuple else (event.row,)
+        found = self.find(Event((None, *outer), event.time_ms, -1))
+        return self.evaluation.rows([Event((row.row, *outer), row.time_ms, row.seq) for row in found])
+
+    def snapshot(self) -> Any:
+        store = EventStore()
+        store.add(self.window.held())
+        kept = [event.seq for event in self.rows.events] if isinstance(self.rows, Rows) else []
+        store.add(self.rows.events if isinstance(self.rows, Rows) else ())
+        return [self.seq, store.pack(), self.window.snapshot(), kept, self.inner.snapshot()]
+
+    def restore(self, state: Any) -> None:
+        self.seq, events, window, kept, inner = state
+        store = EventStore()
+        store.unpack(events, self.make_row)
+        self.window.restore(window, store.find)
+        for number in kept:
+            assert isinstance(self.rows, Rows)
+            self.rows.add(store.find(number))
+        self.inner.restore(inner)
+
+
+def as_seen(source: SourcePlan, catalog: Catalog, statement: str) -> Any:
+    """A relation as a subquery of a statement sees it."""
+    relation = catalog.relations[source.stream]
+    if source.relation != "window":
+        return relation
+    return Seen(relation, lambda name: catalog.unseen(statement, name))
+
+
+class Alone:
+    """A subquery that reads nothing of the event around it: a query of its own."""
+
+    def __init__(self, part: SubqueryPlan, catalog: Catalog, statement: str, now_ms: int, shape: Shape) -> None:
+        from sql.engine.running.statement import Statement
+
+        self.plan = part.plan
+        self.query = Statement(statement, Program(part.plan, catalog, shape, now_ms, statement), now_ms, pulls=True)
+        for window, source in zip(self.query.windows, part.plan.sources, strict=True):
+            if source.relation is not None:
+                window.rows.relation = as_seen(source, catalog, statement)  # type: ignore[attr-defined]
+        self.relations = [catalog.relations[name] for name in sorted(part.plan.relations)]
+        self.stamp: Any = None
+        self.known: list[dict[str, Any]] = []
+        self.choice: Choice | None = None
+        if any(source.relation for source in part.plan.sources):
+            self.choice = Choice(part.plan, catalog, self.query, trigger=False)
+
+    def push(self, stream: str, row: Any, now_ms: int) -> None:
+        """An event of its streams arrives."""
+        if stream in self.query.plan.streams and self.choice is None:
+            self.query.push(stream, [row], now_ms)
+
+    def advance(self, now_ms: int) -> None:
+        """Time has come to `now_ms`."""
+        self.query.advance(now_ms)
+
+    def next_deadline(self) -> int | None:
+        return self.query.next_deadline()
+
+    def result(self, event: Event) -> list[dict[str, Any]]:
+        """Its present rows."""
+        if self.choice is None:
+            return self.query.present()
+        stamp = [relation.version for relation in self.relations]
+        if stamp != self.stamp or self._may_differ():
+            self.known, self.stamp = self.choice.rows(None), stamp if self._is_current() else None
+        return self.known
+
+    def _is_current(self) -> bool:
+        unseen, statement = self.query.catalog.unseen, self.query.name
+        return all(unseen(statement, relation.name) is None for relation in self.relations)
+
+    def _may_differ(self) -> bool:
+        """Whether the rows may be others although no relation has changed."""
+        return bool(self.plan.subqueries or self.query.catalog.variables) or not self._is_current()
+
+    def snapshot(self) -> Any:
+        return self.query.snapshot()
+
+    def restore(self, state: Any) -> None:
+        self.query.restore(state)
+
+
+class Choice:
+    """A select over the present rows of relations, for an event or for none: on-select, and queries on demand.
+
+    Every evaluation starts anew: nothing accumulates.
+    """
+
+    def __init__(self, plan: Plan, catalog: Catalog, query: Any, *, trigger: bool) -> None:
+        """`query` compiles the expressions; `trigger`: source 0 is the event, and gives no rows of its own."""
+        self.plan = plan
+        self.trigger = trigger
+        self.joined = len(plan.sources) > 1
+        self.evaluation = Evaluation(plan, query.program.text, query.output.row_limit, query.fail)
+        self.stores = [query.windows[i].rows if source.relation else None for i, source in enumerate(plan.sources)]
+        self.product = query.sources.joined
+        if not self.joined:
+            functions = FunctionSet(catalog, query.context, query.program.warnings, joined=True,
+                                    subqueries=query.program.answers)  # fmt: skip
+            self.find = finder(plan.where, 0, (), self.stores[0], functions)
+
+    def events(self, event: Event | None) -> list[Event]:
+        """The joined rows, before WHERE."""
+        if not self.joined:
+            return list(self.find(Event((None,), 0, -1)))
+        if event is not None:
+            delta = self.product.change({0: Delta((event,))})
+            return [] if delta is None else list(delta.inserted)
+        return self.product.once()  # type: ignore[no-any-return]
+
+    def rows(self, event: Event | None) -> list[dict[str, Any]]:
+        """The rows of one evaluation."""
+        return self.evaluation.rows(self.events(event))
+
+
+def _keeps_rows(part: SubqueryPlan) -> bool:
+    """Whether a subquery of its own answers with the rows its windows have posted, and not with aggregates."""
+    return part.plan.row_kind != "aggregate" and not any(source.relation for source in part.plan.sources)
+
+
+class Subqueries:
+    """All subqueries of a statement; `answers[i]` is the value of subquery i for an event."""
+
+    def __init__(self, parts: Sequence[SubqueryPlan], catalog: Catalog, context: Context, warnings: Warnings,
+                 now_ms: int, shape: Shape) -> None:  # fmt: skip
+        self.warnings = warnings
+        self.queries: list[Correlated | Alone] = [
+            Correlated(part, catalog, context, warnings, now_ms, shape)
+            if part.correlated or _keeps_rows(part) else Alone(part, catalog, context.rule_id, now_ms, shape)
+            for part in parts
+        ]  # fmt: skip
+        self.answers: list[Answer] = [
+            self._answer(part, query) for part, query in zip(parts, self.queries, strict=True)
+        ]
+
+    def _answer(self, part: SubqueryPlan, query: Correlated | Alone) -> Answer:
+        result = query.result
+        if part.kind == "exists":
+            return lambda event: bool(result(event))
+        if part.kind == "rows":
+            return result
+        if part.kind == "list":
+            return lambda event: [next(iter(row.values())) for row in result(event)]
+        if part.kind == "row":
+            return lambda event: self._only(result(event))
+        return lambda event: self._value(result(event))
+
+    def _only(self, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+        """The one row; NULL without one, and for several, which is counted."""
+        if len(rows) > 1:
+            self.warnings.several_rows += 1
+        return rows[0] if len(rows) == 1 else None
+
+    def _value(self, rows: list[dict[str, Any]]) -> Any:
+        row = self._only(rows)
+        return None if row is None else next(iter(row.values()))
+
+    def push(self, stream: str, row: Any, now_ms: int) -> None:
+        """An event arrives, before the statement itself sees it."""
+        for query in self.queries:
+            query.push(stream, row, now_ms)
+
+    def advance(self, now_ms: int) -> None:
+        """Time has come to `now_ms`."""
+        for query in self.queries:
+            query.advance(now_ms)
+
+    def next_deadline(self) -> int | None:
+        return earliest(query.next_deadline() for query in self.queries)
+
+    def snapshot(self) -> Any:
+        return [query.snapshot() for query in self.queries]
+
+    def restore(self, state: Any) -> None:
+        for query, part in zip(self.queries, state, strict=True):
+            query.restore(part)

@@ -1,0 +1,255 @@
+"""What acts on relations: on … delete, update and merge, on … select, split streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sql.algebra.event import Delta, Event
+from sql.algebra.table.lookup import finder
+from sql.binder.triggers import host_plan
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.program import Program
+from sql.emission import Emission
+from sql.engine.relations.statements import Triggered
+from sql.engine.running.evaluation import Evaluation
+from sql.engine.running.statement import Statement
+from sql.plan.logical import SourcePlan
+from sql.plan.options import RuleOptions
+from sql.plan.relations import ActionPlan, BranchPlan, ChoicePlan, SplitPlan, TriggerPlan
+
+Forward = Callable[[str, list[dict[str, Any]], str], None]
+"""Queues rows for a stream or relation: (its name, rows, the statement)."""
+
+Row = dict[str, Any]
+
+
+class Action:
+    """One action of a branch, ready to run: expressions read (trigger row, relation row, initial row)."""
+
+    def __init__(self, plan: ActionPlan, functions: FunctionSet) -> None:
+        self.kind = plan.kind
+        self.into = plan.into
+        self.where = None if plan.where is None else functions.true(plan.where)
+        self.row = functions.row(plan.items, [None, None, None]) if plan.kind == "insert" else None
+        self.setters = [(column, functions.value(value)) for column, value in plan.assignments]
+
+    def holds(self, probe: Event) -> bool:
+        """Whether its own WHERE lets it run."""
+        return self.where is None or bool(self.where(probe))
+
+    def changed(self, probe: Event, row: Row) -> Row:
+        """The row with what SET gives, left to right: a column already set reads as new."""
+        trigger, _, initial = probe.row
+        row = dict(row)
+        for column, value in self.setters:
+            probe.row = (trigger, row, initial)
+            row[column] = value(probe)
+        return row
+
+
+class Branch:
+    """A branch of merge; update and delete are one branch."""
+
+    def __init__(self, plan: BranchPlan, functions: FunctionSet) -> None:
+        self.matched = plan.matched
+        self.condition = None if plan.condition is None else functions.true(plan.condition)
+        self.actions = [Action(action, functions) for action in plan.actions]
+
+
+class Work:
+    """What one event does to a relation, collected before any of it is done."""
+
+    def __init__(self) -> None:
+        self.updates: list[tuple[Event, Row]] = []
+        self.inserts: list[Row] = []
+        self.removed: list[Event] = []
+        self.forwards: list[tuple[str, Row]] = []
+
+
+class Actor:
+    """Finds the rows that an event means and runs the branches on them."""
+
+    def __init__(self, plan: TriggerPlan, catalog: Catalog, functions: FunctionSet) -> None:
+        self.plan = plan
+        self.relation = catalog.relations[plan.relation]
+        self.find = finder(plan.where, 1, {0}, self.relation, functions)
+        self.where = None if plan.where is None else functions.true(plan.where)
+        self.branches = [Branch(branch, functions) for branch in plan.branches]
+
+    def __call__(self, trigger: Any, now_ms: int, forward: Callable[[str, Row], None]) -> Delta:
+        """The change of the relation that an event causes; rows for other streams go to `forward`."""
+        work = self._work(trigger, now_ms)
+        delta = Delta()
+        if work.updates or work.inserts or work.removed:
+            delta = self.relation.write(work.updates, work.inserts, work.removed, now_ms)
+        for stream, row in work.forwards:
+            forward(stream, row)
+        return Delta((), work.removed) if self.plan.shows == "rows" else delta
+
+    def _work(self, trigger: Any, now_ms: int) -> Work:
+        probe = Event((trigger, None, None), now_ms, 0)
+        work = Work()
+        matched = self._matched(trigger, probe)
+        for event in matched:
+            probe.row = (trigger, event.row, event.row)
+            branch = self._branch(True, probe)
+            if branch is not None:
+                self._run(branch, event, probe, work)
+        if not matched:
+            probe.row = (trigger, None, None)
+            branch = self._branch(False, probe)
+            for action in branch.actions if branch is not None else ():
+                if action.holds(probe):
+                    self._insert(action, probe, work)
+        return work
+
+    def _matched(self, trigger: Any, probe: Event) -> list[Event]:
+        if not any(branch.matched for branch in self.branches) and self.where is None:
+            return []  # a merge that only inserts
+        out = []
+        for event in self.find(probe):
+            probe.row = (trigger, event.row, event.row)
+            if self.where is None or self.where(probe):
+                out.append(event)
+        return out
+
+    def _branch(self, matched: bool, probe: Event) -> Branch | None:
+        for branch in self.branches:
+            if branch.matched is matched and (branch.condition is None or branch.condition(probe)):
+                return branch
+        return None
+
+    def _run(self, branch: Branch, event: Event, probe: Event, work: Work) -> None:
+        """The actions on one row, one after the other: each reads what those before it wrote."""
+        trigger, row, initial = probe.row
+        updated = gone = False
+        for action in branch.actions:
+            probe.row = (trigger, row, initial)
+            if not action.holds(probe):
+                continue
+            if action.kind == "insert":
+                self._insert(action, probe, work)
+            elif action.kind == "delete":
+                gone = True
+            else:
+                row, updated = action.changed(probe, row), True
+        if gone:
+            work.removed.append(event)
+        elif updated:
+            work.updates.append((event, row))
+
+    @staticmethod
+    def _insert(action: Action, probe: Event, work: Work) -> None:
+        assert action.row is not None
+        row = action.row(probe)
+        if action.into is None:
+            work.inserts.append(row)
+        else:
+            work.forwards.append((action.into, row))
+
+
+class ActingStatement(Triggered):
+    """on … delete, update and merge: they act at once."""
+
+    def __init__(self, name: str, plan: TriggerPlan, catalog: Catalog, options: RuleOptions, forward: Forward,
+                 now_ms: int) -> None:  # fmt: skip
+        assert plan.trigger is not None
+        hosted = host_plan(plan.text, _streams(plan.trigger, plan.subqueries), options, priority=plan.priority,
+                           relations_read=plan.relations)  # fmt: skip
+        super().__init__(name, hosted, catalog, plan.trigger, plan.subqueries, now_ms)
+        self.forward = forward
+        self.actor = Actor(plan, catalog, self.functions)
+
+    def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
+        inserted: list[Row] = []
+        removed: list[Row] = []
+        out: list[Emission] = []
+        for row in rows:
+            try:
+                delta = self.actor(row, now_ms, lambda stream, made: self.forward(stream, [made], self.name))
+            except DATA_ERRORS as error:
+                out += self.failed(row, self.functions.failure(error), now_ms)
+                continue
+            inserted += [event.row for event in delta.inserted]
+            removed += [event.row for event in delta.removed]
+        if self.actor.plan.shows == "rows":
+            inserted, removed = removed, []
+        return self.shown(inserted, removed, now_ms) + out
+
+
+def _streams(source: SourcePlan, subqueries: Sequence[Any]) -> tuple[str, ...]:
+    """The streams a statement hears of: its trigger's, and those of the windows of its subqueries."""
+    found = [source.stream]
+    for part in subqueries:
+        found += part.plan.reads
+    return tuple(dict.fromkeys(found))
+
+
+class SplitStatement(Triggered):
+    """on … insert into A select … insert into B select …: rows are queued as those of `insert into`."""
+
+    def __init__(self, name: str, plan: SplitPlan, catalog: Catalog, options: RuleOptions, forward: Forward,
+                 now_ms: int) -> None:  # fmt: skip
+        hosted = host_plan(plan.text, _streams(plan.trigger, plan.subqueries), options, priority=plan.priority)
+        super().__init__(name, hosted, catalog, plan.trigger, plan.subqueries, now_ms)
+        self.forward = forward
+        self.every = plan.all
+        self.branches = [Action(branch, self.functions) for branch in plan.branches]
+
+    def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
+        for row in rows:
+            probe = Event((row, None, None), now_ms, 0)
+            for branch in self.branches:
+                if not branch.holds(probe):
+                    continue
+                assert branch.row is not None and branch.into is not None
+                self.forward(branch.into, [branch.row(probe)], self.name)
+                if not self.every:
+                    break
+        return []
+
+
+class SelectStatement(Triggered):
+    """on … select: answers from the rows that are there, and with `and delete` removes those that matched."""
+
+    def __init__(self, name: str, plan: ChoicePlan, catalog: Catalog, now_ms: int) -> None:
+        super().__init__(name, plan.plan, catalog, plan.plan.sources[0], (), now_ms)
+        where, bare = plan.plan.where, replace(plan.plan, where=None)
+        self.query = Statement(name, Program(bare, catalog, "dict", now_ms, name), now_ms, pulls=True)
+        self.evaluation = Evaluation(bare, self.query.program.text, self.query.output.row_limit, self.query.fail)
+        self.subqueries = self.query.sources.subqueries or self.subqueries
+        functions = self.query.program.functions
+        self.passes = self.query.program.filters[0]
+        self.functions = functions
+        self.delete = plan.delete
+        self.relation = catalog.relations[plan.plan.sources[1].stream]
+        filtered = self.query.windows[1].rows  # type: ignore[attr-defined]
+        self.find = finder(where, 1, {0}, filtered, functions)
+        self.where = None if where is None else functions.true(where)
+
+    def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
+        self.query.now_ms = now_ms
+        self.query.begin(now_ms)
+        out: list[Emission] = []
+        shown: list[Row] = []
+        for row in rows:
+            found, pairs = self._matched(row, now_ms)
+            shown += self.evaluation.rows(pairs, Event((row, None), now_ms, -1))
+            out += self.query.take()
+            if self.delete and found:
+                self.relation.change([], found, now_ms)
+        return self.shown(shown, (), now_ms) + out
+
+    def _matched(self, trigger: Any, now_ms: int) -> tuple[list[Event], list[Event]]:
+        """The rows that match, and each beside the trigger."""
+        probe = Event((trigger, None), now_ms, -1)
+        found, pairs = [], []
+        for event in self.find(probe):
+            pair = Event((trigger, event.row), now_ms, event.seq)
+            if self.where is None or self.where(pair):
+                found.append(event)
+                pairs.append(pair)
+        return found, pairs

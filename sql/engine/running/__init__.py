@@ -1,0 +1,1 @@
+"""Running queries: one instance each, on the compiled text of its plan."""

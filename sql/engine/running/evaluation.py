@@ -1,0 +1,51 @@
+"""Rows over events that are all there are: questions on demand, on … select, correlated subqueries.
+
+Each evaluation starts anew: nothing accumulates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sql.algebra.event import Event
+from sql.algebra.output.order import in_order
+from sql.codegen.hits import HitCounters
+from sql.compiler.statement import StatementText
+from sql.emission import Out
+from sql.plan.logical import Plan
+
+Fail = Callable[[Any, BaseException], None]
+"""Takes a row that could not be evaluated, and why."""
+
+
+class Evaluation:
+    """Evaluates the compiled text of a plan, which is not driven by events."""
+
+    def __init__(self, plan: Plan, text: StatementText, limit: tuple[int | None, int], fail: Fail) -> None:
+        self.plan = plan
+        self.text = text
+        self.code = text.code
+        self.limit = limit
+        self.fail = fail
+        self.hits = HitCounters(plan.hits)
+        self.groups: dict[Any, Any] = {}
+        self.whole: Any = None
+
+    def rows(self, events: Sequence[Event], first: Event | None = None) -> list[dict[str, Any]]:
+        """The rows; aggregates over no event give one row, whose columns are read from `first`."""
+        self.groups = {}
+        if not self.text.fold.is_grouped:
+            self.whole = self.code["Group"](())
+        new: list[Any] = []
+        counted = self.code["change"](self, events, (), 0, new, [])
+        if not counted and self.plan.row_kind == "aggregate":
+            self.code["show"](self, first or _NOTHING, self.whole, new, True)
+        return in_order(new if self.plan.order_by else [Out(row) for row in new], self.plan, self.limit)
+
+    def beside(self, event: Event, is_new: bool) -> list[Any]:
+        """Values of prev calls: there is no window."""
+        return [None] * (len(self.plan.aggregates) + len(self.plan.prevs))
+
+
+_NOTHING = Event(None, 0, -1)

@@ -1,0 +1,82 @@
+"""A source of FROM that is fed by the matches of a pattern instead of by events.
+
+This is the one place where a running query meets `sql.algebra.pattern`: streams and time go in, rows come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sql.algebra.pattern import Bounds, PatternBuilder
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet, PatternReader
+from sql.codegen.support import Warnings
+from sql.errors import DataError
+from sql.functions.registry import Context
+from sql.plan.logical import SourcePlan
+from sql.plan.options import RuleOptions
+from sql.rows import Shape, as_dict, as_dicts
+
+MakeRow = Callable[[dict[str, Any]], Any]
+
+
+class Matches:
+    """The pattern of one source, started at `now_ms`."""
+
+    def __init__(self, source: SourcePlan, options: RuleOptions, catalog: Catalog, context: Context,
+                 warnings: Warnings, shape: Shape, now_ms: int, *, is_heard: bool) -> None:  # fmt: skip
+        """`is_heard`: somebody hears what is true at the start, as in a context partition."""
+        assert source.pattern is not None
+        self.source = source
+        self.plan = source.pattern
+        self.streams = frozenset(self.plan.streams)
+        self.functions = FunctionSet(catalog, context, warnings, shape=shape, text=self.plan.text, kind=PatternReader)
+        bounds = Bounds(options.max_pattern_partials, options.pattern_overflow, options.max_pattern_rows,
+                        options.max_pattern_keys)  # fmt: skip
+        self.pattern = PatternBuilder(self.plan, self.functions, context.zone, bounds).pattern()
+        first = self.pattern.start(now_ms)
+        self.first = first if is_heard else []
+        """What is true at once in a partition, which is heard when time next moves."""
+        self.began_ms = now_ms
+
+    def enter(self, stream: str, row: Any, now_ms: int) -> Iterable[Any]:
+        """The rows of the matches that an event completes; a data error has changed nothing."""
+        return self._rows(self.pattern.enter(stream, row, now_ms)) if stream in self.streams else ()
+
+    def advance(self, now_ms: int) -> Iterable[Any]:
+        """The rows of the matches that time completes."""
+        first, self.first = self.first, []
+        return self._rows([*first, *self.pattern.advance(now_ms)])
+
+    def next_deadline(self) -> int | None:
+        return self.began_ms if self.first else self.pattern.deadline()
+
+    def _rows(self, matches: list[tuple[Any, ...]]) -> Iterable[Any]:
+        return [self._by_name(match) for match in matches] if self.source.matches_by_name else matches
+
+    def _by_name(self, match: tuple[Any, ...]) -> dict[str, Any]:
+        """A match as a struct of its tags, as a source of a join is read."""
+        return {
+            tag.name: None if value is None else as_dicts(value) if tag.is_list else as_dict(value)
+            for tag, value in zip(self.plan.tags, match, strict=True)
+        }
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something could not be evaluated since `failures` was called."""
+        return bool(self.pattern.machine.failures)
+
+    def failures(self) -> list[DataError]:
+        """What could not be evaluated since the last call, with its place in the text."""
+        return [self.functions.failure(error) for error in self.pattern.failures()]
+
+    def counters(self) -> dict[str, int]:
+        return self.pattern.counters()
+
+    def snapshot(self) -> Any:
+        return self.pattern.snapshot()
+
+    def restore(self, state: Any, make_row: MakeRow) -> None:
+        self.first = []
+        self.pattern.restore(state, make_row)

@@ -1,0 +1,25 @@
+"""What events contributed to aggregates, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sql.aggregates.state import decode, encode
+from sql.codegen.accumulators import SKIP
+
+
+def pack_values(values: Any) -> Any:
+    """Contributions: SKIP, tuples, and values as JSON."""
+    if values is SKIP:
+        return {"skip": True}
+    if isinstance(values, tuple):
+        return {"tuple": [pack_values(value) for value in values]}
+    return {"value": encode(values)}
+
+
+def unpack_values(packed: dict[str, Any]) -> Any:
+    if "skip" in packed:
+        return SKIP
+    if "tuple" in packed:
+        return tuple(unpack_values(value) for value in packed["tuple"])
+    return decode(packed["value"])

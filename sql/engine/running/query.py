@@ -1,0 +1,117 @@
+"""What every running query has: its name, counters, errors, the emissions of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sql.algebra.event import Delta
+from sql.emission import Emission
+from sql.plan.logical import Plan
+from sql.rows import as_dict
+
+SNAPSHOT_VERSION = 2
+"""The version of stored states; states of another version are not restored."""
+
+
+class RunningQuery:
+    """Counters, errors and emissions of one query."""
+
+    def __init__(self, name: str, plan: Plan, now_ms: int) -> None:
+        self.name = name
+        self.plan = plan
+        self.now_ms = now_ms
+        self.out: list[Emission] = []
+        self.errors: list[Emission] = []
+        self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
+        self.seq = 0
+
+    # --- emissions ----------------------------------------------------------------------------------------------------
+
+    def take(self) -> list[Emission]:
+        """The emissions since the last call, errors last."""
+        out, self.out = self.out, []
+        if out:
+            self.counts["rows_out"] += sum([len(emission.inserted) for emission in out if emission.kind == "rows"])
+        if self.errors:
+            out += self.errors
+            self.errors = []
+        return out
+
+    def unseen(self, emissions: list[Emission]) -> list[Emission]:
+        """Leave out results that come too late (`catchUp: skip`), and count them as skipped; errors remain."""
+        skipped = sum(len(emission.inserted) for emission in emissions if emission.kind == "rows")
+        self.counts["rows_out"] -= skipped
+        self.counts["rows_skipped"] = self.counts.get("rows_skipped", 0) + skipped
+        return [emission for emission in emissions if emission.kind != "rows"]
+
+    # --- what only some queries do ------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one stream arrive, in order, at `now_ms`."""
+        return []
+
+    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Events with their own instants, for queries with `takes_times`."""
+        raise AssertionError(f"a {type(self).__name__} takes events one by one")
+
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Rows that another query gave out together arrive."""
+        return self.push(stream, rows, now_ms)
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Named windows have changed."""
+        return []
+
+    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+        """An event arrives, before any statement acts on it."""
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        """The bounded source has ended."""
+        return []
+
+    def leave(self) -> None:
+        """Work alone from now on, with a copy of what was done together with other rules."""
+
+    def variable_changed(self, name: str) -> None:
+        """A variable has a new value; what that causes is posted at the next advance of time."""
+
+    def counters(self) -> dict[str, int]:
+        """What happened so far."""
+        return dict(self.counts)
+
+    # --- errors -------------------------------------------------------------------------------------------------------
+
+    def error_of(self, row: Any, why: str, at_ms: int) -> Emission:
+        """Count an error; its emission."""
+        self.counts["errors"] += 1
+        return Emission(self.name, at_ms, "error", [plain(row)], (), why)
+
+    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
+        """An event was refused before it came here: counted, and an emission of its own."""
+        self.counts["events_in"] += 1
+        return [self.error_of(row, why, now_ms)]
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A look at the content, which changes nothing: what fails in it was told when it came."""
+        told, counted = len(self.errors), self.counts["errors"]
+        yield
+        del self.errors[told:]
+        self.counts["errors"] = counted
+
+
+def plain(row: Any) -> dict[str, Any]:
+    """A row, or the sides of a joined row, as a dict for an error's emission."""
+    if isinstance(row, tuple):
+        present = [side for side in row if side is not None]
+        if len(present) == 1:
+            return plain(present[0])
+        return {str(i): plain(side) for i, side in enumerate(row) if side is not None}
+    if isinstance(row, list):
+        return {str(i): plain(item) for i, item in enumerate(row)}
+    return {} if row is None else dict(as_dict(row))
+
+
+MakeRow = Callable[[dict[str, Any]], Any]

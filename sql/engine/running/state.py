@@ -1,0 +1,126 @@
+"""The state of a statement as plain data, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sql.aggregates.state import decode, encode
+from sql.algebra.event import Delta
+from sql.algebra.state import EventStore, pack_key, unpack_key
+from sql.engine.running.packing import pack_values, unpack_values
+from sql.engine.running.query import SNAPSHOT_VERSION
+from sql.errors import CorruptState
+from sql.rows import as_dict
+
+if TYPE_CHECKING:
+    from sql.engine.running.statement import Statement
+
+
+def snapshot(statement: Statement) -> dict[str, Any]:
+    """The whole state as JSON-able data."""
+    store = EventStore()
+    store.add(statement.held())
+    return {
+        "version": SNAPSHOT_VERSION,
+        "fingerprint": statement.plan.fingerprint,
+        "now": statement.now_ms,
+        "seq": statement.seq,
+        "start": statement.start_ms,
+        "counts": dict(statement.counts),
+        "budget": statement.budget.snapshot(),
+        "analytic": None if statement.analytic is None else statement.analytic.snapshot(),
+        "hits": statement.hits.snapshot(),
+        "groups": pack_groups(statement),
+        "shared": {str(place): item.snapshot() for place, item in statement.shared.items()},
+        "sources": statement.sources.snapshot(),
+        "output": statement.output.snapshot(),
+        "into": None if statement.into is None else statement.into.snapshot(),
+        "posts": [[[event.seq for event in side] for side in post] for post in statement.late_posts],
+        "prior": [] if statement.prior is None else [event.seq for event in statement.prior.recent],
+        "recent": [{name: encode(item) for name, item in as_dict(row).items()} for row in statement.recent],
+        "representatives": [[pack_key(key), event.seq] for key, event in statement.representatives.items()],
+        "reclaim": None if statement.reclaim is None else statement.reclaim.snapshot(list(statement.groups)),
+        **pack_events(statement, store),
+    }
+
+
+def restore(statement: Statement, snapshot: dict[str, Any]) -> EventStore:
+    """Put a snapshot back into an instance just made; its events. CorruptState where it does not fit."""
+    if snapshot.get("version") != SNAPSHOT_VERSION:
+        raise CorruptState(f"snapshot version {snapshot.get('version')!r} is not {SNAPSHOT_VERSION}")
+    if snapshot.get("fingerprint") != statement.plan.fingerprint:
+        raise CorruptState("the snapshot is of another plan")
+    store = EventStore()
+    store.unpack(snapshot["events"], statement.make_row)
+    statement.now_ms, statement.seq = snapshot["now"], snapshot["seq"]
+    statement.start_ms = statement.context.start_ms = snapshot["start"]
+    statement.counts |= snapshot["counts"]
+    statement.begin(statement.now_ms)
+    statement.budget.restore(snapshot["budget"])
+    unpack_groups(statement, snapshot, store)
+    for place, part in snapshot["shared"].items():
+        statement.shared[int(place)].restore(part, store.find)
+    statement.sources.restore(snapshot["sources"], store, statement.make_row)
+    statement.output.restore(snapshot["output"])
+    if statement.into is not None:
+        statement.into.restore(snapshot["into"], store.find)
+    _restore_memory(statement, snapshot, store)
+    return store
+
+
+def _restore_memory(statement: Statement, snapshot: dict[str, Any], store: EventStore) -> None:
+    """What a statement remembers beside windows and groups."""
+    find = store.find
+    if statement.analytic is not None:
+        statement.analytic.restore(snapshot["analytic"])
+    statement.hits.restore(snapshot["hits"])
+    statement.late_posts = [Delta(*([find(seq) for seq in side] for side in post)) for post in snapshot["posts"]]
+    if statement.prior is not None:
+        statement.prior.recent.extend(find(seq) for seq in snapshot["prior"])
+    for row in snapshot["recent"]:
+        statement.recent.append(statement.make_row({name: decode(item) for name, item in row.items()}))
+    statement.representatives = {unpack_key(key): find(seq) for key, seq in snapshot["representatives"]}
+    if statement.reclaim is not None:
+        statement.reclaim.restore(snapshot["reclaim"], list(statement.groups))
+
+
+def pack_groups(statement: Statement) -> Any:
+    """Each group: key, number of events, first event where it keeps one, what is kept for its aggregates."""
+    fold = statement.program.text.fold
+    slots = fold.kept.slots
+    groups = statement.groups.values() if statement.whole is None else (statement.whole,)
+    return [
+        [pack_key(group.key), group.n, group.first.seq if fold.keeps_first else None,
+         [slot.pack(getattr(group, slot.name)) for slot in slots]]
+        for group in groups
+    ]  # fmt: skip
+
+
+def unpack_groups(statement: Statement, snapshot: dict[str, Any], store: EventStore) -> None:
+    """Put groups back, and the events into their groups."""
+    fold, find = statement.program.text.fold, store.find
+    slots, make = fold.kept.slots, statement.code["Group"]
+    for packed, number, first, parts in snapshot["groups"]:
+        key = unpack_key(packed)
+        group = make(key, find(first)) if fold.keeps_first else make(key)
+        group.n = number
+        for slot, part in zip(slots, parts, strict=True):
+            setattr(group, slot.name, slot.unpack(part, find))
+        if statement.whole is None:
+            statement.groups[key] = group
+        else:
+            statement.whole = group
+    for seq, key, values in snapshot["members"]:
+        event = find(seq)
+        event.group = statement.groups.get(unpack_key(key)) if statement.whole is None else statement.whole
+        event.values = unpack_values(values)
+
+
+def pack_events(statement: Statement, store: EventStore) -> dict[str, Any]:
+    """The events a statement holds, and what those that count contributed to which group."""
+    members = [
+        [seq, pack_key(event.group.key), pack_values(event.values)]
+        for seq, event in sorted(store.events.items())
+        if event.group is not None
+    ]
+    return {"events": store.pack(), "members": members}

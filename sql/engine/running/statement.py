@@ -1,0 +1,317 @@
+"""A running statement: EPL statements and stream queries on their compiled text.
+
+Events enter through the compiled loop, or as deltas of the sources (`sql.engine.running.sources`) where several things
+change in one step. Rows leave through the output (`sql.engine.running.output`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sql.algebra.budget import Budget
+from sql.algebra.combine import Reclaim
+from sql.algebra.derived.analytic import AnalyticStage
+from sql.algebra.derived.prevs import PrevReader, PriorMemory
+from sql.algebra.event import Delta, Event
+from sql.algebra.operator import earliest
+from sql.codegen.hits import HitCounters
+from sql.compiler.program import Program
+from sql.emission import Emission
+from sql.engine.relations.into import IntoTable
+from sql.engine.running import state
+from sql.engine.running.content import Content
+from sql.engine.running.output import Output
+from sql.engine.running.query import MakeRow, RunningQuery
+from sql.engine.running.requests import Requests
+from sql.engine.running.sources import Sources
+from sql.errors import positioned
+
+
+class Statement(RunningQuery):
+    """One instance of a compiled statement."""
+
+    steps_itself = False
+    takes_lots = False
+    takes_times = False
+    """Whether events may be given with their own instants, many at a time."""
+
+    def __init__(self, name: str, program: Program, now_ms: int, make_row: MakeRow | None = None,
+                 partition: Sequence[Any] | None = None, *, pulls: bool = False) -> None:  # fmt: skip
+        """`partition`: the properties of the context partition that the instance belongs to. `pulls`: named windows
+        are only looked into, and do not feed the statement."""
+        super().__init__(name, program.plan, now_ms)
+        plan = program.plan
+        self.program = program
+        self.partition = partition
+        self.catalog = program.catalog
+        self.context = program.context
+        self.shape = program.shape
+        self.make_row = make_row or (lambda row: row)
+        self.start_ms = now_ms
+        self.code = program.text.code
+        self.analytic: AnalyticStage | None = None
+        self.answers: Sequence[Any] = ()
+        self.begin(now_ms)
+        self.sources = Sources(self, pulls=pulls)
+        if self.sources.subqueries is not None:
+            self.answers = self.sources.subqueries.answers
+            self.begin(now_ms)
+        self.windows = self.sources.windows
+        self.groups: dict[Any, Any] = {}
+        self.whole = None if program.text.fold.is_grouped else self.code["Group"](())
+        self.budget = Budget(plan.options.max_window_events)
+        self.hits = HitCounters(plan.hits)
+        if plan.analytics:
+            self.analytic = AnalyticStage(plan.analytics, program.functions, plan.options.max_groups)
+        self.prevs = PrevReader(plan, program.functions, self.windows) if program.text.reads_beside else None
+        self.prior = PriorMemory(plan) if self.prevs is not None else None
+        self.recent: deque[Any] = deque(maxlen=program.text.recent_rows or 1)
+        self.shared = program.shared_accumulators()
+        self.late_posts: list[Delta] = []
+        self.representatives: dict[Any, Event] = {}
+        hint = plan.sources[0].reclaim_ms if plan.keeps_groups else None
+        self.reclaim = Reclaim(*hint) if hint else None
+        self.into = IntoTable(self) if plan.into_table is not None else None
+        self.content = Content(self)
+        asks = any(spread.kind == "requests" for spread in plan.spreads)
+        self.output = Requests(self) if asks else Output(self)
+
+    def begin(self, now_ms: int) -> None:
+        """The instance is at work: what its program knows of the present is this instance's."""
+        self.context.now_ms = now_ms
+        if self.partition is not None:
+            self.program.partition[:] = self.partition
+        if self.answers:
+            self.program.answers[:] = self.answers
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def new_event(self, row: Any, time_ms: int) -> Event:
+        """An event with the next number."""
+        self.seq += 1
+        return Event(row, time_ms, self.seq)
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one stream arrive, in order, at `now_ms`. Everything due by then has been done."""
+        self.now_ms = now_ms
+        self.begin(now_ms)
+        self.counts["events_in"] += len(rows)
+        if self.program.is_looped and stream == self.plan.sources[0].stream:
+            self.code["push"](self, rows, now_ms)
+        else:
+            for row in rows:
+                self._step(self.sources.enter(stream, row, now_ms), now_ms)
+        return self.take()
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Named windows have changed, all of them before anything is computed from one."""
+        self.now_ms = now_ms
+        self.begin(now_ms)
+        self.counts["events_in"] += sum(len(delta.inserted) for delta in changes.values())
+        self._step(self.sources.fed(changes, now_ms), now_ms)
+        return self.take()
+
+    def fill(self) -> None:
+        """Start from the present rows of the named windows, without a post."""
+        self.begin(self.now_ms)
+        for delta in self.sources.present():
+            self.change(delta, [], [])
+        self.output.updates.clear()
+        self.take()
+
+    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+        """An event arrives: filters that read relations are evaluated before any statement has acted on it."""
+        self.now_ms = now_ms
+        self.begin(now_ms)
+        self.sources.arriving(stream, row, now_ms)
+
+    def _step(self, deltas: Iterable[Delta], now_ms: int) -> None:
+        """All changes of one step, then its output."""
+        new: list[Any] = []
+        old: list[Any] = []
+        for delta in deltas:
+            self.change(delta, new, old)
+        self.output.end_step(now_ms, new, old)
+
+    def change(self, delta: Delta, new: list[Any], old: list[Any]) -> None:
+        """One change, through the compiled text: its rows go to `new` and `old`, or as an update to the output."""
+        if self.sources.starts_anew:
+            self.reset()
+        if self.into is not None:
+            collects = self.program.text.show.collects
+            self.into.change(delta, [] if collects else new, [] if collects else old)
+        elif self.program.text.show.collects:
+            self.code["change"](self, delta.inserted, delta.removed, self.now_ms)
+        else:
+            self.code["change"](self, delta.inserted, delta.removed, self.now_ms, new, old)
+
+    # --- groups -------------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget what was aggregated."""
+        self.groups.clear()
+        if self.whole is not None:
+            self.whole = self.code["Group"](())
+
+    def group_of(self, key: Any, event: Event) -> Any:
+        """The group of a key; an empty one where it has none."""
+        if self.into is not None:
+            return self.into.group_at(key, event)
+        return self.groups.get(key) or self.empty_group(key, event)
+
+    def empty_group(self, key: Any, event: Event) -> Any:
+        """A group without events."""
+        return self.code["Group"](key, event) if self.program.text.fold.keeps_first else self.code["Group"](key)
+
+    def beside(self, event: Event, is_new: bool) -> list[Any]:
+        """Values of prev calls for an event, at their offsets."""
+        values: list[Any] = [None] * len(self.plan.aggregates)
+        if self.prevs is not None:
+            values += self.prevs.read(event, is_new) if event.seq >= 0 else [None] * len(self.plan.prevs)
+        return values
+
+    def remember(self, changed: dict[Any, Event]) -> None:
+        """`output all` shows every group ever seen, so each keeps an event to read its columns from."""
+        if self.plan.output is not None and self.plan.output.mode == "all":
+            self.representatives.update((group.key, event) for group, event in changed.items())
+
+    def forget_idle(self, now_ms: int) -> None:
+        """Groups without a window that no event has touched for long begin anew; nothing has left, so no row tells."""
+        assert self.reclaim is not None
+        for key in self.reclaim.aged(now_ms):
+            self.groups.pop(key, None)
+            self.representatives.pop(key, None)
+
+    def fail(self, row: Any, error: BaseException) -> None:
+        """An event could not be evaluated: counted, and an emission of its own."""
+        self.errors.append(self.error_of(row, self.why(error), self.now_ms))
+
+    def why(self, error: BaseException) -> str:
+        """What went wrong, with its place in the text of the statement."""
+        line = self.code.line_of(error)
+        span = None if line is None else self.code.spans.get(line)
+        return str(self.program.functions.failure(error) if span is None else positioned(error, span, self.plan.text))
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> int | None:
+        """The earliest instant at which `advance` has something to do."""
+        if self.late_posts or self.output.is_pending:
+            return self.now_ms  # at the next advance of time
+        return earliest((self.sources.next_deadline(), self.output.next_deadline()))
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        """Do what is due at or before `now_ms`, once: in order of due times; at one instant windows before output."""
+        self.now_ms = max(self.now_ms, now_ms)
+        self.begin(self.now_ms)
+        if self.sources.subqueries is not None:
+            self.sources.subqueries.advance(now_ms)
+        new: list[Any] = []
+        old: list[Any] = []
+        posts, self.late_posts = self.late_posts, []
+        for delta in self.sources.changes({0: posts} if posts else {}):
+            self.change(delta, new, old)
+        while True:
+            due, tick = self.sources.next_due(), self.output.next_deadline()
+            if due is not None and due[0] <= now_ms and (tick is None or due[0] <= tick):
+                for delta in self.sources.due(due[1], due[2], now_ms):
+                    self.change(delta, new, old)
+            elif tick is not None and tick <= now_ms:
+                self._tick(now_ms, new, old)
+            else:
+                break
+        if self.output.is_pending:
+            self._tick(now_ms, new, old)
+        self.output.end_step(now_ms, new, old, is_timer=True)
+        self.output.advance(now_ms)
+        return self.take()
+
+    def _tick(self, now_ms: int, new: list[Any], old: list[Any]) -> None:
+        """An output tick: the updates before it, then what the limit gives."""
+        self.output.end_step(now_ms, new, old, is_timer=True)
+        new.clear()
+        old.clear()
+        self.output.tick(now_ms)
+
+    def terminate(self, now_ms: int) -> list[Emission]:
+        """The context partition of the instance ends: the output of `when terminated`. Nothing comes after it."""
+        self.now_ms = max(self.now_ms, now_ms)
+        self.begin(self.now_ms)
+        self.output.terminate(now_ms)
+        return self.take()
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        """The bounded source has ended."""
+        return self.output.flush(now_ms)
+
+    def variable_changed(self, name: str) -> None:
+        """A variable has a new value; what that causes is posted at the next advance of time."""
+        self.late_posts += self.sources.variable_changed(self.now_ms)
+        self.output.variable_changed()
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def present(self) -> list[dict[str, Any]]:
+        """The rows of the present content."""
+        self.begin(self.now_ms)
+        return self.content.present()
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        """The rows of the content between two steps; of a batch window what it collects."""
+        self.begin(now_ms)
+        return self.content.read()
+
+    def counters(self) -> dict[str, int]:
+        """What happened so far."""
+        warnings = self.program.warnings
+        counts = {**self.counts, "division_by_zero": warnings.division_by_zero, "retained": self.retained()}
+        if warnings.several_rows:
+            counts["several_rows"] = warnings.several_rows
+        for machine in self.sources.machines():
+            for name, count in machine.counters().items():
+                counts[name] = counts.get(name, 0) + count
+        return counts
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def beside_windows(self) -> Iterable[Event]:
+        """What the state refers to beside the windows: mostly events that are in them as well."""
+        yield from self.sources.held()
+        if self.prior is not None:
+            yield from self.prior.recent
+        yield from self.representatives.values()
+        for group in self.groups.values() if self.whole is None else (self.whole,):
+            yield from self.program.text.fold.held(group)
+        for accumulator in self.shared.values():
+            yield from accumulator.held()
+        if self.into is not None:
+            yield from self.into.held()
+        for post in self.late_posts:
+            yield from post.inserted
+            yield from post.removed
+
+    def held(self) -> Iterable[Event]:
+        """Every event the state refers to."""
+        for window in self.windows:
+            yield from window.held()
+        yield from self.beside_windows()
+
+    def retained(self) -> int:
+        """How many events the statement holds."""
+        beside = {event.seq for event in self.beside_windows()}
+        count = 0
+        for window in self.windows:
+            for event in window.held():
+                count += 1
+                beside.discard(event.seq)
+        return count + len(beside)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole state as plain JSON-able data."""
+        return state.snapshot(self)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Put a snapshot back into an instance just made; CorruptState where it does not fit."""
+        state.restore(self, snapshot)

@@ -1,0 +1,85 @@
+"""What runs a plan: a rule without a window, a statement, or a sampled rule; in event time behind a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from sql.algebra.event import Delta
+from sql.catalog.streams import Catalog
+from sql.compiler.program import Program
+from sql.compiler.rowwise import is_rowwise
+from sql.compiler.statement import takes_times
+from sql.emission import Emission
+from sql.engine.event_time.query import EventTime
+from sql.engine.running.lots import StreamQuery
+from sql.engine.running.once import Once
+from sql.engine.running.rowwise import Rowwise
+from sql.engine.running.sampled import SampledQuery
+from sql.engine.running.statement import Statement
+from sql.engine.running.timed import TimedStatement
+from sql.plan.logical import Plan
+from sql.rows import Shape
+
+
+class Running(Protocol):
+    """A query as the engine sees it."""
+
+    plan: Plan
+    steps_itself: bool
+    takes_lots: bool
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
+    def arriving(self, stream: str, row: Any, now_ms: int) -> None: ...
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]: ...
+    def advance(self, now_ms: int) -> list[Emission]: ...
+    def next_deadline(self) -> int | None: ...
+    def flush(self, now_ms: int) -> list[Emission]: ...
+    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]: ...
+    def unseen(self, emissions: list[Emission]) -> list[Emission]: ...
+    def variable_changed(self, name: str) -> None: ...
+    def read(self, now_ms: int) -> list[dict[str, Any]]: ...
+    def counters(self) -> dict[str, int]: ...
+    def snapshot(self) -> dict[str, Any]: ...
+    def restore(self, snapshot: dict[str, Any]) -> None: ...
+
+
+def start(
+    name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
+    make_row: Callable[[dict[str, Any]], Any] | None = None,
+) -> Running:  # fmt: skip
+    """A running query for a plan."""
+    if not plan.sources:
+        return Once(name, plan, catalog, now_ms)
+    query: Rowwise | Statement | SampledQuery
+    if plan.mode == "sample":
+        query = SampledQuery(name, plan, catalog, now_ms, shape=shape, make_row=make_row)
+    elif is_rowwise(plan):
+        query = Rowwise(name, plan, catalog, now_ms, shape, make_row)
+    else:
+        query = instance_of(name, program_of(name, plan, catalog, now_ms, shape), now_ms, make_row)
+    return query if plan.timestamp is None else EventTime(query, now_ms)
+
+
+def program_of(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
+               partition: Sequence[Any] | None = None) -> Program:  # fmt: skip
+    """What is made once for all instances of a statement or stream query; `partition` is that of the first."""
+    return Program(plan, catalog, shape, now_ms, name, partition or ())
+
+
+def instance_of(name: str, program: Program, now_ms: int, make_row: Callable[[dict[str, Any]], Any] | None = None,
+                partition: Sequence[Any] | None = None) -> Statement:  # fmt: skip
+    """A running instance of a compiled plan."""
+    plan = program.plan
+    kind = StreamQuery if plan.mode == "lots" else TimedStatement if takes_times(plan) else Statement
+    return kind(name, program, now_ms, make_row, partition)
+
+
+def running(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, partition: Sequence[Any],
+            program: Program | None = None) -> Statement | Once:  # fmt: skip
+    """A statement in a context partition; `program` where another instance has been compiled before."""
+    if not plan.sources:
+        return Once(name, plan, catalog, now_ms, partition)
+    program = program or program_of(name, plan, catalog, now_ms, partition=partition)
+    return instance_of(name, program, now_ms, partition=partition)

@@ -1,0 +1,223 @@
+"""The step loop: the order in which one event, and all that it causes, is dealt with.
+
+An event, or one instant's timers, is a step:
+
+1. Filters are evaluated as things are when the event arrives; then every statement that matches runs, those of a higher
+   priority first. Triggers and assignments act at once.
+2. Dispatch: what named windows have changed is given to their consumers, all pending changes of one consumer merged,
+   until nothing is pending. A statement posts once for all of it.
+3. Rows of `insert into` a named window, the front queue, one by one: each is a step of its own. What the event has
+   changed and the first such row changes is dispatched together.
+4. Rows for streams, the back queue, one by one, and after each 2 and 3 again: breadth first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from sql.algebra.event import Delta, Event
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import DATA_ERRORS
+from sql.emission import Emission
+from sql.plan.logical import Plan
+
+MOVED_MAX = 100_000
+"""Rows that may move between streams in one step; more means rules that feed each other."""
+
+
+Changes = dict[str, tuple[list[Event], list[Event]]]
+"""By named window the rows that came and those that left."""
+
+
+class Host(Protocol):
+    """What the step loop asks of the engine."""
+
+    catalog: Catalog
+
+    def consumers(self, relation: str) -> Sequence[str]: ...
+    def place(self, name: str) -> tuple[int, int]: ...
+    def give_changes(self, name: str, changes: dict[str, Delta], now_ms: int) -> list[Emission]: ...
+    def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
+    def give_row(self, stream: str, row: Any, now_ms: int) -> list[Emission]: ...
+    def plan_of(self, name: str) -> Plan | None: ...
+
+
+class Steps:
+    """The queues between the statements of an engine. They are empty when a step has ended."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.front: deque[tuple[str, Any, str]] = deque()
+        """Rows for relations: the relation, the row, the statement that inserts it."""
+        self.back: deque[tuple[str, Sequence[Any], bool]] = deque()
+        """Rows for streams: the stream, the rows, whether queries that take lots have had them."""
+        self.pending: dict[str, Changes] = {}
+        """Changes by consumer and named window that are not dispatched yet."""
+        self.round: dict[str, Changes] = {}
+        """Those that are being dispatched, of consumers whose turn has not come."""
+        self.later: tuple[str, Changes] = ("", {})
+        """Of the consumer whose turn it is, what it is told of after it has computed its rows."""
+        host.catalog.unseen = self.unseen
+
+    # --- what statements cause ----------------------------------------------------------------------------------------
+
+    def publish(self, relation: Any, delta: Delta) -> None:
+        """A named window has changed."""
+        for name in self.host.consumers(relation.name):
+            inserted, removed = self.pending.setdefault(name, {}).setdefault(relation.name, ([], []))
+            inserted += delta.inserted
+            removed += delta.removed
+
+    def unseen(self, statement: str, relation: str) -> tuple[list[Event], list[Event]] | None:
+        """The changes of a named window that a statement has not been told of yet."""
+        found = [changes[relation] for changes in self._waiting(statement) if relation in changes]
+        if len(found) < 2:
+            return found[0] if found else None
+        return [row for part in found for row in part[0]], [row for part in found for row in part[1]]
+
+    def _waiting(self, statement: str) -> list[Changes]:
+        waiting = [self.round.get(statement, {}), self.pending.get(statement, {})]
+        return [self.later[1], *waiting] if self.later[0] == statement else waiting
+
+    def forward(self, stream: str, rows: Sequence[Any], statement: str) -> None:
+        """Rows are inserted into a stream or relation."""
+        if stream in self.host.catalog.relations:
+            self.front.extend((stream, row, statement) for row in rows)
+        elif rows:
+            self.back.append((stream, rows, False))
+
+    def collect(self, emissions: list[Emission]) -> list[Emission]:
+        """Queue what the statements that gave these results insert somewhere."""
+        for emission in emissions:
+            plan = self.host.plan_of(emission.rule)
+            insert = None if plan is None else plan.insert
+            if plan is None or insert is None or emission.kind != "rows":
+                continue
+            if insert.selector == "irstream":
+                rows: Sequence[Any] = [*emission.inserted, *emission.removed]
+            elif insert.selector == "rstream" and plan.selector == "irstream":
+                rows = emission.removed
+            else:
+                rows = emission.inserted
+            self.forward(insert.stream, rows, emission.rule)
+        return emissions
+
+    # --- the loop -----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left to do in this step."""
+        return not (self.pending or self.front or self.back)
+
+    def finish(self, posted: list[Emission], now_ms: int) -> list[Emission]:
+        """Do all that the statements of an event, or of an instant's timers, have caused; with what they `posted`."""
+        out = posted
+        if not self.front:
+            self._dispatch(out, now_ms)
+        self.host.catalog.settle()
+        moved = 0
+        while self.front or self.back:
+            moved += 1
+            if self.front:
+                self._enter(out, now_ms)
+            else:
+                self._follow(out, now_ms)
+            self._dispatch(out, now_ms)
+            self.host.catalog.settle()
+            if moved > MOVED_MAX:
+                return [*out, self._stopped(now_ms)]
+        return out
+
+    def _stopped(self, now_ms: int) -> Emission:
+        stream = (self.back or self.front)[0][0] if self.back or self.front else "?"
+        self.front.clear()
+        self.back.clear()
+        self.pending.clear()
+        why = f"more than {MOVED_MAX} rows moved between streams in one step: rules feed each other in a circle"
+        return Emission("engine", now_ms, "error", [], (), f"{why}; the rest, for '{stream}', is dropped")
+
+    def _dispatch(self, out: list[Emission], now_ms: int) -> None:
+        """Give consumers what is pending for them, until nothing is. Each posts once."""
+        rounds = 0
+        posted: list[Emission] = []
+        while self.pending:
+            rounds += 1
+            if rounds > MOVED_MAX:
+                posted.append(self._stopped(now_ms))
+                break
+            self.round, self.pending = self.pending, {}
+            for name in sorted(self.round, key=self.host.place):
+                self._give(name, self.round.pop(name), posted, now_ms)
+        out += together(posted)
+
+    def _give(self, name: str, changes: Changes, out: list[Emission], now_ms: int) -> None:
+        """One consumer: it computes its rows of the changes of its sources, whichever of them came first.
+
+        Its subqueries know what changed before the first of its sources did, and what changed in a source; they are
+        told of the rest afterwards.
+        """
+        plan = self.host.plan_of(name)
+        sources = {source.stream for source in plan.sources} if plan is not None else set()
+        mine = [relation for relation in changes if relation in sources]
+        order = list(changes)
+        known = order.index(mine[0]) if mine else len(order)
+        self.later = name, {
+            relation: sides for place, (relation, sides) in enumerate(changes.items())
+            if place > known and relation not in sources
+        }  # fmt: skip
+        given = {relation: Delta(*sides) for relation, sides in changes.items()}
+        out += self.host.give_changes(name, given, now_ms)
+        self.later = "", {}
+
+    def _enter(self, out: list[Emission], now_ms: int) -> None:
+        """One row of the front queue enters its relation."""
+        name, row, statement = self.front.popleft()
+        relation = self.host.catalog.relations.get(name)
+        if relation is None:
+            return
+        try:
+            relation.insert(row, now_ms)
+        except DATA_ERRORS as error:
+            out.append(Emission(statement, now_ms, "error", [dict(row)], (), str(error)))
+
+    def _follow(self, out: list[Emission], now_ms: int) -> None:
+        """One row of the back queue enters its stream; of a lot all rows enter the queries that take lots first."""
+        stream, rows, given = self.back.popleft()
+        if not given:
+            out += self.host.give_lot(stream, rows, now_ms)
+        out += self.host.give_row(stream, rows[0], now_ms)
+        if len(rows) > 1:
+            self.back.appendleft((stream, rows[1:], True))
+
+
+def fill(query: Any) -> None:
+    """Let a query start from the present rows of the named windows that feed it."""
+    from sql.engine.running.statement import Statement
+
+    if isinstance(query, Statement):
+        query.fill()
+
+
+def looks(plan: Plan) -> bool:
+    """Whether filters of a statement read relations, or rows of subqueries."""
+    return bool(plan.relations or plan.subqueries) and any(source.filter is not None for source in plan.sources)
+
+
+def together(emissions: list[Emission]) -> list[Emission]:
+    """The posts of one dispatch: those of one statement and instant as one, where its first stands."""
+    out: list[Emission] = []
+    places: dict[tuple[str, int], int] = {}
+    for emission in emissions:
+        if emission.kind != "rows":
+            out.append(emission)
+            continue
+        place = places.setdefault((emission.rule, emission.at_ms), len(out))
+        if place == len(out):
+            out.append(emission)
+        else:
+            first = out[place]
+            out[place] = Emission(first.rule, first.at_ms, "rows", [*first.inserted, *emission.inserted],
+                                  [*first.removed, *emission.removed])  # fmt: skip
+    return out
