@@ -11,6 +11,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra import arrivals
+from sql.algebra.accumulators import AggregateSet
 from sql.algebra.combine import Join, Key, Meet, Reclaim
 from sql.algebra.derived.statistics import Derived
 from sql.algebra.event import Event
@@ -21,17 +22,15 @@ from sql.algebra.retain.policies import Count, Forever, Lifetime, Policy
 from sql.algebra.retain.predicate import Predicate
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.catalog import Start, WindowSpec
-from sql.binder.select import key_names
 from sql.calendar.grid import Grid
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog
-from sql.codegen.accumulators import AggregateSet
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
 from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.plan.bound import Bound
-from sql.plan.logical import LotPlan, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan
+from sql.plan.logical import LotPlan, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan, key_names
 from sql.plan.options import RuleOptions
 from sql.rows import Shape, as_dict, as_dicts
 

@@ -8,7 +8,7 @@ from sql import syntax as ast
 from sql.binder import kuiper
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
-from sql.plan.logical import Plan
+from sql.plan.logical import AGGREGATE_HITS, Plan
 
 
 def check_clauses(problems: Problems, select: ast.Select, sources: Sequence[ast.Source], streams: Sequence[Stream]
@@ -48,7 +48,7 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
         and plan.mode == "sample"
         and not plan.aggregates
         and not plan.group_by
-        and not any(call.name in kuiper.AGGREGATE_HITS for call in plan.hits)
+        and not any(call.name in AGGREGATE_HITS for call in plan.hits)
     ):
         error("B605", "HAVING without aggregates or GROUP BY has no effect", _at(select.having, span),
               "use WHERE")  # fmt: skip

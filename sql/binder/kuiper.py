@@ -3,7 +3,7 @@ window shows, also with tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,8 @@ from sql import syntax as ast
 from sql.binder.scope import Scope
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
-from sql.plan.bound import AnalyticCall, Apply, Bound, Const, HitCall, Op, Read, Slot
-from sql.plan.logical import Criterion, GroupWindowPlan, ItemPlan, Numbering, Plan
+from sql.plan.bound import AnalyticCall, Apply, Bound, Const, HitCall, Op, Read, Slot, conjuncts, sources_read
+from sql.plan.logical import AGGREGATE_HITS, Criterion, GroupWindowPlan, ItemPlan, Numbering, Plan
 from sql.types import Type
 
 if TYPE_CHECKING:
@@ -23,12 +23,6 @@ HITS = {
     "last_agg_hit_count": ("SELECT", "HAVING"), "last_agg_hit_time": ("SELECT", "HAVING"),
 }  # fmt: skip
 """Hit counters and the clauses they count in."""
-
-AGGREGATE_HITS = ("last_agg_hit_count", "last_agg_hit_time")
-"""Those that make their SELECT an aggregate's, one row per group."""
-
-EACH_EVENT = GroupWindowPlan("count", size=1, interval=1)
-"""A stream joined with tables without a window: each of its events is a window of its own."""
 
 
 def bind_hit(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
@@ -167,17 +161,3 @@ def _first_present(scope: Scope, indexes: Sequence[int], name: str, span: Span) 
         absent = Op("isnull", (Read(index, None, span=span),), type=Type.BOOLEAN, span=span)
         parts += [Op("not", (absent,), type=Type.BOOLEAN, span=span), scope.read(index, name, span)]
     return Op("case", (*parts, scope.read(last, name, span)), type=parts[1].type, span=span)
-
-
-def conjuncts(condition: Bound | None) -> Iterator[Bound]:
-    """The parts of a condition that must all hold."""
-    if isinstance(condition, Op) and condition.name == "and":
-        for part in condition.args:
-            yield from conjuncts(part)
-    elif condition is not None:
-        yield condition
-
-
-def sources_read(expression: Bound) -> set[int]:
-    """The sources whose columns an expression reads."""
-    return {part.source for part in expression.walk() if isinstance(part, Read)}

@@ -22,9 +22,10 @@ from sql.binder.spreads import SpreadBinder
 from sql.binder.windows import bind_group_window, bind_lot, bind_period, bind_windows
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
-from sql.plan.bound import Bound, Const, Read, Slot
+from sql.plan.bound import Bound, Const, Slot
 from sql.plan.contexts import ContextPlan
 from sql.plan.logical import (
+    EACH_EVENT,
     Criterion,
     GroupWindowPlan,
     ItemPlan,
@@ -33,6 +34,7 @@ from sql.plan.logical import (
     Plan,
     SourcePlan,
     SubqueryPlan,
+    key_names,
 )
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import LengthPlan
@@ -257,7 +259,7 @@ class SelectBinder:
         if self.mode != "sample":
             return None
         if not self.select.windows:
-            return kuiper.EACH_EVENT
+            return EACH_EVENT
         window = bind_group_window(self.binder, self.select.windows[0])
         if self.select.joins:
             kuiper.check_join_window(self.problems, window)
@@ -508,9 +510,3 @@ def _subquery_kind(node: ast.Subquery | ast.Quantified, plan: Plan) -> SubqueryK
     if plan.group_by:
         return "rows"
     return "scalar" if len(plan.items) == 1 and plan.items[0].name is not None else "row"
-
-
-def key_names(groupwin: Any) -> list[str]:
-    """The column names under which a derived window posts the keys of its groupwin."""
-    return [key.column if isinstance(key, Read) and key.column else f"key{i + 1}"
-            for i, key in enumerate(groupwin.arguments["keys"])]  # fmt: skip

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.algebra.accumulators import LocalGroups
 from sql.algebra.build import WindowBuilder
 from sql.catalog.streams import Catalog
-from sql.codegen.accumulators import LocalGroups
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings

@@ -29,9 +29,9 @@ from typing import Any
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Looks
 from sql.algebra.sample.core import Core
-from sql.algebra.sample.member import TOLD, Closing, Failure, News
 from sql.algebra.state import EventStore
 from sql.emission import Emission
+from sql.engine.running.member import TOLD, Closing, Failure, News
 from sql.engine.running.sampled import SampledQuery
 from sql.plan.bound import AggregateCall
 

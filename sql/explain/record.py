@@ -13,7 +13,6 @@ from typing import Any
 from sql.algebra.build import period
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import Chain, Pass
-from sql.binder.kuiper import EACH_EVENT
 from sql.binder.scope import META
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
@@ -26,7 +25,7 @@ from sql.explain import words
 from sql.explain.compose import of_group_window, of_source
 from sql.explain.sampled import SampledTap
 from sql.explain.timeline import Line, Look, Post, Row, Stay, Timeline, label_of
-from sql.plan.logical import Plan
+from sql.plan.logical import EACH_EVENT, Plan
 
 EVENTS_MAX = 60
 """Events drawn; a picture of more cannot be read."""

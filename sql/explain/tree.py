@@ -6,13 +6,12 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 
 from sql.aggregates.base import Removal
 from sql.algebra.windows import catalog as windows
-from sql.binder.kuiper import EACH_EVENT
 from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.explain import patterns, words
 from sql.explain.compose import Composition, of_group_window, of_source
 from sql.plan.bound import AggregateCall, Slot
-from sql.plan.logical import GroupWindowPlan, OutputPlan, Plan, SourcePlan
+from sql.plan.logical import EACH_EVENT, GroupWindowPlan, OutputPlan, Plan, SourcePlan
 from sql.plan.patterns import FilterPlan, PatternPlan, StepPlan
 from sql.types import Type
 

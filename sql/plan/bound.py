@@ -177,3 +177,17 @@ class PrevCall:
     index: Bound
     value: Bound | None
     span: Span = field(default=NOWHERE, compare=False)
+
+
+def conjuncts(condition: Bound | None) -> Iterator[Bound]:
+    """The parts of a condition that must all hold."""
+    if isinstance(condition, Op) and condition.name == "and":
+        for part in condition.args:
+            yield from conjuncts(part)
+    elif condition is not None:
+        yield condition
+
+
+def sources_read(expression: Bound) -> frozenset[int]:
+    """The sources whose columns an expression reads."""
+    return frozenset(part.source for part in expression.walk() if isinstance(part, Read))

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from sql.errors import NOWHERE, Problem, Span
-from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall
+from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, Read
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import PatternPlan
 from sql.plan.recognize import RecognizePlan
@@ -103,6 +103,12 @@ class LotPlan:
     retain: Bound | None = None
     retain_all: bool = False
     unique: tuple[Bound, ...] = ()
+
+
+def key_names(groupwin: WindowPlan) -> list[str]:
+    """The column names under which a derived window posts the keys of its groupwin."""
+    keys = groupwin.arguments["keys"]
+    return [key.column if isinstance(key, Read) and key.column else f"key{i}" for i, key in enumerate(keys, 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +252,12 @@ class IntoTable:
     sets: tuple[tuple[int, ...], ...]
 
 
+AGGREGATE_HITS = ("last_agg_hit_count", "last_agg_hit_time")
+"""Counters of hits that make their SELECT an aggregate's, one row per group."""
+
+EACH_EVENT = GroupWindowPlan("count", size=1, interval=1)
+"""A stream joined with tables without a window: each of its events is a window of its own."""
+
 RowKind = Literal["plain", "aggregate", "event", "group", "group_event"]
 """The kinds of statements of epl.md 5.2: one row per event; only aggregates, one row per update; columns and
 aggregates, one
@@ -336,9 +348,3 @@ class Plan:
     def fingerprint(self) -> str:
         """Equal for plans that compute the same from the same state: state is carried over between them."""
         return state_signature(self)
-
-    def explain(self) -> str:
-        """How the query is executed: a tree of operators, its clock, state, cost and path (`sql.explain`)."""
-        from sql.explain.tree import explain
-
-        return explain(self)

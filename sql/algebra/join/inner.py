@@ -8,9 +8,9 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.join.store import Store
-from sql.algebra.table.lookup import Find, conjuncts, equalities, finder, ranges
+from sql.algebra.table.lookup import Find, equalities, finder, ranges
 from sql.codegen.functions import FunctionSet
-from sql.plan.bound import Bound, Op
+from sql.plan.bound import Bound, Op, conjuncts
 
 Sides = tuple[Event | None, ...]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
+from sql.algebra.accumulators import SKIP
 from sql.algebra.sample.text import Loop
-from sql.codegen.accumulators import SKIP
 from sql.codegen.functions import argument_text
 from sql.plan.bound import AggregateCall
 

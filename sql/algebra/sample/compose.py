@@ -31,13 +31,12 @@ from sql.algebra.sample.tap import Tap
 from sql.algebra.sample.totals import is_merged
 from sql.algebra.sample.tumbling import Tumbling
 from sql.algebra.sample.window import Window
-from sql.binder.kuiper import AGGREGATE_HITS, conjuncts, sources_read
 from sql.calendar.grid import Grid
 from sql.calendar.zones import is_utc
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters, Hits
-from sql.plan.bound import AggregateCall, Bound, Op, Slot
-from sql.plan.logical import GroupWindowPlan, Plan
+from sql.plan.bound import AggregateCall, Bound, Op, Slot, conjuncts, sources_read
+from sql.plan.logical import AGGREGATE_HITS, GroupWindowPlan, Plan
 from sql.rows import Shape
 from sql.types import Type
 

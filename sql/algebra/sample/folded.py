@@ -16,12 +16,12 @@ from typing import Any
 
 from sql.aggregates.base import NO_EVENT, Accumulator, Removal
 from sql.aggregates.wrap import Place
+from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.algebra.event import Event
 from sql.algebra.sample.calls import is_numeric, unless_skipped, write_fed
 from sql.algebra.sample.content import Content, Entries, Looks
 from sql.algebra.sample.text import Loop
 from sql.algebra.state import EventStore, pack_key, unpack_key
-from sql.codegen.accumulators import SKIP, is_checked, maker_of
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.state import EventStore
-from sql.binder.kuiper import conjuncts
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.plan.bound import Bound, Op, Read
+from sql.plan.bound import Bound, Op, Read, conjuncts
 from sql.plan.logical import JoinPlan, Plan
 
 Sides = tuple[Event | None, ...]

@@ -17,12 +17,12 @@ from typing import Any
 from sql.aggregates.base import NO_EVENT, Removal
 from sql.aggregates.inline import QUEUES, SHIFTS, Inline, lines
 from sql.aggregates.state import decode, encode
+from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.algebra.event import Event
 from sql.algebra.sample.calls import unless_skipped, write_fed
 from sql.algebra.sample.content import Content, Entries, Looks
 from sql.algebra.sample.text import Loop
 from sql.algebra.state import EventStore, pack_key, unpack_key
-from sql.codegen.accumulators import SKIP, is_checked, maker_of
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.extremes import Extreme
+from sql.algebra.accumulators import maker_of
 from sql.algebra.sample.calls import is_numeric
 from sql.algebra.sample.folded import Group, MixedGroup
-from sql.codegen.accumulators import maker_of
 from sql.plan.bound import AggregateCall
 
 

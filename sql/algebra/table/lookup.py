@@ -7,14 +7,14 @@ what it finds, so that it never changes a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table.index import Span
 from sql.codegen.functions import FunctionSet
-from sql.plan.bound import Bound, Op, Read
+from sql.plan.bound import Bound, Op, Read, conjuncts, sources_read
 from sql.types import key_of, order_key
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -55,20 +55,6 @@ class Bounds:
     turned: bool = False
 
 
-def conjuncts(condition: Bound | None) -> Iterator[Bound]:
-    """The parts that must all hold for the condition to hold."""
-    if isinstance(condition, Op) and condition.name == "and":
-        for part in condition.args:
-            yield from conjuncts(part)
-    elif condition is not None:
-        yield condition
-
-
-def sources_of(node: Bound) -> frozenset[int]:
-    """The sources an expression reads."""
-    return frozenset(part.source for part in node.walk() if isinstance(part, Read))
-
-
 def _column(node: Bound, own: Own) -> Name | None:
     if not isinstance(node, Read) or node.column is None:
         return None
@@ -89,7 +75,7 @@ def equalities(parts: Iterable[Bound], own: Own) -> list[Equality]:
         if not isinstance(part, Op) or part.name != "=":
             continue
         for mine, other in (part.args, part.args[::-1]):
-            column, needs = _column(mine, own), sources_of(other)
+            column, needs = _column(mine, own), sources_read(other)
             if column is not None and _is_free(own, needs) and all(column != known.column for known in out):
                 out.append(Equality(column, other, needs))
                 break
@@ -118,7 +104,7 @@ def ranges(parts: Iterable[Bound], own: Own) -> list[Bounds]:
 def _bounds(part: Op, own: Own) -> Bounds | None:
     if part.name == "between":
         column = _column(part.args[0], own)
-        needs = sources_of(part.args[1]) | sources_of(part.args[2])
+        needs = sources_read(part.args[1]) | sources_read(part.args[2])
         if column is not None and _is_free(own, needs):
             return Bounds(column, part.args[1], part.args[2], True, True, needs, part.extra == "turned")
         return None
@@ -126,7 +112,7 @@ def _bounds(part: Op, own: Own) -> Bounds | None:
         return None
     left, right = part.args
     for name, mine, other in ((part.name, left, right), (MIRRORED[part.name], right, left)):
-        column, needs = _column(mine, own), sources_of(other)
+        column, needs = _column(mine, own), sources_read(other)
         if column is not None and _is_free(own, needs):
             inside = name.endswith("=")
             low, high = (other, None) if name.startswith(">") else (None, other)

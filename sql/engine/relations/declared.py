@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
+from sql.algebra.accumulators import maker_of
 from sql.algebra.build import WindowBuilder
 from sql.algebra.event import Delta, Event
 from sql.algebra.state import EventStore, pack_row, unpack_row
@@ -15,7 +16,6 @@ from sql.algebra.table.window import NamedWindow
 from sql.algebra.windows import catalog as windows
 from sql.binder.triggers import host_plan
 from sql.catalog.streams import Catalog
-from sql.codegen.accumulators import maker_of
 from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.relations.statements import Statement

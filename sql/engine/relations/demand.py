@@ -16,11 +16,10 @@ from sql.binder.triggers import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
-from sql.compiler.program import Program
 from sql.emission import Emission
 from sql.engine.relations.subqueries import Choice, Subqueries
 from sql.engine.relations.triggers import Actor
-from sql.engine.running.statement import Statement
+from sql.engine.running.statement import looking
 from sql.errors import DataError, Problem, SqlError, did_you_mean
 from sql.functions.registry import Context
 from sql.language import parse
@@ -76,7 +75,7 @@ def _select(statement: ast.Select, catalog: Catalog, options: RuleOptions, text:
     if statement.source is None:
         raise _refused(text, statement, "a question reads a named window or a table", "add FROM")
     plan = bind_question(statement, catalog, options, text).plan
-    query = Statement("question", Program(plan, catalog, "dict", now_ms, "question"), now_ms, pulls=True)
+    query = looking("question", plan, catalog, now_ms)
     rows = Choice(plan, catalog, query, trigger=False).rows(None)
     for error in query.take():
         raise DataError(error.error or "a row could not be evaluated")
@@ -98,7 +97,8 @@ def _change(statement: ast.DeleteRows | ast.UpdateRows, catalog: Catalog, option
 def _actor(plan: TriggerPlan, catalog: Catalog, options: RuleOptions, now_ms: int) -> Actor:
     context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id="question", start_ms=now_ms)
     warnings = Warnings()
-    subqueries = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, "dict")
+    subqueries = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, "dict",
+                            lambda part: looking("question", part, catalog, now_ms))  # fmt: skip
     functions = FunctionSet(catalog, context, warnings, joined=True, text=plan.text, subqueries=subqueries.answers)
     return Actor(plan, catalog, functions)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.base import Removal
+from sql.algebra.accumulators import SKIP, AggregateSet
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.table.table import Table, TableRow
-from sql.codegen.accumulators import SKIP, AggregateSet
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Update
 from sql.engine.running.packing import pack_values, unpack_values

@@ -12,6 +12,7 @@ from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.relations.hosted import Hosted
 from sql.engine.relations.subqueries import Subqueries
+from sql.engine.running.statement import looking
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.rows import as_dict
@@ -55,7 +56,8 @@ class Triggered(Statement):
         self.catalog = catalog
         self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms)
         self.warnings = Warnings()
-        self.subqueries = Subqueries(subqueries, catalog, self.context, self.warnings, now_ms, "dict")
+        self.subqueries = Subqueries(subqueries, catalog, self.context, self.warnings, now_ms, "dict",
+                                     lambda plan: looking(name, plan, catalog, now_ms))  # fmt: skip
         self.source = source
         self.passes: Callable[..., Any] | None = None
         if source.filter is not None:

@@ -8,7 +8,7 @@ asks for, or uses that of its relation, and is computed over the rows that match
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.build import WindowBuilder
@@ -21,26 +21,31 @@ from sql.algebra.table.lookup import finder
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
-from sql.compiler.program import Program
 from sql.compiler.statement import StatementText
 from sql.engine.running.evaluation import Evaluation
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.rows import Shape
 
+if TYPE_CHECKING:
+    from sql.engine.running.statement import Statement
+
 Answer = Callable[[Event], Any]
+
+Run = Callable[[Plan], "Statement"]
+"""Starts a statement that only looks into named windows."""
 
 
 class Correlated:
     """A subquery whose condition or values read the event around it."""
 
     def __init__(self, part: SubqueryPlan, catalog: Catalog, context: Context, warnings: Warnings, now_ms: int,
-                 shape: Shape) -> None:  # fmt: skip
+                 shape: Shape, run: Run) -> None:  # fmt: skip
         plan = self.plan = part.plan
         source = plan.sources[0]
         self.make_row: Callable[[Any], Any] = lambda row: row
         self.seq = 0
-        self.inner = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, shape)
+        self.inner = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, shape, run)
         functions = FunctionSet(catalog, context, warnings, shape=shape, joined=True, text=plan.text,
                                 subqueries=self.inner.answers)  # fmt: skip
         builder = WindowBuilder(source, plan.options, catalog, context, warnings, shape, self.inner.answers)
@@ -128,11 +133,9 @@ def as_seen(source: SourcePlan, catalog: Catalog, statement: str) -> Any:
 class Alone:
     """A subquery that reads nothing of the event around it: a query of its own."""
 
-    def __init__(self, part: SubqueryPlan, catalog: Catalog, statement: str, now_ms: int, shape: Shape) -> None:
-        from sql.engine.running.statement import Statement
-
+    def __init__(self, part: SubqueryPlan, catalog: Catalog, statement: str, run: Run) -> None:
         self.plan = part.plan
-        self.query = Statement(statement, Program(part.plan, catalog, shape, now_ms, statement), now_ms, pulls=True)
+        self.query = run(part.plan)
         for window, source in zip(self.query.windows, part.plan.sources, strict=True):
             if source.relation is not None:
                 window.rows.relation = as_seen(source, catalog, statement)  # type: ignore[attr-defined]
@@ -221,11 +224,11 @@ class Subqueries:
     """All subqueries of a statement; `answers[i]` is the value of subquery i for an event."""
 
     def __init__(self, parts: Sequence[SubqueryPlan], catalog: Catalog, context: Context, warnings: Warnings,
-                 now_ms: int, shape: Shape) -> None:  # fmt: skip
+                 now_ms: int, shape: Shape, run: Run) -> None:  # fmt: skip
         self.warnings = warnings
         self.queries: list[Correlated | Alone] = [
-            Correlated(part, catalog, context, warnings, now_ms, shape)
-            if part.correlated or _keeps_rows(part) else Alone(part, catalog, context.rule_id, now_ms, shape)
+            Correlated(part, catalog, context, warnings, now_ms, shape, run)
+            if part.correlated or _keeps_rows(part) else Alone(part, catalog, context.rule_id, run)
             for part in parts
         ]  # fmt: skip
         self.answers: list[Answer] = [

@@ -11,11 +11,10 @@ from sql.algebra.table.lookup import finder
 from sql.binder.triggers import host_plan
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.compiler.program import Program
 from sql.emission import Emission
 from sql.engine.relations.statements import Triggered
 from sql.engine.running.evaluation import Evaluation
-from sql.engine.running.statement import Statement
+from sql.engine.running.statement import looking
 from sql.plan.logical import SourcePlan
 from sql.plan.options import RuleOptions
 from sql.plan.relations import ActionPlan, BranchPlan, ChoicePlan, SplitPlan, TriggerPlan
@@ -218,7 +217,7 @@ class SelectStatement(Triggered):
     def __init__(self, name: str, plan: ChoicePlan, catalog: Catalog, now_ms: int) -> None:
         super().__init__(name, plan.plan, catalog, plan.plan.sources[0], (), now_ms)
         where, bare = plan.plan.where, replace(plan.plan, where=None)
-        self.query = Statement(name, Program(bare, catalog, "dict", now_ms, name), now_ms, pulls=True)
+        self.query = looking(name, bare, catalog, now_ms)
         self.evaluation = Evaluation(bare, self.query.program.text, self.query.output.row_limit, self.query.fail)
         self.subqueries = self.query.sources.subqueries or self.subqueries
         functions = self.query.program.functions

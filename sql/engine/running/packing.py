@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql.aggregates.state import decode, encode
-from sql.codegen.accumulators import SKIP
+from sql.algebra.accumulators import SKIP
 
 
 def pack_values(values: Any) -> Any:

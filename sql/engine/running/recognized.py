@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.algebra.accumulators import SKIP, AggregateSet
 from sql.algebra.build import period
 from sql.algebra.event import Delta, Event
 from sql.algebra.recognize import Recognizer
 from sql.catalog.streams import Catalog
-from sql.codegen.accumulators import SKIP, AggregateSet
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.support import Warnings
 from sql.functions.registry import Context

@@ -15,7 +15,6 @@ from sql.algebra.sample.content import Looks
 from sql.algebra.sample.core import Core
 from sql.algebra.sample.join import SourceJoin
 from sql.algebra.sample.look import Bad, Look
-from sql.algebra.sample.member import Member
 from sql.algebra.sample.tap import Tap
 from sql.algebra.state import EventStore
 from sql.catalog.streams import Catalog
@@ -24,6 +23,7 @@ from sql.codegen.hits import HitCounters
 from sql.codegen.source import Generated
 from sql.codegen.support import Warnings
 from sql.emission import Emission, Out
+from sql.engine.running.member import Member
 from sql.engine.running.query import SNAPSHOT_VERSION, MakeRow, RunningQuery, plain
 from sql.errors import CorruptState, positioned
 from sql.functions.registry import Context

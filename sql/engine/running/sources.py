@@ -16,6 +16,7 @@ from sql.algebra.operator import Operator, earliest
 from sql.algebra.state import EventStore
 from sql.algebra.table.feed import Feed, Looked
 from sql.codegen.functions import DATA_ERRORS
+from sql.engine.relations.subqueries import Subqueries, as_seen
 from sql.engine.running.matches import Matches
 from sql.engine.running.recognized import Recognized
 from sql.plan.logical import SourcePlan
@@ -32,16 +33,13 @@ class Sources:
 
     def __init__(self, statement: Statement, *, pulls: bool) -> None:
         """`pulls`: named windows are only looked into, and do not feed the statement."""
-        from sql.engine.relations.subqueries import Subqueries, as_seen
-
         self.statement = statement
         program, plan = statement.program, statement.plan
         self.plan = plan
         self.subqueries: Subqueries | None = None
         if plan.subqueries:
             self.subqueries = Subqueries(plan.subqueries, statement.catalog, statement.context, program.warnings,
-                                         statement.start_ms, statement.shape)  # fmt: skip
-        self._as_seen = as_seen
+                                         statement.start_ms, statement.shape, statement.looking)  # fmt: skip
         self.windows = [self._window(index, source, pulls=pulls) for index, source in enumerate(plan.sources)]
         self.joined: Joined | None = None
         if plan.joins:
@@ -70,7 +68,7 @@ class Sources:
         is_driven = any(other.unidirectional for other in self.plan.sources)
         relation = statement.catalog.relations[source.stream]
         if source.relation == "table" or pulls or (is_driven and not source.unidirectional):
-            seen = relation if pulls else self._as_seen(source, statement.catalog, statement.name)
+            seen = relation if pulls else as_seen(source, statement.catalog, statement.name)
             return Looked(Pulled(seen, statement.program.filters[index]))
         return Feed(relation, lambda row, now_ms: self._arrival(index, row, now_ms))
 

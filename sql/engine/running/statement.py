@@ -16,6 +16,7 @@ from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.derived.prevs import PrevReader, PriorMemory
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
+from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters
 from sql.compiler.program import Program
 from sql.emission import Emission
@@ -27,6 +28,8 @@ from sql.engine.running.query import MakeRow, RunningQuery
 from sql.engine.running.requests import Requests
 from sql.engine.running.sources import Sources
 from sql.errors import positioned
+from sql.plan.logical import Plan
+from sql.rows import Shape
 
 
 class Statement(RunningQuery):
@@ -77,6 +80,10 @@ class Statement(RunningQuery):
         self.content = Content(self)
         asks = any(spread.kind == "requests" for spread in plan.spreads)
         self.output = Requests(self) if asks else Output(self)
+
+    def looking(self, plan: Plan) -> Statement:
+        """A subquery as a statement of its own, which only looks into named windows."""
+        return looking(self.name, plan, self.catalog, self.start_ms, self.shape)
 
     def begin(self, now_ms: int) -> None:
         """The instance is at work: what its program knows of the present is this instance's."""
@@ -315,3 +322,8 @@ class Statement(RunningQuery):
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put a snapshot back into an instance just made; CorruptState where it does not fit."""
         state.restore(self, snapshot)
+
+
+def looking(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict") -> Statement:
+    """A statement that only looks into named windows."""
+    return Statement(name, Program(plan, catalog, shape, now_ms, name), now_ms, pulls=True)

@@ -29,7 +29,7 @@ def catalog() -> Catalog:
 
 
 def tree(query: str, **options: object) -> str:
-    return plan_rule(query, catalog(), RuleOptions(**options)).explain()  # type: ignore[arg-type]
+    return explain(plan_rule(query, catalog(), RuleOptions(**options)))  # type: ignore[arg-type]
 
 
 def facts(query: str, name: str, **options: object) -> list[str]:
@@ -217,4 +217,4 @@ def test_fill_takes_whole_words_only() -> None:
 def test_explain_with_the_rule_s_own_catalog() -> None:
     known = catalog()
     plan = plan_rule("select n from E where n > SIZE", known)
-    assert explain(plan, known) == plan.explain()
+    assert explain(plan, known) == explain(plan)
