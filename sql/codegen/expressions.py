@@ -43,7 +43,11 @@ class Reader(Protocol):
 class Names:
     """The global names of a piece of generated code: helpers and constants that are no literals."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, literals: bool = True) -> None:
+        """`literals` False: constants are globals, so that rules that differ in them alone have equal texts."""
+        self.literals = literals
+        self.constants: dict[str, Any] = {}
+        """The constants that are globals, in the order of the text."""
         self.bound: dict[str, Any] = {}
         self._known: dict[int, str] = {}
         self._temporaries = 0
@@ -68,6 +72,10 @@ class Names:
 
     def constant(self, value: Any) -> str:
         """A literal where Python has one, else a bound name: user text never becomes code."""
+        if not self.literals and value.__class__ in (str, int, float):
+            name = f"k_{len(self.constants)}"
+            self.constants[name] = self.bound[name] = value
+            return name
         if value is None or value.__class__ in (bool, str, int):
             return repr(value) if value.__class__ is not int or value >= 0 else f"({value!r})"
         if value.__class__ is float and math.isfinite(value):

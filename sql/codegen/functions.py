@@ -124,8 +124,8 @@ class FunctionSet:
     def __init__(self, catalog: Catalog, context: Context, warnings: Warnings, *, shape: Shape = "dict",
                  joined: bool = False, offsets: dict[str, int] | None = None, text: str = "",
                  hits: HitCounters | None = None, kind: type[EngineReader] = EngineReader,
-                 subqueries: Sequence[Callable[[Any], Any]] = ()) -> None:  # fmt: skip
-        self.names = Names()
+                 subqueries: Sequence[Callable[[Any], Any]] = (), literals: bool = True) -> None:  # fmt: skip
+        self.names = Names(literals=literals)
         self.text = text
         reader = kind(self.names, catalog, context, shape=shape, joined=joined,
                       offsets=offsets or {"aggregate": 0, "prev": 0},

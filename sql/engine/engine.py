@@ -3,6 +3,7 @@ clock."""
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
@@ -150,8 +151,7 @@ class Engine:
         """Make a rule a reader of a stream: those of higher `@Priority` first, then in order of deployment."""
         names = self.readers.setdefault(stream, [])
         if name not in names:
-            names.append(name)
-            names.sort(key=self.place)
+            insort(names, name, key=self.place)
 
     def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
         """Run something that behaves like a query."""

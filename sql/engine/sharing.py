@@ -268,6 +268,7 @@ class Gathering:
         """Whatever was due up to an instant is done."""
         if self.has_news:
             self._publish(TOLD)
+            self.has_news = False
 
     def skipped(self, windows: int) -> None:
         raise AssertionError("rules that show empty windows work alone")

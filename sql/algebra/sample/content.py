@@ -63,6 +63,10 @@ class Content(ABC):
     is_bounded = True
     """Whether it keeps something of every event, so that `maxWindowEvents` applies."""
 
+    came = 0
+    """Events since `rest` last looked."""
+    came_max = 65_536
+
     slots: dict[str, str]
     """What an instance has for it: names, and first values as Python text."""
 
@@ -106,8 +110,9 @@ class Content(ABC):
     def retained(self, p: Any) -> int:
         """How many events are kept, in one form or another."""
 
-    def rest(self, parts: Iterable[Any], came: int) -> None:
-        """So many events have come into these instances: bound what waits in them."""
+    def rest(self, parts: Iterable[Any]) -> None:
+        """More than `came_max` events have come into these instances: bound what waits in them."""
+        self.came = 0
 
     def held(self, p: Any) -> Iterable[Any]:
         """Events that the state refers to by their number."""

@@ -68,6 +68,7 @@ class Core:
         """Of the newest event that needs one."""
         self.is_stepping = False
         self.code = self._generate()
+        self.entrances = [self.code[f"enter_{index}"] for index in range(len(composition.filters))]
         self.instances = Instances(self.window, self.code["Instance"], keyed=bool(composition.window.plan.partition_by))
         self.shown = self.code["Shown"](()) if composition.shown is not None else None
         """What a look takes the joined rows into."""
@@ -98,8 +99,10 @@ class Core:
 
     def enter(self, rows: Sequence[Any], at: Any, index: int = 0) -> None:
         """Events of one source: all at the instant `at`, or in event time with `at` the instants of each."""
-        self.code[f"enter_{index}"](self, rows, at)
-        self.content.rest(self.parts, len(rows))
+        self.entrances[index](self, rows, at)
+        self.content.came += len(rows)
+        if self.content.came > self.content.came_max:
+            self.content.rest(self.parts)
 
     def next_number(self) -> int:
         """The number of an event."""

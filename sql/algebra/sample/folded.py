@@ -80,8 +80,7 @@ class Folded(Content):
         self.is_bounded = bool(fed)
         self.counts = counts or bool(fed)
         self.slots = {"groups": "{}", **({"size": "0"} if self.counts else {})}
-        self.since = 0
-        self.threshold = PENDING_MAX
+        self.came_max = PENDING_MAX
         self._describe([calls[place] for place in numeric])
 
     def _describe(self, calls: Sequence[AggregateCall]) -> None:
@@ -330,7 +329,7 @@ class Folded(Content):
         return [found[place] for place in self.order]
 
     def clear(self, p: Any) -> None:
-        self.since = max(0, self.since - sum(map(len, p.groups.values())))
+        self.came = max(0, self.came - sum(map(len, p.groups.values())))
         p.groups.clear()
         if self.counts:
             p.size = 0
@@ -341,15 +340,12 @@ class Folded(Content):
     def retained(self, p: Any) -> int:
         return p.size if self.is_bounded else sum(map(len, p.groups.values()))
 
-    def rest(self, parts: Iterable[Any], came: int) -> None:
-        self.since += came
-        if self.since <= self.threshold:
-            return
+    def rest(self, parts: Iterable[Any]) -> None:
         parts = list(parts)
         groups = sum(len(p.groups) for p in parts)
-        self.threshold = PENDING_MAX + PENDING_PER_GROUP * groups
-        if self.since > self.threshold:
-            self.since = 0
+        self.came_max = PENDING_MAX + PENDING_PER_GROUP * groups
+        if self.came > self.came_max:
+            self.came = 0
             for p in parts:
                 for _ in self.settled(p):
                     pass

@@ -90,7 +90,7 @@ class Panes(Folded):
         """Close the open pane, if there is anything in it; its groups join their totals."""
         size = p.size if self.counts else 0
         if p.groups or size:
-            self.since = max(0, self.since - sum(map(len, p.groups.values())))
+            self.came = max(0, self.came - sum(map(len, p.groups.values())))
             self._join(p, Pane(end_ms, dict(self.settled(p)), size))
             super().clear(p)
         self._set_spare(p)

@@ -79,7 +79,13 @@ class Instances:
 
     def next_deadline(self) -> int | None:
         """When something is due next."""
-        return None if self._first() is None else self.heap[0][0]
+        heap = self.heap
+        if not heap:
+            return None
+        at_ms, order, p = heap[0]
+        if p.order == order and self.window.deadline(p) == at_ms:
+            return at_ms
+        return None if self._first() is None else heap[0][0]
 
     def take_due(self, until_ms: int) -> Any:
         """The instance that is due next, at `until_ms` at the latest, taken from the heap; None if there is none."""

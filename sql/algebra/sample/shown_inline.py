@@ -67,7 +67,7 @@ def _write(loop: Loop, made: Composition, content: Running, rule: str) -> None:
     inner = Loop(loop.source, plan, loop.functions, loop.catalog, loop.shape, slots)
     with loop.block("try:"):
         inner.writer.skip_unless(plan.having)
-        out = f"out.append({names.bind(Emission, 'Emission')}({names.constant(rule)}, at, 'rows', ["
+        out = f"out.append({names.bind(Emission, 'Emission')}(rule, at, 'rows', ["
         write_row(inner.writer, plan, out, "]))")
         loop.line("counts['rows_out'] += 1")
     with loop.block("except DATA_ERRORS as error:"):

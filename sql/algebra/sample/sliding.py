@@ -38,6 +38,7 @@ class Sliding(Window):
 
     def write_start(self, loop: Loop) -> None:
         if self.write_shown != self._write_call:
+            loop.line("rule = core.owner.name")
             loop.line("out = core.owner.out")
             loop.line("counts = core.owner.counts")
 

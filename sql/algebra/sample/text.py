@@ -20,8 +20,8 @@ from sql.rows import Shape
 LOCALS = frozenset((
     "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "core", "counts", "due", "e", "edge",
     "entry", "error", "event", "events", "fold", "g", "get_part", "group", "groups", "instants", "is_tight", "key",
-    "leave", "look", "looks", "members", "number", "odd", "out", "p", "panes", "part", "passing", "pending", "r",
-    "results",    "rows", "times", "totals", "trigger", "w_end", "w_start", "w_trigger",
+    "leave", "look", "looks", "members", "number", "odd", "out", "p", "panes", "part", "passing", "pending",
+    "r", "results", "rows", "rule", "times", "totals", "trigger", "w_end", "w_start", "w_trigger",
 ))  # fmt: skip
 """What the functions call their locals: a constant or a helper of the rule gets another name."""
 

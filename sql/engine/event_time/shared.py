@@ -32,6 +32,8 @@ class Audience:
         rules = [(member.name, member.query) for member in members]
         self.index = FilterIndex(rules, parties(rules, defect))
         self.has_left = False
+        self.noted: dict[str, int] = {}
+        """The deadline of each rule that stands in `timers`."""
         self.timers: list[tuple[int, int, str]] = []
         """A heap of (deadline, place, rule) by the event clock; what no longer holds is dropped when it surfaces."""
         self.place = {member.name: place for place, member in enumerate(members)}
@@ -78,7 +80,9 @@ class Audience:
         """Do what is due in any rule up to an instant."""
         out: list[Emission] = []
         while self.timers and self.timers[0][0] <= until_ms:
-            name = heappop(self.timers)[2]
+            deadline, _, name = heappop(self.timers)
+            if self.noted.get(name) == deadline:
+                del self.noted[name]
             try:
                 out += self.by_name[name].step_to(until_ms)
             except Exception as error:  # noqa: BLE001 - the rule boundary
@@ -89,10 +93,9 @@ class Audience:
 
     def _schedule(self, name: str) -> None:
         deadline = self.by_name[name].query.next_deadline()
-        if deadline is not None:
-            entry = (deadline, self.place[name], name)
-            if not self.timers or self.timers[0] != entry:
-                heappush(self.timers, entry)
+        if deadline is not None and self.noted.get(name) != deadline:
+            self.noted[name] = deadline
+            heappush(self.timers, (deadline, self.place[name], name))
 
     def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
         msg = "rules that read tables have stages of their own"

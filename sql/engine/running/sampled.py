@@ -75,13 +75,16 @@ class SampledQuery(RunningQuery):
     def text_functions(self) -> FunctionSet:
         """What is needed to write expressions into a text of its own."""
         return FunctionSet(self.catalog, self.context, self.warnings, shape=self.shape, joined=bool(self.plan.joins),
-                           text=self.plan.text, hits=self.hits)  # fmt: skip
+                           text=self.plan.text, hits=self.hits, literals=False)  # fmt: skip
 
     @property
     def source(self) -> str:
         """The generated code as a person reads it."""
         sql = "\n".join(f"#     {line}" for line in self.plan.text.strip().splitlines())
-        return f"# rule {self.name}\n{sql}\n\n{self.core.code.text}\n{self.look.code.text}"
+        parts = [f"# rule {self.name}\n{sql}\n"]
+        for functions, code in ((self.core.functions, self.core.code), (self.look.loop.functions, self.look.code)):
+            parts += ["".join(f"{name} = {value!r}\n" for name, value in functions.names.constants.items()), code.text]
+        return "\n".join(part for part in parts if part)
 
     # --- driving ------------------------------------------------------------------------------------------------------
 
@@ -106,11 +109,14 @@ class SampledQuery(RunningQuery):
 
     def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Events of the only source with their time stamps; what is due before each is done before it."""
-        self.leave()
+        if self.member.gathering is not None:
+            self.leave()
         self.counts["events_in"] += len(rows)
-        self.now_ms = max(self.now_ms, times[0])
+        if times[0] > self.now_ms:
+            self.now_ms = times[0]
         self.core.enter(rows, times)
-        self.now_ms = max(self.now_ms, times[-1])
+        if times[-1] > self.now_ms:
+            self.now_ms = times[-1]
         return self.take()
 
     def advance(self, now_ms: int) -> list[Emission]:
@@ -120,7 +126,10 @@ class SampledQuery(RunningQuery):
         return self.take()
 
     def next_deadline(self) -> int | None:
-        return self.member.next_deadline()
+        member = self.member
+        if member.inbox or member.gathering is not None:
+            return member.next_deadline()
+        return self.core.instances.next_deadline()
 
     def flush(self, now_ms: int) -> list[Emission]:
         self.leave()
@@ -132,6 +141,8 @@ class SampledQuery(RunningQuery):
 
     def take(self) -> list[Emission]:
         """The emissions since the last call, errors last."""
+        if not self.out and not self.errors:
+            return []
         out = self.out + self.errors if self.errors else self.out.copy()
         self.out.clear()
         self.errors.clear()
