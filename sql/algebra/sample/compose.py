@@ -24,7 +24,7 @@ from sql.algebra.sample.panes import Panes
 from sql.algebra.sample.rows import Joined, Rows
 from sql.algebra.sample.running import Running
 from sql.algebra.sample.session import Session
-from sql.algebra.sample.shown_inline import inline_look
+from sql.algebra.sample.shown_inline import inline_row
 from sql.algebra.sample.sliding import Sliding
 from sql.algebra.sample.state import Between
 from sql.algebra.sample.tap import Tap
@@ -35,7 +35,7 @@ from sql.calendar.grid import Grid
 from sql.calendar.zones import is_utc
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters, Hits
-from sql.plan.bound import AggregateCall, Bound, Op, Slot, conjuncts, sources_read
+from sql.plan.bound import AggregateCall, Bound, Op, Read, Slot, conjuncts, sources_read
 from sql.plan.logical import AGGREGATE_HITS, GroupWindowPlan, Plan
 from sql.rows import Shape
 from sql.types import Type
@@ -106,16 +106,20 @@ def compose(plan: Plan, catalog: Catalog, shape: Shape, hits: HitCounters, zone:
     made = Composition(plan, catalog, shape, window, content, shown, entries, _filters(plan),
                        hits.by_clause.get("WHERE"), plan.timestamp is not None, tap)  # fmt: skip
     if isinstance(window, Sliding) and tap is None:
-        window.write_shown = inline_look(made, rule) or window.write_shown
+        window.row = inline_row(made)
     return made
 
 
-def _shows_analytics(plan: Plan) -> bool:
+def _shown(plan: Plan) -> Iterator[Bound]:
+    """All parts of the expressions that are evaluated for what is shown."""
     shown = [*(item.value for item in plan.items), plan.having, *(order.value for order in plan.order_by)]
     shown += [part for numbering in plan.numberings for part in numbering.partition_by]
     shown += [order.value for numbering in plan.numberings for order in numbering.order_by]
-    nodes = (node for part in shown if part is not None for node in part.walk())
-    return any(isinstance(node, Slot) and node.kind == "analytic" for node in nodes)
+    return (node for part in shown if part is not None for node in part.walk())
+
+
+def _shows_analytics(plan: Plan) -> bool:
+    return any(isinstance(node, Slot) and node.kind == "analytic" for node in _shown(plan))
 
 
 def _content(plan: Plan, window: GroupWindowPlan, entries: Entries, zone: Any,
@@ -129,7 +133,9 @@ def _content(plan: Plan, window: GroupWindowPlan, entries: Entries, zone: Any,
         return Folded(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
     if window.kind == "hopping" and not singly and _has_panes(window, calls, zone):
         return Panes(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
-    return Running(calls, plan.group_by, entries, limit, has_dropped=plan.where is not None, shows_empty=empty)
+    reads_rows = bool(entries.analytics) or any(isinstance(node, Read) for node in _shown(plan))
+    return Running(calls, plan.group_by, entries, limit, has_dropped=plan.where is not None, reads_rows=reads_rows,
+                   shows_empty=empty)  # fmt: skip
 
 
 def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: Any) -> bool:

@@ -7,7 +7,8 @@ declares; it writes the statements by which an event comes in, and shows what an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from sql.aggregates.state import decode
@@ -69,6 +70,9 @@ class Content(ABC):
 
     slots: dict[str, str]
     """What an instance has for it: names, and first values as Python text."""
+
+    aliases: Mapping[str, str] = MappingProxyType({})
+    """What a loop over one instance holds in locals beside its containers: names, and their first values."""
 
     def write_helpers(self, loop: Loop) -> None:
         """Functions and classes beside the loop."""

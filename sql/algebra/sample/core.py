@@ -79,8 +79,10 @@ class Core:
         names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "INFINITY": inf}
         write_core(writer, self.composition, self.functions)
         made = Generated(writer, names.bound)
-        for content in filter(None, (self.content, self.composition.shown)):
-            content.generated(made.functions)
+        self.window.generated(made.functions)
+        self.content.generated(made.functions)
+        if self.composition.shown is not None:
+            self.composition.shown.generated(made.functions)
         return made
 
     def begin(self, now_ms: int) -> None:

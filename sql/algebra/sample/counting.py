@@ -22,7 +22,7 @@ class CountInTurn(Window):
             loop.line("p.first_ms = at")
         loop.line("p.count += 1")
         with loop.block(f"if p.count == {self.plan.size}:"):
-            loop.line(f"{loop.names.bind(self.full, 'full')}(core, p, at)")
+            loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
 
     def full(self, core: Core, p: Any, at_ms: int) -> None:
         """The last event of a window has come."""

@@ -76,8 +76,11 @@ class Running(Content):
     """Groups that events enter and leave. `members`: the group of each event, None where WHERE dropped it."""
 
     def __init__(self, calls: Sequence[AggregateCall], group_by: Sequence[Bound], entries: Entries, max_groups: int, *,
-                 has_dropped: bool, shows_empty: Any) -> None:  # fmt: skip
-        """`has_dropped`: whether there may be events in the window that are in no group."""
+                 has_dropped: bool, reads_rows: bool, shows_empty: Any) -> None:  # fmt: skip
+        """`has_dropped`: whether there may be events in the window that are in no group.
+
+        `reads_rows`: whether what is shown reads columns of a group's oldest event.
+        """
         self.calls = calls
         self.group_by = group_by
         self.entries = entries
@@ -85,7 +88,8 @@ class Running(Content):
         self.shows_empty = shows_empty
         self.is_whole = not group_by and not has_dropped
         """Whether all events are in one group."""
-        self.slots = {"groups": "{}", **({} if self.is_whole else {"members": "deque()"}), "times": "deque()"}
+        self.slots = {"groups": "{}", "times": "deque()"}
+        self.slots |= {"only": "Group(())"} if self.is_whole else {"members": "deque()"}
         forms: dict[Bound | None, list[Inline]] = {}
         self.fed: dict[int, AggregateCall] = {}
         for place, call in enumerate(calls):
@@ -107,6 +111,12 @@ class Running(Content):
         self.values = [*(f"a_{item.place}" for item in self.valued), *(f"f_{place}" for place in self.fed)]
         self.kept = [*numbers, *self.values, *(["event"] if self.fed else [])]
         """The locals that are remembered of an event in its group, each in a queue; the entry has a queue `entries`."""
+        self.keeps_entries = reads_rows or not self.is_whole or bool(self.fed)
+        """Whether the entries of a group are kept; else its events are known by their values alone."""
+        if self.is_whole:
+            queues = ["entries"] if self.keeps_entries else []
+            queues += [f"held_{name}" for name in self.kept]
+            self.aliases = {"g": "p.only", **{name: f"g.{name}" for name in queues}}
         self.functions: dict[str, Any] = {}
         """The generated module: `Group`, `add`, `leave`, `results`."""
 
@@ -131,7 +141,7 @@ class Running(Content):
         loop.line("")
         with loop.block("def results(g):"):
             with loop.block("if g.acc is not None:"):
-                loop.line(f"return {loop.names.bind(self._slow_results, 'slow_results')}(g)")
+                loop.line(f"return {loop.names.bind(self, 'running')}.slow_results(g)")
             loop.line(f"return ({''.join(f'{self.result(place)}, ' for place in range(len(self.calls)))})")
         loop.line("")
 
@@ -141,12 +151,14 @@ class Running(Content):
         for place, call in self.fed.items():
             kept[f"fed_{place}"] = f"{loop.names.bind(maker_of(call, Removal.FIFO), 'new')}()"
         with loop.block("class Group:"):
-            queues = ("entries", *(f"held_{name}" for name in self.kept))
+            queues = (*(["entries"] if self.keeps_entries else []), *(f"held_{name}" for name in self.kept))
             loop.line(f"__slots__ = {('key', 'acc', 'odd', 'scale', 'shift', 'unit', *queues, *kept)!r}")
             with loop.block("def __init__(g, key):"):
                 loop.line("g.key = key")
                 for name in queues:
                     loop.line(f"g.{name} = deque()")
+                loop.line("g.reset()")
+            with loop.block("def reset(g):"):
                 loop.line("g.acc = None")
                 loop.line("g.odd = 0")
                 loop.line(f"g.shift = {SHIFTS[0]}")
@@ -226,15 +238,26 @@ class Running(Content):
 
     def _write_group(self, loop: Loop) -> None:
         """The group of the event, `g`; a new one is not known before the event is in it."""
+        if self.is_whole:
+            self._write_only(loop)
+            return
         groups = loop.own("groups")
         loop.line(f"g = {groups}.get({'key' if self.group_by else '()'})")
         with loop.block("if g is None:"):
             with loop.block(f"if len({groups}) >= {self.max_groups}:"):
-                loop.line(f"{loop.names.bind(self.refuse_group, 'refuse_group')}()")
+                loop.line(f"{loop.names.bind(self, 'running')}.refuse_group()")
             loop.line(f"g = Group({'key' if self.group_by else '()'})")
 
+    def _write_only(self, loop: Loop) -> None:
+        if "g" not in loop.hoisted:
+            loop.line("g = p.only")
+
+    def _queue(self, loop: Loop, name: str) -> str:
+        """The text of a queue of the group at hand."""
+        return name if name in loop.hoisted else f"g.{name}"
+
     def _write_taking_in(self, loop: Loop) -> None:
-        slow = loop.names.bind(self.admit, "admit")
+        slow = f"{loop.names.bind(self, 'running')}.admit"
         given = f"({''.join(f'a_{item.place}, ' for item in self.valued)})"
         if self.valued:
             loop.line("odd = g.acc is not None")
@@ -251,14 +274,19 @@ class Running(Content):
         for place, call in self.fed.items():
             with unless_skipped(loop, call, f"f_{place}"):
                 loop.line(f"g.fed_{place}.add(f_{place}, event)")
-        with loop.block("if not g.entries:"):
-            loop.line(f"{loop.own('groups')}[g.key] = g")
-        loop.line(f"g.entries.append({self.entries.text})")
+        with loop.block(f"if not {self._filled(loop)}:"):
+            loop.line(f"{loop.own('groups')}[{'()' if self.is_whole else 'g.key'}] = g")
+        if self.keeps_entries:
+            loop.line(f"{self._queue(loop, 'entries')}.append({self.entries.text})")
         for name in self.kept:
-            loop.line(f"g.held_{name}.append({name})")
+            loop.line(f"{self._queue(loop, f'held_{name}')}.append({name})")
         if not self.is_whole:
             loop.line(f"{loop.own('members')}.append(g)")
         loop.line(f"{loop.own('times')}.append(at)")
+
+    def _filled(self, loop: Loop) -> str:
+        """The text of a queue that is empty where the group at hand is."""
+        return self._queue(loop, "entries") if self.keeps_entries else loop.own("times")
 
     def write_dropped(self, loop: Loop) -> None:
         loop.line(f"{loop.own('members')}.append(None)")
@@ -269,7 +297,7 @@ class Running(Content):
         loop.line(f"{loop.own('times')}.popleft()")
         loop.observed("left(p)")
         if self.is_whole:
-            loop.line(f"g = {loop.own('groups')}[()]")
+            self._write_only(loop)
             self._write_leaving(loop)
             return
         loop.line(f"g = {loop.own('members')}.popleft()")
@@ -278,16 +306,19 @@ class Running(Content):
 
     def _write_leaving(self, loop: Loop) -> None:
         """The oldest event of the group `g` leaves."""
-        loop.line("g.entries.popleft()")
+        if self.keeps_entries:
+            loop.line(f"{self._queue(loop, 'entries')}.popleft()")
         for name in self.kept:
-            loop.line(f"{name} = g.held_{name}.popleft()")
-        with loop.block("if not g.entries:"):
-            loop.line(f"del {loop.own('groups')}[g.key]")
+            loop.line(f"{name} = {self._queue(loop, f'held_{name}')}.popleft()")
+        with loop.block(f"if not {self._filled(loop)}:"):
+            loop.line(f"del {loop.own('groups')}[{'()' if self.is_whole else 'g.key'}]")
+            if self.is_whole:
+                loop.line("g.reset()")
         with loop.block("else:"):
             if self.valued:
                 with loop.block("if g.acc is not None:"):
                     given = f"({''.join(f'a_{item.place}, ' for item in self.valued)})"
-                    loop.line(f"{loop.names.bind(self.withdraw, 'withdraw')}(g, {given})")
+                    loop.line(f"{loop.names.bind(self, 'running')}.withdraw(g, {given})")
                 with loop.block("else:"):
                     self._write_inline(loop, "remove")
             else:
@@ -371,7 +402,7 @@ class Running(Content):
                 setattr(g, f"{state}_{item.place}", deque() if state in QUEUES else 0)
         g.shift, g.unit, g.scale = SHIFTS[1], 2.0 ** SHIFTS[1], 2.0 ** -SHIFTS[1]
 
-    def _slow_results(self, g: Any) -> list[Any]:
+    def slow_results(self, g: Any) -> list[Any]:
         inlined = iter(g.acc)
         return [
             getattr(g, f"fed_{place}").result() if place in self.fed else next(inlined).result()
@@ -388,12 +419,16 @@ class Running(Content):
         if not groups and self.shows_empty is not None:
             return [(self.entries.empty(self.shows_empty), results(self.functions["Group"](())))]
         in_order = sorted(groups.values(), key=_first) if len(groups) > 1 else groups.values()
+        if not self.keeps_entries:
+            return [(None, results(g)) for g in in_order]
         return [(g.entries[0], results(g)) for g in in_order]
 
     def clear(self, p: Any) -> None:
         p.groups.clear()
         p.times.clear()
-        if not self.is_whole:
+        if self.is_whole:
+            p.only.__init__(())
+        else:
             p.members.clear()
 
     def is_empty(self, p: Any) -> bool:
@@ -406,7 +441,7 @@ class Running(Content):
 
     def pack(self, p: Any) -> Any:
         """Each event in order: its instant, and where WHERE let it through, key, entry, number and values."""
-        held = {id(g): zip(*self._queues(g), strict=True) for g in p.groups.values()}
+        held = {id(g): zip(*self._queues(p, g), strict=True) for g in p.groups.values()}
         out = []
         members = repeat(p.groups.get(()), len(p.times)) if self.is_whole else p.members
         for time_ms, g in zip(p.times, members, strict=True):
@@ -415,13 +450,15 @@ class Running(Content):
                 continue
             entry, number, *values = next(held[id(g)])
             packed = [[] if value is SKIP else [encode(value)] for value in values]
-            out.append([time_ms, pack_key(g.key), self.entries.pack(entry), number, packed])
+            kept = self.entries.pack(entry) if self.keeps_entries else None
+            out.append([time_ms, pack_key(g.key), kept, number, packed])
         return out
 
-    def _queues(self, g: Any) -> list[Iterable[Any]]:
+    def _queues(self, p: Any, g: Any) -> list[Iterable[Any]]:
         """What is remembered of the events of a group: entries, numbers, values."""
-        numbers = g.held_number if self.is_numbered else repeat(0, len(g.entries))
-        return [g.entries, numbers, *(getattr(g, f"held_{name}") for name in self.values)]
+        entries = g.entries if self.keeps_entries else repeat(None, len(p.times))
+        numbers = g.held_number if self.is_numbered else repeat(0, len(p.times if self.is_whole else g.entries))
+        return [entries, numbers, *(getattr(g, f"held_{name}") for name in self.values)]
 
     def unpack(self, p: Any, state: Any, store: EventStore) -> None:
         for time_ms, *rest in state:
@@ -429,7 +466,8 @@ class Running(Content):
             if not rest:
                 p.members.append(None)
                 continue
-            key, entry, number, packed = unpack_key(rest[0]), self.entries.unpack(rest[1]), rest[2], rest[3]
+            key, number, packed = unpack_key(rest[0]), rest[2], rest[3]
+            entry = self.entries.unpack(rest[1]) if self.keeps_entries else None
             values = [decode(value[0]) if value else SKIP for value in packed]
             self._put(p, time_ms, key, entry, number, values)
 
@@ -437,7 +475,7 @@ class Running(Content):
         """An event that was in the window is in it again."""
         g = p.groups.get(key)
         if g is None:
-            g = p.groups[key] = self.functions["Group"](key)
+            g = p.groups[key] = p.only if self.is_whole else self.functions["Group"](key)
         given = values[: len(self.valued)]
         if g.acc is not None or not self.functions["add"](g, *given):
             self.admit(g, tuple(given))
@@ -451,7 +489,8 @@ class Running(Content):
             g.held_number.append(number)
         for name, value in zip(self.values, values, strict=True):
             getattr(g, f"held_{name}").append(value)
-        g.entries.append(entry)
+        if self.keeps_entries:
+            g.entries.append(entry)
         if not self.is_whole:
             p.members.append(g)
 

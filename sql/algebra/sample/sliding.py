@@ -8,7 +8,6 @@ SLIDINGWINDOW(ss, 2)      a  b        c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.content import Content
@@ -19,6 +18,7 @@ from sql.plan.logical import GroupWindowPlan
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
+    from sql.algebra.sample.shown_inline import InlineRow
 
 
 class Sliding(Window):
@@ -33,18 +33,47 @@ class Sliding(Window):
         self.back_ms = plan.length_ms or 1
         """How long before a trigger an event still belongs to it; of length 0 the instant of the trigger itself."""
         self.life_ms = self.back_ms + plan.delay_ms
-        self.write_shown: Callable[[Loop], None] = self._write_call
-        """Writes the look at the event at hand."""
+        self.row: InlineRow | None = None
+        """Writes the row of each trigger into the loop, where a sample is no more than that."""
+        self.functions: dict[str, Any] = {}
 
-    def write_start(self, loop: Loop) -> None:
-        if self.write_shown != self._write_call:
-            loop.line("rule = core.owner.name")
-            loop.line("out = core.owner.out")
-            loop.line("counts = core.owner.counts")
+    # --- code ---------------------------------------------------------------------------------------------------------
+
+    def write_helpers(self, loop: Loop) -> None:
+        if self.row is None or not self.plan.delay_ms:
+            return
+        with loop.block("def fire(core, p, now):"):
+            self.row.write_begin(loop)
+            with loop.hoisting():
+                with loop.block(f"while pending and pending[0] <= now - {self.plan.delay_ms}:"):
+                    loop.line("at = pending.popleft()")
+                    self._write_leaving(loop, f"at - {self.back_ms}")
+                    loop.line(f"end = at + {self.plan.delay_ms}")
+                    self.row.write(loop, f"(at - {self.plan.length_ms})", "end", "end", "None")
+                self.row.write_end(loop)
+        loop.line("")
+
+    def generated(self, functions: dict[str, Any]) -> None:
+        self.functions = functions
+
+    def write_first(self, loop: Loop) -> None:
+        if self.row is not None and not self.plan.delay_ms:
+            self.row.write_begin(loop)
+        if loop.plan.timestamp is None:
+            self._write_leaving(loop, f"at - {self.life_ms}")
+
+    def write_end(self, loop: Loop) -> None:
+        if self.row is not None and not self.plan.delay_ms:
+            self.row.write_end(loop)
 
     def write_before(self, loop: Loop) -> None:
+        if loop.plan.timestamp is not None or self.plan.partition_by:
+            self._write_leaving(loop, f"at - {self.life_ms}")
+
+    def _write_leaving(self, loop: Loop, edge: str) -> None:
         times = loop.own("times")
-        with loop.block(f"while {times} and {times}[0] <= at - {self.life_ms}:"):
+        loop.line(f"edge = {edge}")
+        with loop.block(f"while {times} and {times}[0] <= edge:"):
             self.content.write_leave(loop)
 
     def write_after(self, loop: Loop) -> None:
@@ -56,15 +85,16 @@ class Sliding(Window):
                 loop.line("continue")
             if self.met is not None:
                 loop.line(f"{loop.names.bind(self.met, 'met')}.note(at)")
-        if not self.plan.delay_ms:
-            self.write_shown(loop)
-            return
-        loop.line(f"{loop.own('pending')}.append(at)")
-        with loop.block(f"if p.queued > at + {self.plan.delay_ms}:"):
-            loop.line("due = core.open(p, at)")
+        if self.plan.delay_ms:
+            loop.line(f"{loop.own('pending')}.append(at)")
+            with loop.block(f"if p.queued > at + {self.plan.delay_ms}:"):
+                loop.line("due = core.open(p, at)")
+        elif self.row is not None:
+            self.row.write(loop, f"(at - {self.plan.length_ms})", "at", "at", "e")
+        else:
+            loop.line(f"core.show(p, at - {self.plan.length_ms}, at, at)")
 
-    def _write_call(self, loop: Loop) -> None:
-        loop.line(f"core.show(p, at - {self.plan.length_ms}, at, at)")
+    # --- what happens -------------------------------------------------------------------------------------------------
 
     def deadline(self, p: Any) -> int | None:
         if p.pending:
@@ -77,6 +107,9 @@ class Sliding(Window):
     def fire(self, core: Core, p: Any, now_ms: int) -> None:
         if not p.pending:
             self.content.expire(p, p.times[-1])
+            return
+        if self.row is not None:
+            self.functions["fire"](core, p, now_ms)
             return
         trigger_ms = p.pending.popleft()
         end_ms = trigger_ms + self.plan.delay_ms

@@ -31,7 +31,7 @@ class Between(Window):
             return
         self._write_begins(loop)
         with loop.block("if begins:"), loop.block("if p.first_ms is not None:"):
-            loop.line(f"{loop.names.bind(self.full, 'full')}(core, p, at)")
+            loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
         with loop.block("elif p.first_ms is None:"):
             loop.line("continue")
 
@@ -54,7 +54,7 @@ class Between(Window):
             with loop.block("else:"):
                 text = loop.condition(self.plan.emit)
                 with loop.source.block(f"if {text}:", self.plan.emit.span):
-                    loop.line(f"{loop.names.bind(self.full, 'full')}(core, p, at)")
+                    loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
 
     def full(self, core: Core, p: Any, at_ms: int) -> None:
         """The window closes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -18,10 +18,11 @@ from sql.plan.logical import Plan
 from sql.rows import Shape
 
 LOCALS = frozenset((
-    "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "core", "counts", "due", "e", "edge",
-    "entry", "error", "event", "events", "fold", "g", "get_part", "group", "groups", "instants", "is_tight", "key",
-    "leave", "look", "looks", "members", "number", "odd", "out", "p", "panes", "part", "passing", "pending",
-    "r", "results", "rows", "rule", "times", "totals", "trigger", "w_end", "w_start", "w_trigger",
+    "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "core", "due", "e", "edge",
+    "end", "entries", "entry", "error", "event", "events", "fire", "fold", "g", "get_part", "group",
+    "groups", "instants", "is_tight", "key", "leave", "look", "looks", "members", "now", "number", "odd",
+    "out", "p", "panes", "part", "passing", "pending", "r", "results", "rows", "rule", "shown", "times",
+    "totals", "trigger", "w_end", "w_start", "w_trigger",
 ))  # fmt: skip
 """What the functions call their locals: a constant or a helper of the rule gets another name."""
 
@@ -58,6 +59,8 @@ class Loop:
         self.tap: Tap | None = None
         self.kept: dict[str, str] = {}
         """The slots of an instance with their first values."""
+        self.aliases: Mapping[str, str] = {}
+        """What else a loop over one instance holds in locals."""
         self.hoisted: set[str] = set()
         self.common_lines = 0
         """Up to this line the text says nothing of aggregates."""
@@ -97,10 +100,10 @@ class Loop:
     @contextmanager
     def hoisting(self) -> Iterator[None]:
         """Around statements about one instance: its containers become locals."""
-        for name, first in self.kept.items():
-            if first in CONTAINERS:
-                self.line(f"{name} = p.{name}")
-                self.hoisted.add(name)
+        containers = {name: f"p.{name}" for name, first in self.kept.items() if first in CONTAINERS}
+        for name, text in {**containers, **self.aliases}.items():
+            self.line(f"{name} = {text}")
+            self.hoisted.add(name)
         yield
         self.hoisted.clear()
 

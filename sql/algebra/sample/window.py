@@ -31,8 +31,17 @@ class Window(ABC):
 
     # --- code ---------------------------------------------------------------------------------------------------------
 
-    def write_start(self, loop: Loop) -> None:
-        """Before the first of several events."""
+    def write_helpers(self, loop: Loop) -> None:
+        """Functions beside the loop."""
+
+    def generated(self, functions: dict[str, Any]) -> None:
+        """The text has become functions."""
+
+    def write_first(self, loop: Loop) -> None:
+        """Before the first of several events of the only instance, whose slots are locals."""
+
+    def write_end(self, loop: Loop) -> None:
+        """After the last of them."""
 
     def write_instant(self, loop: Loop) -> None:
         """Before an event, where the instant may be another than that of the event before."""

@@ -23,8 +23,9 @@ def write_core(source: SourceWriter, made: Composition, functions: FunctionSet) 
     loop = _loop(source, made, functions)
     instance_class(source, "Instance", loop.kept)
     made.content.write_helpers(loop)
+    made.window.write_helpers(loop)
     if made.shown is not None:
-        loop.kept = made.shown.slots
+        loop.kept, loop.aliases = made.shown.slots, made.shown.aliases
         instance_class(source, "Shown", loop.kept)
         made.shown.write_helpers(loop)
         _write_fold(made, loop)
@@ -39,6 +40,7 @@ def _loop(source: SourceWriter, made: Composition, functions: FunctionSet) -> Lo
     slots["event_time", None] = Code("at", False, True, NUMBER)
     loop = Loop(source, made.plan, functions, made.catalog, made.shape, slots)
     loop.kept = {**made.window.slots, **made.content.slots}
+    loop.aliases = made.content.aliases
     loop.tap = made.tap
     return loop
 
@@ -48,18 +50,22 @@ def _write_enter(made: Composition, loop: Loop, index: int, condition: Bound | N
     with loop.block(f"def enter_{index}(core, rows, {'instants' if is_timed else 'at'}):"):
         if is_timed:
             loop.line("due = core.instances.due_ms")
-        if made.content.is_bounded:
-            loop.line("is_tight = core.owner.is_tight(len(rows))")
+        tight = "is_tight = core.owner.is_tight(len(rows))"
         if keyed:
+            if made.content.is_bounded:
+                loop.line(tight)
             loop.line("get_part = core.instances.parts.get")
             _write_events(made, loop, index, condition)
             return
         loop.line("p = core.instances.whole")
-        made.window.write_start(loop)
         if not is_timed:
             made.window.write_instant(loop)
         with loop.hoisting():
+            made.window.write_first(loop)
+            if made.content.is_bounded:
+                loop.line(tight)
             _write_events(made, loop, index, condition)
+            made.window.write_end(loop)
 
 
 def _write_events(made: Composition, loop: Loop, index: int, condition: Bound | None) -> None:

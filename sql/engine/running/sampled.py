@@ -112,11 +112,9 @@ class SampledQuery(RunningQuery):
         if self.member.gathering is not None:
             self.leave()
         self.counts["events_in"] += len(rows)
-        if times[0] > self.now_ms:
-            self.now_ms = times[0]
+        self.now_ms = max(self.now_ms, times[0])
         self.core.enter(rows, times)
-        if times[-1] > self.now_ms:
-            self.now_ms = times[-1]
+        self.now_ms = max(self.now_ms, times[-1])
         return self.take()
 
     def advance(self, now_ms: int) -> list[Emission]:
