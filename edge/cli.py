@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "replay": "run recorded events through a rule, as fast as it can",
     "explain": "show how a rule is executed",
     "import": "turn an export of eKuiper into rule files",
+    "plugins": "list the plug-ins of this Python environment",
     "schema": "print the JSON Schema of rule files, for editors",
     "cloud": "upload the spool, or aggregate what was uploaded with Spark",
     "spool": "look into the spool: ls, verify, export, repair, replay",

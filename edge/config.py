@@ -174,6 +174,8 @@ class LimitsConfig(Section):
     """The oldest dead letter file beyond this number is deleted, and counted."""
     spool_bytes_max: int = Field(default=512_000_000, ge=100_000)
     """Of the spool on disk. At the bound `cloud.onFull` decides."""
+    function_ms_max: int = Field(default=1_000, ge=1)
+    """Of one call of a function in Python. A longer one is ended; after three the function is switched off."""
     delivery_rows_max: int = Field(default=20_000, ge=1)
     """Result rows that sinks with a full queue have refused. At the bound intake is paused until they catch up."""
 

@@ -37,6 +37,8 @@ from edge.intake.sources.registry import SourceEnvironment
 from edge.journal.commits import Commits
 from edge.monitor.http import StatusServer
 from edge.monitor.report import Report
+from edge.plugins import load_plugins
+from rules.functions.guard import WATCH
 from rules.secrets import Secrets
 from sql import Catalog, Engine
 
@@ -60,6 +62,8 @@ class Daemon:
         self.clock = clock or SystemClock()
         self.started_ms = self.clock.monotonic_ms()
         self._stopping = False
+        WATCH.call_ms_max = config.limits.function_ms_max
+        load_plugins()
         register_sinks()
         directory = config.data.dir
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

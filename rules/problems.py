@@ -40,11 +40,15 @@ CODES = {
     "R111": "an action that does not fit the query of its rule",
     "R201": "an eKuiper setting without effect here",
     "R202": "a number that YAML 1.1 read otherwise",
+    "R401": "a function file that cannot be read or run",
+    "R402": "a function that rules cannot call: its types, its docstring or its name",
+    "R403": "an example of a function gives something else",
+    "R404": "a function without an example",
     "R301": "a test got other rows than expected",
     "R302": "a test missed a result",
     "R303": "a test got a result that is not written down",
 }
-"""Every code that this package raises. R0: the text, R1: the model, R2: notes, R3: failed tests."""
+"""Every code that this package raises. R0: the text, R1: the model, R2: notes, R3: failed tests, R4: Python."""
 
 SHOWN_MAX = 150
 """Characters of a source line that are shown around the caret."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -10,6 +11,16 @@ from cloud_sync.targets.base import Target
 from cloud_sync.targets.directory import DirectoryTarget
 
 OBJECT_STORES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "azure", "http", "https", "memory")
+
+
+TARGETS: dict[str, Callable[[str], Target]] = {}
+"""Targets of plug-ins by the scheme of their URL."""
+
+
+def register_target(scheme: str, make: Callable[[str], Target]) -> None:
+    """Make URLs of a scheme known as targets. `make(url)` connects nothing yet; a wrong URL is a BadTarget."""
+    assert scheme not in TARGETS and scheme not in OBJECT_STORES, f"target {scheme!r} is registered twice"
+    TARGETS[scheme] = make
 
 
 def open_target(url: str) -> Target:
@@ -23,12 +34,14 @@ def open_target(url: str) -> Target:
         if not path:
             raise BadTarget(f"target {url!r} names no directory")
         return DirectoryTarget(Path(path))
+    if scheme in TARGETS:
+        return TARGETS[scheme](url)
     if scheme not in OBJECT_STORES:
-        known = ", ".join(("a path", "file", *OBJECT_STORES))
+        known = ", ".join(("a path", "file", *OBJECT_STORES, *TARGETS))
         raise BadTarget(f"target {url!r} has an unknown scheme {scheme!r}; known are {known}")
     from cloud_sync.targets.objectstore import ObjectStoreTarget
 
     return ObjectStoreTarget(url)
 
 
-__all__ = ["DirectoryTarget", "Target", "open_target"]
+__all__ = ["TARGETS", "DirectoryTarget", "Target", "open_target", "register_target"]

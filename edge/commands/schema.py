@@ -17,8 +17,10 @@ def run(arguments: argparse.Namespace) -> int:
         schema = Config.model_json_schema(by_alias=True)
     else:
         from edge.delivery.actions import register_sinks
+        from edge.plugins import load_plugins
         from rules.schema import json_schema
 
+        load_plugins()
         register_sinks()
         schema = json_schema()
     print(json.dumps(schema, indent=2, ensure_ascii=False))

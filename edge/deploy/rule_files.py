@@ -17,6 +17,7 @@ from edge.deploy.circles import circle_problems
 from edge.deploy.stream_types import stream_problems
 from edge.deploy.watch import stamp
 from rules.compile import Compiled, CompiledRule, compile_rules
+from rules.functions.files import load_functions
 from rules.loader import LoadedFile, load_file, load_text, rule_files, unite
 from rules.problems import FileProblem, in_order
 from rules.secrets import Secrets
@@ -53,6 +54,8 @@ class RuleFiles:
         self._good: dict[str, LoadedFile] = {}
         self._copies: dict[str, str] = {}
         self._wanted: Wanted | None = None
+        self._functions = load_functions([directory])
+        """What is wrong with the functions in Python; they are read once, before the rules."""
         self._compiled: tuple[dict[str, str], Compiled, list[FileProblem]] | None = None
 
     def remember(self, texts: Mapping[str, str]) -> None:
@@ -78,7 +81,7 @@ class RuleFiles:
                 self._good[path] = copy
         usable = {name: file if file.ok else self._good.get(name) for name, file in current.items()}
         used = {name: file for name, file in usable.items() if file is not None}
-        told = [problem for file in current.values() if not file.ok for problem in file.problems]
+        told = [*self._functions, *(problem for file in current.values() if not file.ok for problem in file.problems)]
         # Files that do not compile as they are make room for their last good version, until what is left compiles.
         while True:
             compiled, found = self._compile(used)

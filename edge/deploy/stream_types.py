@@ -23,7 +23,11 @@ from sql.errors import Problem, Span, did_you_mean
 from sql.plan.logical import Plan
 
 MQTT, MEMORY = "mqtt", "memory"
-TYPES = (MQTT, MEMORY, *(kind.name for kind in source_kinds()))
+
+
+def stream_types() -> tuple[str, ...]:
+    """What TYPE of a stream may be."""
+    return (MQTT, MEMORY, *(kind.name for kind in source_kinds()))
 
 
 def stream_type(stream: Stream) -> str:
@@ -53,8 +57,8 @@ def _first(spans: Mapping[str, Span], message: str) -> Span:
 
 def _complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
     kind = stream_type(stream)
-    if kind and kind not in TYPES:
-        known = did_you_mean(kind, TYPES) or f"this gateway has {', '.join(TYPES)}"
+    if kind and kind not in (types := stream_types()):
+        known = did_you_mean(kind, types) or f"this gateway has {', '.join(types)}"
         yield f"TYPE '{kind}' of stream '{stream.name}' is no source of this gateway", known
         return
     if not kind:

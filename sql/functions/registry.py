@@ -52,6 +52,7 @@ class Function:
                repeat in tests and replays because the runtime gives them time and seed.
     in_pairs   the parameters take turns, a pair after another; an odd number of arguments is refused
     returns    the result type, or a function of the argument types.
+    origin     the file or plug-in that it comes from; empty for those of the engine.
     inline     a Python expression with {0}, {1} … for the arguments (each used once, known not NULL) that stands in for
                the call in generated code where all arguments are known to be text; it equals the implementation there.
     """
@@ -68,6 +69,7 @@ class Function:
     aliases: tuple[str, ...] = ()
     examples: tuple[tuple[str, Any], ...] = ()
     inline: str | None = None
+    origin: str = ""
 
     @property
     def arity(self) -> tuple[int, int | None]:
@@ -113,15 +115,26 @@ def function(name: str, **definition: Any) -> Callable[[Implementation], Impleme
     """Register the decorated implementation as a scalar function. Keywords are the fields of `Function`."""
 
     def register(implementation: Implementation) -> Implementation:
-        found = Function(name=name, implementation=implementation,
-                         doc=(implementation.__doc__ or "").strip(), **definition)  # fmt: skip
-        found = replace(found, implementation=checked(found))
-        for word in (name, *found.aliases):
-            assert word not in _functions, f"function {word} is registered twice"
-            _functions[word] = found
+        doc = (implementation.__doc__ or "").strip()
+        define(Function(name=name, implementation=implementation, doc=doc, **definition))
         return implementation
 
     return register
+
+
+def define(found: Function) -> None:
+    """Make a function known, its arguments checked."""
+    found = replace(found, implementation=checked(found))
+    for word in (found.name, *found.aliases):
+        assert word not in _functions, f"function {word} is registered twice"
+        _functions[word] = found
+
+
+def forget(name: str) -> None:
+    """Forget a function; compiled rules keep what they have of it."""
+    found = _functions[name]
+    for word in (name, *found.aliases):
+        del _functions[word]
 
 
 def lookup(name: str) -> Function | None:

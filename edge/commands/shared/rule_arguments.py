@@ -34,7 +34,9 @@ def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProb
     from edge.delivery.actions import register_sinks
     from edge.deploy.circles import circle_problems
     from edge.deploy.stream_types import stream_problems
+    from edge.plugins import load_plugins
     from rules.compile import compile_rules
+    from rules.functions.files import load_functions
     from rules.loader import load_paths, rule_files
     from rules.problems import in_order
     from rules.secrets import Secrets
@@ -45,9 +47,11 @@ def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProb
         if path.is_dir() and not rule_files(path):
             raise UsageError(f"'{path}' holds no rule files (*.yaml, *.yml, *.json, *.sql)")
     _check_zone(zone)
+    load_plugins()
     register_sinks()
+    functions = load_functions(dict.fromkeys(path if path.is_dir() else path.parent for path in paths), examples=True)
     compiled = compile_rules(load_paths(paths, secrets=Secrets(may_be_absent=True)), zone=zone)
-    return compiled, in_order([*compiled.problems, *stream_problems(compiled), *circle_problems(compiled)])
+    return compiled, in_order([*functions, *compiled.problems, *stream_problems(compiled), *circle_problems(compiled)])
 
 
 def _check_zone(zone: str) -> None:

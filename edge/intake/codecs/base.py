@@ -66,6 +66,16 @@ FORMATS = {
     "binary": "edge.intake.codecs.binary:BinaryDecoder",
     "urlencoded": "edge.intake.codecs.urlencoded:UrlEncodedDecoder",
 }
+"""Where the decoder of a FORMAT is: module and class."""
+
+
+def register_format(name: str, path: str) -> None:
+    """Make a decoder known under a FORMAT; it is made as `Class(columns, options)`, see `RowByRow`.
+
+    The module is imported when a stream asks for the format.
+    """
+    assert name not in FORMATS, f"format {name!r} is registered twice"
+    FORMATS[name] = path
 
 
 def decoder_for(format_name: str, columns: frozenset[str] | None, options: CodecOptions | None = None) -> Decoder:

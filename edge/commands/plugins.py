@@ -1,0 +1,27 @@
+"""`penstock plugins`: the plug-ins of this Python environment, what they add, and why one was left out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from edge.plugins import KINDS, load_plugins
+
+    plugins = load_plugins()
+    for plugin in plugins:
+        if arguments.json:
+            print(json.dumps(asdict(plugin)))
+        else:
+            state = plugin.error or ", ".join(plugin.adds) or "adds nothing"
+            print(f"{plugin.kind:<11} {plugin.name:<20} {plugin.distribution} {plugin.version}: {state}")
+    if not plugins and not arguments.json:
+        groups = ", ".join(f"penstock.{kind}" for kind in KINDS)
+        print(f"no plug-ins; a package adds one with an entry point of {groups}")
+    return 1 if any(plugin.error for plugin in plugins) else 0

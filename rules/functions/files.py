@@ -1,0 +1,163 @@
+"""Python files beside the rules: every public function in them can be called by the rules.
+
+    \"\"\"Functions of the plant.\"\"\"
+
+    def dew_point(temperature: float, humidity: float) -> float | None:
+        \"\"\"The dew point in °C.
+
+        >>> dew_point(20, 50)
+        9.3
+        \"\"\"
+
+The examples of the docstring are its tests; `penstock check` runs them. Functions must give the same result for the
+same arguments, for a restart evaluates events again. They run in the process of the gateway: whoever may write into the
+rule directory may run code.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+from rules.functions.signature import Unfit, function_of
+from rules.problems import FileProblem, FileText, in_order
+from sql.aggregates import base as aggregates
+from sql.binder.calls import ANALYTICS, OVER_FUNCTIONS, PREVS, SPREADS, WINDOW_FUNCTIONS
+from sql.errors import Span
+from sql.functions import registry
+
+MODULE = "penstock_functions"
+"""Modules of function files are called `penstock_functions.<name of the file>`."""
+
+_KEYWORDS = frozenset({*ANALYTICS, *OVER_FUNCTIONS, *PREVS, *SPREADS, *WINDOW_FUNCTIONS, "event_time", "meta", "mqtt"})
+
+
+def function_files(directory: Path) -> list[Path]:
+    """The function files of a directory, by name; none if it cannot be read."""
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError:
+        return []
+    return [path for path in entries if path.suffix == ".py" and path.is_file() and path.name[0] not in "._"]
+
+
+def load_functions(directories: Iterable[Path], *, examples: bool = False) -> list[FileProblem]:
+    """Make the functions of the directories, and no others, known to rules; what is wrong with their files.
+
+    `examples`: also run the examples of the docstrings. Never raises for what a file holds.
+    """
+    for known in registry.all_functions():
+        if known.category == "user":
+            registry.forget(known.name)
+    files = dict.fromkeys(path for directory in directories for path in function_files(directory))
+    return in_order(problem for path in files for problem in _load(path, examples=examples))
+
+
+def _load(path: Path, *, examples: bool) -> Iterator[FileProblem]:
+    try:
+        text = FileText(str(path), path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        yield FileProblem(str(path), 0, 0, "R401", f"the file cannot be read: {error}")
+        return
+    module = ModuleType(f"{MODULE}.{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(text.text, str(path), "exec"), module.__dict__)
+    except SyntaxError as error:
+        yield _at(text, error.lineno or 1, "R401", f"this is no Python: {error.msg}")
+        return
+    except Exception as error:  # noqa: BLE001  # a file that fails stops no other
+        line = next((frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__))
+                     if frame.filename == str(path)), 1)  # fmt: skip
+        yield _at(text, line or 1, "R401", f"the file raised {type(error).__name__}: {error}")
+        return
+    for function in _public(module):
+        problem = _define(function, text)
+        if problem is not None:
+            yield problem
+        elif examples:
+            yield from _run_examples(function, module, text)
+
+
+def _public(module: ModuleType) -> list[FunctionType]:
+    """The functions that are written in the module itself, in order."""
+    return [
+        item for name, item in vars(module).items()
+        if isinstance(item, FunctionType) and item.__module__ == module.__name__ and name[0] != "_"
+    ]  # fmt: skip
+
+
+def _define(function: FunctionType, text: FileText) -> FileProblem | None:
+    line = function.__code__.co_firstlineno
+    try:
+        found = function_of(function, text.path)
+    except Unfit as unfit:
+        return _at(text, line, "R402", str(unfit), unfit.hint)
+    taken = registry.lookup(found.name)
+    if taken is not None or aggregates.lookup(found.name) is not None or found.name in _KEYWORDS:
+        where = taken.origin if taken is not None and taken.origin else "SQL"
+        return _at(text, line, "R402", f"the name {found.name}() is taken: {where} has it", "choose another name")
+    registry.define(found)
+    return None
+
+
+# --- examples ---------------------------------------------------------------------------------------------------------
+
+
+def _run_examples(function: FunctionType, module: ModuleType, text: FileText) -> Iterator[FileProblem]:
+    """What the examples of a docstring get wrong; a note where there are none."""
+    first = _first_line(function, text)
+    parsed = doctest.DocTestParser().get_doctest(
+        function.__doc__ or "", dict(vars(module)), function.__name__, text.path, first - 1
+    )
+    if not parsed.examples:
+        hint = f">>> {function.__name__}(…) in its docstring, and the result below it"
+        yield _at(text, first, "R404", f"{function.__name__}() has no example", hint, note=True)
+        return
+    runner = _Runner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(parsed, out=lambda _: None)
+    for line, source, wanted, got in runner.failed:
+        yield _at(text, line, "R403", f"{source} gives {got}, not {wanted}")
+
+
+class _Runner(doctest.DocTestRunner):
+    """Keeps what failed: (line, call, expected, got)."""
+
+    def __init__(self, optionflags: int) -> None:
+        super().__init__(verbose=False, optionflags=optionflags)
+        self.failed: list[tuple[int, str, str, str]] = []
+
+    def report_failure(self, out: object, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
+        self._keep(test, example, got.strip() or "nothing")
+
+    def report_unexpected_exception(self, out: object, test: doctest.DocTest, example: doctest.Example,
+                                    exc_info: object) -> None:  # fmt: skip
+        kind, error, _ = exc_info  # type: ignore[misc]
+        self._keep(test, example, f"{kind.__name__}: {error}")  # type: ignore[has-type]
+
+    def _keep(self, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
+        line = (test.lineno or 0) + example.lineno + 1
+        self.failed.append((line, example.source.strip(), example.want.strip() or "nothing", got))
+
+
+def _first_line(function: FunctionType, text: FileText) -> int:
+    """The line on which the docstring begins."""
+    for node in ast.walk(ast.parse(text.text)):
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__ and node.body:
+            return node.body[0].lineno
+    return function.__code__.co_firstlineno
+
+
+def _at(text: FileText, line: int, code: str, message: str, hint: str | None = None, *, note: bool = False
+        ) -> FileProblem:  # fmt: skip
+    written = text.line(line) if line <= text.text.count("\n") + 1 else ""
+    start = sum(len(before) for before in text.text.splitlines(keepends=True)[: line - 1])
+    indent = len(written) - len(written.lstrip())
+    span = Span(start + indent, start + len(written))
+    return text.problem(code, message, span, hint, severity="warning" if note else "error")

@@ -1,0 +1,144 @@
+"""Calls of functions that somebody else wrote: what they raise costs one row, and what takes too long is ended.
+
+A thread looks at the calls that run. One that lasts longer than the limit gets an exception at its next step in Python;
+a call that hangs inside C code ends when that code returns. A function that took too long `OVERRUNS_MAX` times is
+switched off until the process starts again, so that it cannot hold the rules up again and again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from sql.errors import DataError
+
+CALL_MS_MAX = 1_000
+"""How long one call may take, unless the configuration says otherwise."""
+
+OVERRUNS_MAX = 3
+"""After so many calls that took too long a function is switched off."""
+
+LOOKS = 4
+"""The watch looks so often within the limit, so a call lasts at most a quarter longer."""
+
+VALUES = frozenset((type(None), bool, int, float, str, bytes, list, dict))
+"""Classes of what a function may return."""
+
+
+class TooLong(DataError):
+    """A call was ended."""
+
+    def __init__(self) -> None:
+        super().__init__("it took too long")
+
+
+class Watch:
+    """Ends calls that take too long. Its thread starts with the first call."""
+
+    def __init__(self, call_ms_max: int = CALL_MS_MAX) -> None:
+        self.call_ms_max = call_ms_max
+        self._numbers = count(1)
+        self._running: dict[int, int] = {}
+        """The number of the call that runs, by thread."""
+        self._ended: set[int] = set()
+        """Threads whose call has been told to end."""
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def run(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """The function's result. Raises `TooLong`, and what the function raises."""
+        if self._thread is None:
+            self._start()
+        me = threading.get_ident()
+        self._running[me] = next(self._numbers)
+        try:
+            try:
+                return function(*arguments)
+            finally:
+                self._end(me)
+        except TooLong:
+            self._end(me)  # it may have come in the midst of the first attempt
+            raise
+
+    def _end(self, me: int) -> None:
+        with self._lock:
+            self._running.pop(me, None)
+            if me in self._ended:
+                self._ended.discard(me)
+                _raise_in(me, None)
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._look, name="function-watch", daemon=True)
+                self._thread.start()
+
+    def _look(self) -> None:
+        never = threading.Event()
+        ages: dict[int, tuple[int, int]] = {}
+        while not never.wait(self.call_ms_max / LOOKS / 1000):
+            with self._lock:
+                ages = {thread: self._aged(thread, number, ages) for thread, number in self._running.items()}
+                for thread, (_, looks) in ages.items():
+                    if looks > LOOKS and thread not in self._ended:
+                        self._ended.add(thread)
+                        _raise_in(thread, TooLong)
+
+    @staticmethod
+    def _aged(thread: int, number: int, ages: dict[int, tuple[int, int]]) -> tuple[int, int]:
+        before, looks = ages.get(thread, (number, 0))
+        return (number, looks + 1) if before == number else (number, 1)
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Raise an exception in a thread at its next step; None takes back one that has not been raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
+    )
+
+
+WATCH = Watch()
+"""The watch of this process."""
+
+
+class Guarded:
+    """A function behind the guard: it gives a value of SQL, or raises `DataError`."""
+
+    def __init__(self, name: str, function: Callable[..., Any], required: tuple[bool, ...] = (), watch: Watch = WATCH):
+        """`required`: for each argument whether NULL there gives NULL without a call."""
+        self.name = name
+        self.function = function
+        self.required = required
+        self.watch = watch
+        self.overruns = 0
+
+    def __call__(self, *arguments: Any) -> Any:
+        # Optional arguments may be missing, and further ones may follow.
+        if any(value is None and needed for value, needed in zip(arguments, self.required)):  # noqa: B905
+            return None
+        if self.overruns >= OVERRUNS_MAX:
+            raise DataError(f"{self.name}() is switched off: {OVERRUNS_MAX} calls took longer than {self._limit}")
+        try:
+            result = self.watch.run(self.function, arguments)
+        except TooLong:
+            self.overruns += 1
+            raise DataError(f"{self.name}() took longer than {self._limit}") from None
+        except DataError:
+            raise
+        except Exception as error:  # whatever it is, it costs this row and no more
+            raise DataError(f"{self.name}() raised {type(error).__name__}: {error}") from error
+        if result.__class__ not in VALUES:
+            raise DataError(f"{self.name}() returned {type(result).__name__}, which is no value of SQL")
+        return result
+
+    @property
+    def _limit(self) -> str:
+        return f"{self.watch.call_ms_max} ms"
+
+
+def guard_function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The implementation of a function that a plug-in registered, behind the guard."""
+    return Guarded(name, function)
