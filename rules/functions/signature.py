@@ -83,6 +83,6 @@ def _type(annotation: Any, what: str) -> tuple[Type, bool]:
         return found, len(kept) < len(parts)
     known = TYPES.get(get_origin(annotation) or annotation)
     if known is None:
-        shown = getattr(annotation, "__name__", str(annotation))
+        shown = inspect.formatannotation(annotation)
         raise Unfit(f"{what} is of type {shown}, which SQL does not have", f"use {_NAMES}")
     return known, annotation is Any or annotation is object
