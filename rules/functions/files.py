@@ -73,8 +73,14 @@ def _load(path: Path, *, examples: bool) -> Iterator[FileProblem]:
         yield _at(text, error.lineno or 1, "R401", f"this is no Python: {error.msg}")
         return
     except Exception as error:  # noqa: BLE001  # a file that fails stops no other
-        line = next((frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__))
-                     if frame.filename == str(path)), 1)  # fmt: skip
+        line = next(
+            (
+                frame.lineno
+                for frame in reversed(traceback.extract_tb(error.__traceback__))
+                if frame.filename == str(path)
+            ),
+            1,
+        )
         yield _at(text, line or 1, "R401", f"the file raised {type(error).__name__}: {error}")
         return
     for function in _public(module):
@@ -88,9 +94,10 @@ def _load(path: Path, *, examples: bool) -> Iterator[FileProblem]:
 def _public(module: ModuleType) -> list[FunctionType]:
     """The functions that are written in the module itself, in order."""
     return [
-        item for name, item in vars(module).items()
+        item
+        for name, item in vars(module).items()
         if isinstance(item, FunctionType) and item.__module__ == module.__name__ and name[0] != "_"
-    ]  # fmt: skip
+    ]
 
 
 def _define(function: FunctionType, text: FileText) -> FileProblem | None:
@@ -136,8 +143,9 @@ class _Runner(doctest.DocTestRunner):
     def report_failure(self, out: object, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
         self._keep(test, example, got.strip() or "nothing")
 
-    def report_unexpected_exception(self, out: object, test: doctest.DocTest, example: doctest.Example,
-                                    exc_info: object) -> None:  # fmt: skip
+    def report_unexpected_exception(
+        self, out: object, test: doctest.DocTest, example: doctest.Example, exc_info: object
+    ) -> None:
         kind, error, _ = exc_info  # type: ignore[misc]
         self._keep(test, example, f"{kind.__name__}: {error}")  # type: ignore[has-type]
 
@@ -154,8 +162,9 @@ def _first_line(function: FunctionType, text: FileText) -> int:
     return function.__code__.co_firstlineno
 
 
-def _at(text: FileText, line: int, code: str, message: str, hint: str | None = None, *, note: bool = False
-        ) -> FileProblem:  # fmt: skip
+def _at(
+    text: FileText, line: int, code: str, message: str, hint: str | None = None, *, note: bool = False
+) -> FileProblem:
     written = text.line(line) if line <= text.text.count("\n") + 1 else ""
     start = sum(len(before) for before in text.text.splitlines(keepends=True)[: line - 1])
     indent = len(written) - len(written.lstrip())

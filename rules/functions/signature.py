@@ -12,9 +12,18 @@ from sql.functions.registry import Function, Parameter
 from sql.types import Type
 
 TYPES: dict[Any, Type] = {
-    bool: Type.BOOLEAN, int: Type.INTEGER, float: Type.FLOAT, str: Type.STRING, bytes: Type.BYTES,
-    list: Type.ARRAY, Sequence: Type.ARRAY, dict: Type.OBJECT, Mapping: Type.OBJECT, Any: Type.ANY, object: Type.ANY,
-}  # fmt: skip
+    bool: Type.BOOLEAN,
+    int: Type.INTEGER,
+    float: Type.FLOAT,
+    str: Type.STRING,
+    bytes: Type.BYTES,
+    list: Type.ARRAY,
+    Sequence: Type.ARRAY,
+    dict: Type.OBJECT,
+    Mapping: Type.OBJECT,
+    Any: Type.ANY,
+    object: Type.ANY,
+}
 """What annotations mean; the contents of lists and dictionaries are not looked at."""
 
 _NAMES = "bool, int, float, str, bytes, list, dict or Any, or one of them with | None"
@@ -48,9 +57,15 @@ def function_of(function: Callable[..., Any], origin: str) -> Function:
     passes = any(nullable for _, nullable in found)
     required = tuple(not nullable for _, nullable in found) if passes else ()
     return Function(
-        name, Guarded(name, function, required), "user", doc.split("\n>>>")[0].strip(),
-        tuple(parameter for parameter, _ in found), returns, nulls="pass" if passes else "propagate", origin=origin,
-    )  # fmt: skip
+        name,
+        Guarded(name, function, required),
+        "user",
+        doc.split("\n>>>")[0].strip(),
+        tuple(parameter for parameter, _ in found),
+        returns,
+        nulls="pass" if passes else "propagate",
+        origin=origin,
+    )
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
