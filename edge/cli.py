@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "check": "check rule files and print every problem with its place",
     "test": "run the tests written in rule files, on a virtual clock",
     "replay": "run recorded events through a rule, as fast as it can",
+    "sql": "ask questions of recorded data or live streams at a prompt",
     "explain": "show how a rule is executed",
     "import": "turn an export of eKuiper into rule files",
     "plugins": "list the plug-ins of this Python environment",

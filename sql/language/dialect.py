@@ -24,10 +24,10 @@ NOT_YET = {
 """First words of statements that are recognised, and how an error names them."""
 
 PROMPT = {
-    "drop": "remove the definition from its file",
-    "show": "`penstock check` lists what the files define",
-    "describe": "the definition stands in its file",
-    "explain": "`penstock explain FILE` shows the plan of a rule",
+    "drop": "remove the definition from its file; the prompt `penstock sql` knows DROP",
+    "show": "the prompt `penstock sql` knows SHOW",
+    "describe": "the definition stands in its file; the prompt `penstock sql` knows DESCRIBE",
+    "explain": "`penstock explain FILE` shows the plan of a rule; the prompt `penstock sql` knows EXPLAIN",
 }
 """eKuiper's statements that ask or change the server, and what does the same here."""
 

@@ -1,0 +1,163 @@
+"""`penstock sql`: a prompt over recorded data or live streams.
+
+Statements end with a semicolon; `help` lists them, `quit` or the end of the input ends the prompt. With --execute the
+statements come from the command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edge.base.errors import UsageError
+from edge.commands.shared import recorded, rule_arguments
+
+if TYPE_CHECKING:
+    from edge.prompt.session import Session
+    from rules.drive import Arrival
+    from sql import Catalog
+    from sql.catalog.streams import Stream
+
+PROMPT, CONTINUED = "penstock> ", "       -> "
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", type=Path, metavar="FILE|DIR", help="rule files whose streams are known")
+    parser.add_argument("--data", action="append", default=[], metavar="STREAM=DATA.jsonl",
+                        help="recorded events of a stream; may be given several times")  # fmt: skip
+    parser.add_argument("--time-column", metavar="NAME", help="column with the time at which the event arrived")
+    parser.add_argument("--broker", metavar="URL", help="MQTT broker of live streams")
+    parser.add_argument("--seconds", type=float, metavar="N", help="how long a query of live streams runs; default: "
+                        "until it is interrupted")  # fmt: skip
+    parser.add_argument("--execute", metavar="TEXT", help="run these statements instead of asking for some")
+    rule_arguments.add_zone(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from edge.commands.replay import printed
+    from edge.prompt.session import Session
+
+    catalog = _catalog(arguments)
+    files = dict(map(_stream_and_file, arguments.data))
+    _declare(catalog, files)
+
+    def events() -> Iterable[Arrival]:
+        return _merged(files, arguments.time_column, catalog)
+
+    def live(text: str, streams: Sequence[Stream]) -> Iterator[str]:
+        from edge.prompt.live import lines
+
+        return lines(text, streams, arguments.broker, arguments.seconds)
+
+    session = Session(catalog, events if files else None, live, printed, arguments.zone)
+    if arguments.execute is not None:
+        return 0 if _answered(session, arguments.execute) else 1
+    return _converse(session, sys.stdin.isatty())
+
+
+def _converse(session: Session, is_terminal: bool) -> int:
+    from edge.prompt import session as prompt
+
+    if is_terminal:
+        import readline  # noqa: F401  # line editing and history for input()
+
+        print("penstock sql: statements end with a semicolon; help, quit")
+    lines: list[str] = []
+    well = True
+    while True:
+        try:
+            line = input((CONTINUED if lines else PROMPT) if is_terminal else "")
+        except EOFError:
+            break
+        except KeyboardInterrupt:
+            print()
+            lines.clear()
+            continue
+        word = line.strip().rstrip(";").lower()
+        if not lines and word in ("quit", "exit", "help"):
+            if word != "help":
+                break
+            print((prompt.__doc__ or "").split("\n\n", 1)[1].rstrip())
+            continue
+        lines.append(line)
+        if line.rstrip().endswith(";"):
+            well &= _answered(session, "\n".join(lines))
+            lines.clear()
+    well &= _answered(session, "\n".join(lines))
+    return 0 if well or is_terminal else 1
+
+
+def _answered(session: Session, text: str) -> bool:
+    """Answer the statements of a text; whether all of them were right."""
+    from edge.prompt.session import answer
+
+    wrong = [statement for statement in split(text) if not answer(session, statement, print)]
+    return not wrong
+
+
+def split(text: str) -> list[str]:
+    """The statements of a text: cut at semicolons outside quotes and comments.
+
+    >>> split("SHOW STREAMS; SELECT ';' AS a FROM s;")
+    ['SHOW STREAMS', "SELECT ';' AS a FROM s"]
+    """
+    import re
+
+    pieces, at = [], 0
+    for found in re.finditer(r"'[^']*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|;", text, re.DOTALL):
+        if found[0] == ";":
+            pieces.append(text[at : found.start()])
+            at = found.end()
+    return [piece.strip() for piece in (*pieces, text[at:]) if piece.strip()]
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+def _catalog(arguments: argparse.Namespace) -> Catalog:
+    from sql import Catalog
+
+    if not arguments.paths:
+        return Catalog()
+    from rules.catalog import copy_of
+    from rules.problems import render_all
+
+    compiled, problems = rule_arguments.compile_paths(arguments)
+    errors = [problem for problem in problems if problem.is_error]
+    if errors:
+        print(render_all(errors), file=sys.stderr)
+    return copy_of(compiled.catalog)
+
+
+def _stream_and_file(text: str) -> tuple[str, str]:
+    stream, sign, path = text.partition("=")
+    if not sign or not stream or not path:
+        raise UsageError(f"--data {text}: expected STREAM=FILE")
+    if path != "-" and not Path(path).is_file():
+        raise UsageError(f"--data {text}: there is no file '{path}'")
+    return stream, path
+
+
+def _declare(catalog: Catalog, files: Iterable[str]) -> None:
+    """Streams that only data is known of have any column."""
+    from sql.catalog.streams import Stream
+
+    for name in files:
+        if name not in catalog.streams:
+            catalog.add(Stream(name))
+
+
+def _merged(files: dict[str, str], column: str | None, catalog: Catalog) -> Iterator[Arrival]:
+    """The events of all files, by time."""
+    from heapq import merge
+    from operator import itemgetter
+
+    def of(stream: str, path: str) -> Iterator[Arrival]:
+        timestamp = catalog.streams[stream].timestamp
+        for at_ms, row in recorded.read_events(path, column, timestamp):
+            yield at_ms, stream, row
+
+    return merge(*(of(stream, path) for stream, path in files.items()), key=itemgetter(0))

@@ -1,0 +1,104 @@
+"""`penstock sql`: what each statement answers, over recorded data and over live streams."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edge.commands.sql import split
+from edge.prompt.declarations import declaration
+from edge.prompt.session import Session, answer
+from sql import Catalog, parse
+from sql.syntax import CreateStream
+
+DDL = """CREATE STREAM m (dev STRING, v FLOAT DEFAULT 1.5, w STRUCT(a ARRAY(BIGINT), b BOOLEAN))
+         WITH (DATASOURCE="m/+")"""
+EVENTS = [(1000, "m", {"dev": "a", "v": 1}), (1500, "m", {"dev": "b", "v": 2}), (2500, "m", {"dev": "a", "v": 5})]
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session(data=lambda: EVENTS)
+
+
+def told(session: Session, *texts: str) -> list[str]:
+    lines: list[str] = []
+    for text in texts:
+        answer(session, text, lines.append)
+    return lines
+
+
+def test_streams_are_declared_listed_described_and_dropped(session: Session) -> None:
+    assert told(session, DDL, "show streams", "DESCRIBE STREAM m;", "SHOW TABLES", "DROP STREAM m", "SHOW STREAMS") == [
+        "stream m is declared", "m", "dev  string", "v  float", "w  struct(a array(bigint), b boolean)",
+        "DATASOURCE: m/+", "no tables are declared", "stream m is dropped", "no streams are declared",
+    ]  # fmt: skip
+
+
+def test_a_question_runs_over_the_data_each_time_anew(session: Session) -> None:
+    total = "SELECT sum(v) AS s FROM m GROUP BY TUMBLINGWINDOW(ss, 1)"
+    told(session, DDL)
+    session.printed = lambda emission: str(emission.inserted)
+    for _ in range(2):
+        assert told(session, total) == ["[{'s': 3}]", "[{'s': 5}]"]
+    assert told(session, "SELECT v FROM m WHERE v > 100") == ["no output"]
+
+
+def test_a_query_is_explained(session: Session) -> None:
+    lines = told(
+        session, DDL, "EXPLAIN SELECT avg(v) AS a FROM m GROUP BY HOPPINGWINDOW(ss, 10, 5)", "EXPLAIN STREAM m"
+    )
+    assert any("HOPPINGWINDOW" in line for line in lines)
+    assert lines[-1].startswith("CREATE STREAM m (dev string, v float DEFAULT 1.5, ")
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("DROP STREAM mm", "there is no stream 'mm': did you mean 'm'?"), ("SHOW me", "SHOW STREAMS and SHOW TABLES"),
+    ("DROP m", "write DROP STREAM name"), ("SELECT x FROM m", "B201 unknown column 'x'"),
+    ("DESCRIBE TABLE m", "there is no table 'm'"), ("SELEC 1", "P010"),
+])  # fmt: skip
+def test_what_is_wrong_is_said(session: Session, text: str, said: str) -> None:
+    assert said in "\n".join(told(session, DDL, text)[1:])
+
+
+def test_a_declaration_can_be_read_again() -> None:
+    catalog = Catalog()
+    (statement,) = parse(DDL)
+    assert isinstance(statement, CreateStream)
+    stream = catalog.define(statement)
+    (again,) = parse(declaration(stream))
+    assert isinstance(again, CreateStream)
+    assert Catalog().define(again) == stream
+
+
+def test_statements_end_at_semicolons_outside_quotes_and_comments() -> None:
+    assert split("a ';' b; c -- ;\n d; /* ; */ `;`;") == ["a ';' b", "c -- ;\n d", "/* ; */ `;`"]
+
+
+def penstock(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    run = [sys.executable, "-m", "edge.cli", "sql", *words]
+    return subprocess.run(run, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_command_over_recorded_data(tmp_path: Path) -> None:
+    data = tmp_path / "m.jsonl"
+    data.write_text("".join(json.dumps({"at": at_ms, **row}) + "\n" for at_ms, _, row in EVENTS))
+    done = penstock("--data", f"m={data}", stdin="SELECT dev,\n v FROM m WHERE v > 1;\nSHOW STREAMS")
+    assert done.stdout.splitlines() == [
+        '{"at": 1500, "rows": [{"dev": "b", "v": 2}]}', '{"at": 2500, "rows": [{"dev": "a", "v": 5}]}', "m",
+    ]  # fmt: skip
+    assert done.returncode == 0
+    assert penstock("--data", f"m={data}", "--execute", "SELECT nosuch(v) FROM m").returncode == 1
+
+
+def test_the_command_over_a_live_stream() -> None:
+    text = """CREATE STREAM sim () WITH (TYPE="simulator", DATASOURCE="x",
+                                         EXTRA='{"data": [{"n": 7}], "interval": 50}');
+              SELECT n + 1 AS m FROM sim"""
+    done = penstock("--seconds", "2", "--execute", text)
+    assert done.stdout.splitlines()[:3] == ["stream sim is declared", '[{"m":8}]', '[{"m":8}]']
+    assert done.returncode == 0
