@@ -24,8 +24,8 @@ from edge.intake.sources.registry import source_kinds
 from rules.functions.guard import guard_function
 from sinks import sink_kinds
 from sql.aggregates import base as aggregates
+from sql.algebra.windows import catalog as windows
 from sql.functions import registry
-from sql.windows import catalog as windows
 
 log = logging.getLogger("penstock.plugins")
 

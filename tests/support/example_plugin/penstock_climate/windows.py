@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sql.windows.catalog import register_window
-from sql.windows.retain import Count
+from sql.algebra.retain.policies import Count
+from sql.algebra.windows.catalog import register_window
 
 register_window("latest_of", "win", "retain", "size:size", lambda start, size: Count(size),
                 composition="Retain(count n)", cost="O(1)", state="n events", clock="none",
