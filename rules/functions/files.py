@@ -22,7 +22,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, TracebackType
 
 from rules.functions.signature import Unfit, function_of
 from rules.problems import FileProblem, FileText, in_order
@@ -144,10 +144,14 @@ class _Runner(doctest.DocTestRunner):
         self._keep(test, example, got.strip() or "nothing")
 
     def report_unexpected_exception(
-        self, out: object, test: doctest.DocTest, example: doctest.Example, exc_info: object
+        self,
+        out: object,
+        test: doctest.DocTest,
+        example: doctest.Example,
+        exc_info: tuple[type[BaseException], BaseException, TracebackType],
     ) -> None:
-        kind, error, _ = exc_info  # type: ignore[misc]
-        self._keep(test, example, f"{kind.__name__}: {error}")  # type: ignore[has-type]
+        kind, error, _ = exc_info
+        self._keep(test, example, f"{kind.__name__}: {error}")
 
     def _keep(self, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
         line = (test.lineno or 0) + example.lineno + 1
