@@ -13,22 +13,40 @@ import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from edge.base.errors import UsageError
 from edge.intake.sources.mqtt_client import address
 from rules.problems import render_all
-from rules.secrets import Secret, Secrets
+from rules.secrets import Secret, Secrets, references_in
 from rules.source.document import Document, Limits
 from rules.source.yaml_source import read_file
 
 ENVIRONMENT_PREFIX = "PENSTOCK__"
 SECRETS_DIR = Path("/run/secrets")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def _split(value: Any) -> Any:
+    """Environment variables give lists as text."""
+    return tuple(item.strip() for item in value.split(",") if item.strip()) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
+"""Texts; in an environment variable with commas between them."""
 
 
 class ConfigError(UsageError):
@@ -108,8 +126,19 @@ class SecretsConfig(Section):
 
     dir: Path = SECRETS_DIR
     """`${file:name}` is a file below this directory."""
-    env_prefixes: tuple[str, ...] = ("PENSTOCK_",)
-    """`${env:NAME}` of rule files may only use variables that begin with one of these."""
+    env_prefixes: Names = ("PENSTOCK_",)
+    """`${env:NAME}` of rule files may only use variables that begin with one of these; never those that begin with
+    `PENSTOCK__`, and never a secret that this configuration itself refers to."""
+    allow: Names | None = None
+    """`env:NAME` and `file:name`: rule files may use these and no others."""
+
+
+class OutgoingConfig(Section):
+    """Where rules may send to."""
+
+    allow: Names | None = None
+    """Hosts that actions and `httppull` streams may name: `host`, `host:port`, patterns such as `*.plant.example`.
+    null: any. `connections` and the broker of the streams are not asked."""
 
 
 class HttpConfig(Section):
@@ -118,7 +147,17 @@ class HttpConfig(Section):
     bind: str = "127.0.0.1:9620"
     """`address:port`; port 0 picks a free one (printed at start), `off` starts no server."""
     token: Secret | None = None
-    """Demanded as `Authorization: Bearer …` for /metrics and /status; required when bind is not loopback."""
+    """Demanded as `Authorization: Bearer …` for /metrics and /status. Without one, the gateway makes one at its first
+    start, in `http.token` below `data.dir`; `penstock top` reads it there. Required when bind is not loopback."""
+    open: Names = ()
+    """Pages that need no token: `metrics`, `status`."""
+
+    @field_validator("open")
+    @classmethod
+    def _are_pages(cls, pages: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := set(pages) - {"metrics", "status"}:
+            raise ValueError(f"'{min(unknown)}' is no page that needs a token; there are metrics and status")
+        return pages
 
     @field_validator("bind")
     @classmethod
@@ -220,6 +259,7 @@ class Config(Section):
     mqtt: MqttConfig = Field(default_factory=MqttConfig)
     data: DataConfig = Field(default_factory=DataConfig)
     secrets: SecretsConfig = Field(default_factory=SecretsConfig)
+    outgoing: OutgoingConfig = Field(default_factory=OutgoingConfig)
     http: HttpConfig = Field(default_factory=HttpConfig)
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
     journal: JournalConfig = Field(default_factory=JournalConfig)
@@ -232,6 +272,13 @@ class Config(Section):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     shutdown_timeout_ms: int = Field(default=10_000, ge=100)
     """From SIGTERM to exit. What sinks have not taken by then is in the journal and sent at the next start."""
+
+    _reserved: frozenset[str] = PrivateAttr(frozenset())
+
+    @property
+    def reserved_secrets(self) -> frozenset[str]:
+        """The secrets that this configuration refers to, as `env:NAME` and `file:name`."""
+        return self._reserved
 
     @property
     def client_id(self) -> str:
@@ -284,9 +331,11 @@ def load(
         if value is not None:
             _put(values, dotted.split("."), value)
     try:
-        return Config.model_validate(_resolved(values, environment))
+        found = Config.model_validate(_resolved(values, environment))
     except ValidationError as error:
         raise ConfigError("\n".join(_sentence(item, document) for item in error.errors())) from None
+    found._reserved = frozenset(references_in(values))
+    return found
 
 
 def _read(path: Path) -> Document | None:
@@ -345,7 +394,7 @@ def _resolved(values: dict[str, Any], environment: Mapping[str, str]) -> Any:
     section = values.get("secrets")
     directory = section.get("dir") if isinstance(section, dict) else None
     # Whoever writes the configuration owns the process, so unlike a rule file it may use any variable.
-    secrets = Secrets(env_prefixes=("",), directory=Path(directory or SECRETS_DIR), env=environment)
+    secrets = Secrets(env_prefixes=("",), directory=Path(directory or SECRETS_DIR), env=environment, is_of_rules=False)
     resolved, failures = secrets.resolve_all(values)
     if failures:
         raise ConfigError("\n".join(f"{'.'.join(map(str, keys))}: {reason}" for keys, reason in failures))

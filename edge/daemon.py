@@ -9,6 +9,7 @@ either: it is what a power cut does.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import random
@@ -35,6 +36,7 @@ from edge.intake.queue import Intake
 from edge.intake.sources.http_push import PushServers
 from edge.intake.sources.registry import SourceEnvironment
 from edge.journal.commits import Commits
+from edge.monitor.access import Access, own_token
 from edge.monitor.http import StatusServer
 from edge.monitor.report import Report
 from edge.plugins import load_plugins
@@ -67,6 +69,8 @@ class Daemon:
         register_sinks()
         directory = config.data.dir
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(PermissionError):  # a volume that another user owns
+            directory.chmod(0o700)
         limits = config.limits
         self.dead_letters = DeadLetters(
             directory / "dead-letters", limits.dead_letter_bytes_max, limits.dead_letter_files_max
@@ -80,13 +84,16 @@ class Daemon:
             Limits(limits.intake_bytes_max, limits.unacknowledged_max),
         )  # fmt: skip
         self.mqtt = self._mqtt_source()
-        self.secrets = Secrets(config.secrets.env_prefixes, config.secrets.dir)
-        self.rule_files = RuleFiles(rules, config.gateway.zone, self.secrets)
+        allow = None if config.secrets.allow is None else frozenset(config.secrets.allow)
+        secrets = Secrets(config.secrets.env_prefixes, config.secrets.dir, allow, config.reserved_secrets)
+        self.rule_files = RuleFiles(rules, config.gateway.zone, secrets, config.outgoing.allow)
         self.manager: Manager
         self.commits: Commits
         self.recovery: Recovery
         self.uploads = self._upload_worker()
         self.http: StatusServer | None = None
+        self.is_recovering = True
+        """The journal is being replayed: there is no loop yet that could answer."""
         self._watch: DirectoryWatch | None = None
 
     # --- life ------------------------------------------------------------------------------------------------------
@@ -96,6 +103,7 @@ class Daemon:
         signals.listen(self.request_stop)
         seen = fingerprint(self.rule_files.directory)
         self._restore()
+        self.is_recovering = False
         if self.mqtt is not None:
             if self.gateway.session is not None:
                 self.mqtt.go_on(self.gateway.session)
@@ -103,9 +111,6 @@ class Daemon:
             self.gateway.add_source(MQTT_SOURCE, self.mqtt)
         if self.uploads is not None:
             self.uploads[1].start()
-        if self.config.http.bind != "off":
-            token = self.config.http.token.reveal() if self.config.http.token else None
-            self.http = StatusServer(*self.config.http.address, Report(self), token)
         self._watch = DirectoryWatch(self.rule_files.directory, self._reload, seen)
         memory.release_startup()
         elapsed_ms = self.clock.monotonic_ms() - self.started_ms
@@ -153,6 +158,16 @@ class Daemon:
         """Ask the loop to end; may be called from any thread, but not from a signal handler."""
         self._stopping = True
         self.intake.wake()
+
+    def _serve(self) -> None:
+        """Answer over HTTP from now on, the recovery included."""
+        http = self.config.http
+        if http.bind == "off":
+            return
+        token = http.token.reveal() if http.token else own_token(self.config.data.dir)
+        register_secret(token)
+        access = Access(token, frozenset(http.open), http.address[0])
+        self.http = StatusServer(*http.address, Report(self), access)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
@@ -223,6 +238,7 @@ class Daemon:
             sources=self._stream_sources(),
         )  # fmt: skip
         self.recovery = Recovery(self.gateway, self.manager, self.rule_files, self.dead_letters)
+        self._serve()
         effects = Effects(self.spool, self.clock, self.dead_letters, self.recovery.state)
         self.commits = open_journal(
             self.recovery, self.config.data.dir, self.clock, self.config.journal, effects, spool=self.spool

@@ -68,10 +68,22 @@ class Loaded:
 
 
 def load_file(
-    path: FilePath, *, secrets: Secrets | None = None, limits: Limits | None = None, name: str | None = None
+    path: FilePath,
+    *,
+    secrets: Secrets | None = None,
+    limits: Limits | None = None,
+    name: str | None = None,
+    below: FilePath | None = None,
 ) -> LoadedFile:
-    """Load one file. `name` is what problems call it; default: the path as given."""
+    """Load one file. `name` is what problems call it; default: the path as given.
+
+    `below`: it must be a regular file below this directory, not a link that leads out of it; its text is then not read.
+    """
     shown = name or str(path)
+    if below is not None and not path.resolve().is_relative_to(below.resolve()):
+        problem = FileProblem(shown, 0, 0, "R002", "is a link that leads out of the rule directory",
+                              "put the file itself there")  # fmt: skip
+        return LoadedFile(shown, problems=[problem])
     document, problems = read_file(path, shown, limits or Limits())
     return _loaded(shown, document, problems, secrets)
 
@@ -86,22 +98,22 @@ def load_directory(
     directory: FilePath, *, secrets: Secrets | None = None, limits: Limits | None = None
 ) -> Loaded:  # fmt: skip
     """Load all rule files of a directory, by name; not those below it, nor hidden ones."""
-    return unite(load_file(path, secrets=secrets, limits=limits) for path in rule_files(directory))
+    return unite(load_file(path, secrets=secrets, limits=limits, below=directory) for path in rule_files(directory))
 
 
 def load_paths(paths: Iterable[FilePath], *, secrets: Secrets | None = None) -> Loaded:
     """Load files and directories as one set. The neighbours of a file given alone are its context."""
-    asked: dict[FilePath, None] = {}
+    asked: dict[FilePath, FilePath | None] = {}
     near: dict[FilePath, None] = {}
     for path in paths:
         if path.is_dir():
-            asked.update(dict.fromkeys(rule_files(path)))
+            asked.update(dict.fromkeys(rule_files(path), path))
         else:
             asked[path] = None
             near.update(dict.fromkeys(rule_files(path.parent)) if path.parent.is_dir() else {})
     known = {path.resolve() for path in asked}
     context = [load_file(path, secrets=secrets) for path in near if path.resolve() not in known]
-    loaded = unite(load_file(path, secrets=secrets) for path in asked)
+    loaded = unite(load_file(path, secrets=secrets, below=below) for path, below in asked.items())
     names = {stream.name for file in loaded.files for stream in file.streams}
     for file in context:
         file.streams = [stream for stream in file.streams if stream.name not in names]

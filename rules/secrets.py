@@ -18,6 +18,9 @@ from typing import Any
 from pydantic_core import core_schema
 
 STARS = "***"
+CONFIGURATION = "PENSTOCK__"
+"""Variables that begin so configure the gateway: no rule file may read them."""
+
 _REFERENCE = re.compile(r"\$?\$\{([^{}]*)\}")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -84,6 +87,9 @@ class Secrets:
     """Where secrets come from.
 
     env_prefixes  only variables that begin with one of these may be used; "" allows all.
+    allow         `env:NAME` and `file:name`: only these may be used; None: by prefix, and every file.
+    reserved      those that the gateway itself is configured with; only `allow` gives them to rule files as well.
+    is_of_rules   variables that configure the gateway are refused.
     directory     `${file:path}` is relative to it and may not leave it; None: no files.
     file_bytes_max  a larger file is refused.
     may_be_absent   nothing is opened here, so a secret that is only on the gateway is worth a note, not an error.
@@ -91,6 +97,9 @@ class Secrets:
 
     env_prefixes: tuple[str, ...] = ("PENSTOCK_",)
     directory: Path | None = None
+    allow: frozenset[str] | None = None
+    reserved: frozenset[str] = frozenset()
+    is_of_rules: bool = True
     env: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     file_bytes_max: int = 65_536
     may_be_absent: bool = False
@@ -121,7 +130,10 @@ class Secrets:
         name, with_default, default = reference.partition(":-")
         if not _ENV_NAME.fullmatch(name):
             raise Unresolved(f"'${{env:{name}}}' is not the name of an environment variable")
-        if not name.startswith(self.env_prefixes):
+        if self.is_of_rules and name.upper().startswith(CONFIGURATION):
+            raise Unresolved(f"the variable '{name}' configures the gateway; give the rules one of another name")
+        self._check_allowed(f"env:{name}")
+        if self.allow is None and not name.startswith(self.env_prefixes):
             allowed = ", ".join(f"{prefix}…" for prefix in self.env_prefixes) or "none"
             raise Unresolved(f"the variable '{name}' may not be used in rule files; allowed are {allowed}")
         if name in self.env:
@@ -130,10 +142,18 @@ class Secrets:
             raise Absent(f"the environment variable '{name}' is not set")
         return default
 
+    def _check_allowed(self, key: str) -> None:
+        if self.allow is not None and key not in self.allow:
+            raise Unresolved(f"'${{{key}}}' is not listed in secrets.allow of the gateway's configuration")
+        if self.allow is None and key in self.reserved:
+            why = "is a secret of the gateway's own configuration; list it in secrets.allow if rules may use it"
+            raise Unresolved(f"'${{{key}}}' {why}")
+
     def _file(self, name: str) -> str:
         relative = Path(name)
         if not name or relative.is_absolute() or ".." in relative.parts or "\0" in name:
             raise Unresolved(f"'${{file:{name}}}' must be a path below the secrets directory, without '..'")
+        self._check_allowed(f"file:{relative.as_posix()}")
         if self.directory is None:
             raise Absent(f"'${{file:{name}}}' cannot be read: no secrets directory is configured")
         base = self.directory.resolve()
@@ -169,6 +189,17 @@ class Secrets:
                 return item
 
         return walk(value, path), failures
+
+
+def references_in(value: Any) -> Iterator[str]:
+    """What plain data refers to, as `env:NAME` and `file:name`."""
+    if isinstance(value, str):
+        for match in _REFERENCE.finditer(value):
+            if not match[0].startswith("$$"):
+                yield match[1].partition(":-")[0]
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from references_in(inner)
 
 
 def secrets_in(value: Any) -> Iterator[str]:

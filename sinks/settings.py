@@ -59,6 +59,8 @@ _REPLACED = {
 class SinkSettings(Model):
     """The common properties of all sinks."""
 
+    address: ClassVar[str | None] = None
+    """The setting that says which server is meant."""
     target: ClassVar[str | None] = None
     """The setting that may hold `{{.field}}`: the topic, URL or path."""
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "topic"
@@ -96,6 +98,12 @@ class SinkSettings(Model):
     retry_interval: DurationMs = Field(1000, ge=1, description="milliseconds before the first retry; doubles each time")
     retry_max_interval: DurationMs = Field(60_000, ge=1, description="milliseconds, the longest wait between retries")
     retry_count: int = Field(0, ge=0, description="retries before a message becomes a dead letter; 0 means no limit")
+
+    def addresses(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """The servers that this sink talks to: the way to the setting by its YAML names, and the address, which may be
+        a secret."""
+        if self.address is not None and (value := dict(self)[self.address]) is not None:
+            yield (self.address,), reveal(value)
 
     @model_validator(mode="before")
     @classmethod

@@ -14,6 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     path = "/readyz" if arguments.ready else "/healthz"
-    status, text = client.get(arguments.address, path)
+    status, text = client.get(arguments.address, path, arguments.data)
     print(text, end="")
     return 0 if status == 200 else 1

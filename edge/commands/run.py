@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -35,6 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.rules.is_dir():
         raise UsageError(f"'{arguments.rules}' is not a directory; expected the directory of the rule files")
     logs.configure(settings.log_level)
+    os.umask(0o077)  # what the gateway writes is its user's own
     from edge.daemon import Daemon
 
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 from edge.base.errors import UsageError
@@ -24,10 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.interval <= 0:
         raise UsageError("--interval must be above 0")
-    before = _status(arguments.address)
+    before = _status(arguments.address, arguments.data)
     while True:
         threading.Event().wait(arguments.interval)
-        now = _status(arguments.address)
+        now = _status(arguments.address, arguments.data)
         if not arguments.once:
             print("\x1b[H\x1b[2J", end="")
         print("\n".join(render(before, now)), flush=True)
@@ -36,10 +37,10 @@ def run(arguments: argparse.Namespace) -> int:
         before = now
 
 
-def _status(address: str) -> dict[str, Any]:
-    status, text = client.get(address, "/status")
+def _status(address: str, data: Path) -> dict[str, Any]:
+    status, text = client.get(address, "/status", data)
     if status != 200:
-        raise UsageError(f"{address} answered {status}: {text.strip()}; is PENSTOCK__HTTP__TOKEN set?")
+        raise UsageError(f"{address} answered {status}: {text.strip()}; set --data, or PENSTOCK__HTTP__TOKEN")
     found: dict[str, Any] = json.loads(text)
     return found
 

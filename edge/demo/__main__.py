@@ -184,7 +184,7 @@ class Demo:
             raise DemoError(f"the gateway ended early; see {self.folder}/gateway.log")
 
     def _status(self, address: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(client.get(address, "/status")[1])
+        found: dict[str, Any] = json.loads(client.get(address, "/status", self.folder / "data")[1])
         return found
 
     def _summary(self, seen: list[Channel], results: Results, status: dict[str, Any]) -> None:

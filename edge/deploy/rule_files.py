@@ -9,11 +9,12 @@ Pure as far as the engine is concerned: `RuleFiles.read` may run in any one thre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from edge.deploy.circles import circle_problems
+from edge.deploy.outgoing import outgoing_problems
 from edge.deploy.stream_types import stream_problems
 from edge.deploy.watch import stamp
 from rules.compile import Compiled, CompiledRule, compile_rules
@@ -46,8 +47,11 @@ class Wanted:
 class RuleFiles:
     """Reads a directory again and again, remembering the last good version of each file."""
 
-    def __init__(self, directory: Path, zone: str, secrets: Secrets) -> None:
+    def __init__(
+        self, directory: Path, zone: str, secrets: Secrets, outgoing_allow: Sequence[str] | None = None
+    ) -> None:
         self.directory = directory
+        self._outgoing_allow = outgoing_allow
         self._zone = zone
         self._secrets = secrets
         self._seen: dict[str, tuple[tuple[int, int, int], LoadedFile]] = {}
@@ -119,7 +123,7 @@ class RuleFiles:
                 continue
             before = self._seen.get(str(path))
             if before is None or before[0] != version:
-                found[str(path)] = (version, load_file(path, secrets=self._secrets))
+                found[str(path)] = (version, load_file(path, secrets=self._secrets, below=self.directory))
             else:
                 found[str(path)] = before
         self._seen = found
@@ -130,7 +134,13 @@ class RuleFiles:
         texts = texts_of(files)
         if self._compiled is None or self._compiled[0] != texts or len(texts) != len(files):
             compiled = compile_rules(unite(files.values()), zone=self._zone)
-            found = [*compiled.problems, *stream_problems(compiled), *circle_problems(compiled)]
+            streams = [stream for file in files.values() for stream in file.streams]
+            found = [
+                *compiled.problems,
+                *stream_problems(compiled),
+                *circle_problems(compiled),
+                *outgoing_problems(compiled, streams, self._outgoing_allow),
+            ]
             self._compiled = texts, compiled, found
         return self._compiled[1:]
 

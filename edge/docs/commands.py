@@ -10,6 +10,7 @@ from edge.docs.markdown import code, table
 GATEWAY_CODES = {
     "E101": ("a stream that this gateway cannot feed", "the hint names the stream types there are"),
     "E102": ("warning: rules that feed each other in a circle", "write to another stream, or end it by a condition"),
+    "E103": ("an address that outgoing.allow does not list", "list its host in the gateway's configuration"),
 }
 """Codes of the gateway itself."""
 

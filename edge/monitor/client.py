@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import http.client
 import os
+from pathlib import Path
 
 from edge.base.errors import UsageError
+from edge.monitor.access import read_token
 
 TIMEOUT_S = 5.0
+
+DEFAULT_DATA = "penstock-data"
 
 DEFAULT_ADDRESS = "127.0.0.1:9620"
 
@@ -20,17 +24,27 @@ def add_address_argument(parser: argparse.ArgumentParser) -> None:
         default=os.environ.get("PENSTOCK__HTTP__BIND", DEFAULT_ADDRESS),
         help="address:port of the gateway's HTTP server (default: that of the configuration, %(default)s)",
     )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        default=Path(os.environ.get("PENSTOCK__DATA__DIR", DEFAULT_DATA)),
+        help="the gateway's data directory, where its token is (default: that of the configuration, %(default)s)",
+    )
 
 
-def get(address: str, path: str) -> tuple[int, str]:
-    """Status and text of one page. Raises UsageError when nobody answers."""
+def get(address: str, path: str, data: Path | None = None) -> tuple[int, str]:
+    """Status and text of one page. Raises UsageError when nobody answers.
+
+    The token is that of the environment, or the one that the gateway has put into its data directory.
+    """
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit():
         raise UsageError(f"'{address}' is not an address; expected address:port")
     # A server bound to all addresses is reached on loopback.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    token = os.environ.get("PENSTOCK__HTTP__TOKEN")
+    token = os.environ.get("PENSTOCK__HTTP__TOKEN") or (read_token(data) if data is not None else None)
     connection = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})

@@ -5,13 +5,14 @@
     /metrics   Prometheus text
     /status    JSON: rules with their states and counters, files with their problems, sources, sinks, spool
 
-It listens on loopback unless configured otherwise; then `/metrics` and `/status` demand the configured token. The
-server threads never touch the engine: they ask the gateway loop, and wait for its answer at most `ANSWER_TIMEOUT_S`.
+`/metrics` and `/status` demand a token, see `edge.monitor.access`. The server threads never touch the engine: they ask
+the gateway loop, and wait for its answer at most `ANSWER_TIMEOUT_S`. While the journal is replayed there is no loop:
+`/healthz` is 200, and the others say how far it is.
 """
 
 from __future__ import annotations
 
-import hmac
+import contextlib
 import json
 import socket
 import threading
@@ -20,12 +21,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
 from edge.base.errors import UsageError
+from edge.monitor.access import TOKEN_FILE, Access
 
 ANSWER_TIMEOUT_S = 2.0
 """A loop that does not answer within this time counts as stuck."""
 
 CONNECTIONS_MAX = 16
-"""Requests served at the same time; further ones are closed at once."""
+"""Connections at the same time. One more takes the place of the one that has waited longest without a request."""
 
 _REQUEST_TIMEOUT_S = 10
 
@@ -41,12 +43,15 @@ class Reporter(Protocol):
     def ping(self) -> None:
         """Return as soon as the loop has turned."""
 
+    def recovering(self) -> str | None:
+        """How far the recovery is; None when it is over."""
+
 
 class StatusServer:
     """Serves until `close`. `port` is the one really bound. Raises `UsageError` where that address cannot be had."""
 
-    def __init__(self, host: str, port: int, reporter: Reporter, token: str | None = None) -> None:
-        handler = type("Handler", (_Handler,), {"reporter": reporter, "token": token})
+    def __init__(self, host: str, port: int, reporter: Reporter, access: Access | None = None) -> None:
+        handler = type("Handler", (_Handler,), {"reporter": reporter, "access": access or Access()})
         try:
             self._server = _Server((host, port), handler)
         except OSError as error:
@@ -69,7 +74,9 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def __init__(self, address: tuple[str, int], handler: Callable[..., BaseHTTPRequestHandler]) -> None:
-        self._slots = threading.BoundedSemaphore(CONNECTIONS_MAX)
+        self._waiting: list[socket.socket] = []  # connections without a request, the oldest first
+        self._answering: list[socket.socket] = []
+        self._lock = threading.Lock()
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, handler)
 
@@ -81,16 +88,34 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._slots.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+        with self._lock:
+            if len(self._waiting) + len(self._answering) >= CONNECTIONS_MAX:
+                if not self._waiting:
+                    self.shutdown_request(request)
+                    return
+                idle = self._waiting.pop(0)
+                with contextlib.suppress(OSError):
+                    idle.shutdown(socket.SHUT_RDWR)  # its own thread closes it
+            self._waiting.append(request)
         super().process_request(request, client_address)
+
+    def has_asked(self, connection: socket.socket) -> bool:
+        """A request has come on this connection; False if it was hung up on meanwhile."""
+        with self._lock:
+            if connection not in self._waiting:
+                return False
+            self._waiting.remove(connection)
+            self._answering.append(connection)
+            return True
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._slots.release()
+            with self._lock:
+                for connections in (self._waiting, self._answering):
+                    if request in connections:
+                        connections.remove(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up is not worth a traceback."""
@@ -98,24 +123,34 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     reporter: Reporter
-    token: str | None
+    access: Access
+    server: _Server
     server_version = "penstock"
     sys_version = ""
     timeout = _REQUEST_TIMEOUT_S
 
     def do_GET(self) -> None:
+        if not self.server.has_asked(self.connection):
+            return
+        if not self.access.is_known_host(self.headers.get("Host")):
+            self._send(421, "this gateway is reached as localhost or 127.0.0.1 only\n")
+            return
         answers: dict[str, Callable[[], None]] = {
             "/healthz": self._healthz,
             "/readyz": self._readyz,
             "/metrics": self._metrics,
             "/status": self._status,
         }
-        answer = answers.get(self.path.split("?", 1)[0])
-        if answer is None:
+        path = self.path.split("?", 1)[0]
+        if path not in answers:
             self._send(404, "not found; there is " + " ".join(answers) + "\n")
             return
         try:
-            answer()
+            recovering = self.reporter.recovering()
+            if recovering is None:
+                answers[path]()
+            else:
+                self._send(200 if path == "/healthz" else 503, f"{recovering}\n")
         except TimeoutError:
             self._send(503, f"the gateway loop did not answer within {ANSWER_TIMEOUT_S} s\n")
 
@@ -130,18 +165,18 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(503 if reasons else 200, "\n".join(reasons or ["ready"]) + "\n")
 
     def _metrics(self) -> None:
-        if self._is_allowed():
+        if self._is_allowed("metrics"):
             self._send(200, self.reporter.metrics_text(), "text/plain; version=0.0.4; charset=utf-8")
 
     def _status(self) -> None:
-        if self._is_allowed():
+        if self._is_allowed("status"):
             self._send(200, json.dumps(self.reporter.status(), indent=1) + "\n", "application/json")
 
-    def _is_allowed(self) -> bool:
-        given = self.headers.get("Authorization", "")
-        if self.token is None or hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
+    def _is_allowed(self, page: str) -> bool:
+        if self.access.may_see(page, self.headers.get("Authorization", "")):
             return True
-        self._send(401, "this needs the header 'Authorization: Bearer <http.token>'\n")
+        where = f"http.token of the configuration, or the file {TOKEN_FILE} in the data directory"
+        self._send(401, f"this needs the header 'Authorization: Bearer TOKEN' with {where}\n")
         return False
 
     def _send(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:

@@ -36,6 +36,11 @@ class Report:
         self._daemon = daemon
         self._rule_memory = RuleMemory()
 
+    def recovering(self) -> str | None:
+        """How far the replay of the journal is; None when the loop runs. May be asked from any thread."""
+        found = self._daemon.recovery.found if self._daemon.is_recovering else None
+        return None if found is None else f"recovering: {found.messages} messages of the journal replayed"
+
     def ping(self) -> None:
         """Return when the loop has turned."""
         self._daemon.intake.call(lambda: None, ANSWER_TIMEOUT_S)

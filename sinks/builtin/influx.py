@@ -27,6 +27,7 @@ ANSWER_BYTES_MAX = 64 * 1024
 class _InfluxSettings(SinkSettings, TlsSettings):
     """What both versions have in common."""
 
+    address: ClassVar[str | None] = "addr"
     encodes: ClassVar[bool] = False
     unsupported: ClassVar[frozenset[str]] = frozenset({"format", "delimiter", "hasHeader"})
 

@@ -43,6 +43,7 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
     delivered when the broker has confirmed it; with qos 0, when it has been written to the connection.
     """
 
+    address: ClassVar[str | None] = "server"
     target: ClassVar[str | None] = "topic"
 
     server: Text | None = Field(

@@ -18,6 +18,8 @@ from sinks.settings import SinkSettings, Text, reveal
 class _Server(SinkSettings, ConnectionSettings):
     """How a Redis server is reached."""
 
+    address: ClassVar[str | None] = "addr"
+
     addr: Text | None = Field(None, alias="addr", description="host:port of the server")
     username: Text = Field("", description="user name")
     password: Text = Field("", description="password")

@@ -6,7 +6,7 @@ import contextlib
 import http.client
 import logging
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlencode, urlsplit
@@ -48,6 +48,7 @@ class RestSettings(SinkSettings, TlsSettings):
     so; any other answer makes the message a dead letter. Redirects are not followed.
     """
 
+    address: ClassVar[str | None] = "url"
     target: ClassVar[str | None] = "url"
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "url"
 
@@ -63,6 +64,12 @@ class RestSettings(SinkSettings, TlsSettings):
     o_auth: OAuth | None = Field(None, description="get a token first, and a new one when it expires")
     debug_resp: bool = Field(False, description="log each answer of the server")
     timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for each answer")
+
+    def addresses(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """The server, and those that give tokens."""
+        yield from super().addresses()
+        for url in () if self.o_auth is None else self.o_auth.urls():
+            yield ("oAuth", "url"), url
 
     @field_validator("url")
     @classmethod

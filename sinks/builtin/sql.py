@@ -33,6 +33,7 @@ class SqlSettings(SinkSettings, ConnectionSettings):
     gateway is cut off between the database's commit and its own; with `upsert` that changes nothing.
     """
 
+    address: ClassVar[str | None] = "url"
     target: ClassVar[str | None] = "table"
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "path"
     encodes: ClassVar[bool] = False

@@ -125,7 +125,8 @@ class Process:
         host, _, port = self.address.rpartition(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=10)
         try:
-            connection.request("GET", path)
+            token = (self.data / "http.token").read_text().strip()
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
             response = connection.getresponse()
             return response.status, response.read().decode()
         finally:

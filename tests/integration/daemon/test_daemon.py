@@ -111,6 +111,8 @@ def test_pages(broker: Mosquitto, tmp_path: Path) -> None:
         gateway.wait_ready()
         plant.send("plant/a", {"device": "p1", "temp": 61.5})
         wait_for(lambda: gateway.status()["rules"]["hot"]["actions"][0]["sent"] == 1, what="the delivery")
+        for path in (gateway.data, *gateway.data.rglob("*")):
+            assert path.stat().st_mode & 0o077 == 0, f"others may read {path}"
         status, text = gateway.get("/metrics")
         values = {}
         for line in text.splitlines():
@@ -125,6 +127,7 @@ def test_pages(broker: Mosquitto, tmp_path: Path) -> None:
         health = [sys.executable, "-m", "edge.cli", "health", "--address", gateway.address]
         assert subprocess.run(health, check=False, cwd=ROOT, capture_output=True).returncode == 0
         top = [sys.executable, "-m", "edge.cli", "top", "--once", "--interval", "0.1", "--address", gateway.address]
+        top += ["--data", str(gateway.data)]
         shown = subprocess.run(top, check=False, cwd=ROOT, capture_output=True, text=True)
         assert "hot" in shown.stdout, shown
         assert gateway.stop() == 0

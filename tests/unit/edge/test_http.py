@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import http.client
-import threading
+import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edge.base.errors import UsageError
 from edge.monitor import http as edge_http
+from edge.monitor.access import Access, own_token, read_token
 from edge.monitor.http import StatusServer
 
 
@@ -20,6 +22,7 @@ class Reporter:
     def __init__(self) -> None:
         self.reasons: list[str] = []
         self.stuck = False
+        self.recovery: str | None = None
 
     def _answer(self) -> None:
         if self.stuck:
@@ -39,6 +42,9 @@ class Reporter:
 
     def ping(self) -> None:
         self._answer()
+
+    def recovering(self) -> str | None:
+        return self.recovery
 
 
 @pytest.fixture
@@ -89,7 +95,7 @@ def test_a_stuck_loop_is_unhealthy(server: StatusServer, reporter: Reporter) -> 
 
 
 def test_a_token_guards_what_tells_something(reporter: Reporter) -> None:
-    server = StatusServer("127.0.0.1", 0, reporter, token="sesame")
+    server = StatusServer("127.0.0.1", 0, reporter, Access("sesame"))
     try:
         assert ask(server, "/healthz")[0] == 200
         for path in ("/metrics", "/status"):
@@ -105,28 +111,50 @@ def test_a_port_in_use_is_told_with_its_key_and_a_remedy(server: StatusServer, r
         StatusServer("127.0.0.1", server.port, reporter)
 
 
-def test_connections_beyond_the_bound_are_closed(server: StatusServer) -> None:
-    """Idle connections take slots; the next one is hung up on instead of growing a thread each."""
-    idle = [http.client.HTTPConnection(server.host, server.port, timeout=5) for _ in range(edge_http.CONNECTIONS_MAX)]
-    for connection in idle:
-        connection.connect()
+def test_pages_can_be_opened_one_by_one(reporter: Reporter) -> None:
+    server = StatusServer("127.0.0.1", 0, reporter, Access("sesame", frozenset({"metrics"})))
     try:
-        deadline = threading.Event()
-        for _ in range(100):
-            try:
-                ask(server, "/healthz")
-            except (ConnectionError, http.client.RemoteDisconnected):
-                break
-            deadline.wait(0.02)
-        else:
-            pytest.fail("a connection beyond the bound was served")
+        assert ask(server, "/metrics")[0] == 200
+        assert ask(server, "/status")[0] == 401
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:9620", "[::1]:9620", "LOCALHOST:1"])
+def test_a_request_under_a_name_of_loopback_is_answered(server: StatusServer, host: str) -> None:
+    assert ask(server, "/status", Host=host)[0] == 200
+
+
+@pytest.mark.parametrize("host", ["attacker.example", "attacker.example:9620", "127.0.0.1.attacker.example", ""])
+def test_a_request_under_another_name_is_refused(server: StatusServer, host: str) -> None:
+    """A page whose name resolves to loopback could else read what a browser here may read."""
+    status, text, _ = ask(server, "/status", Host=host)
+    assert status == 421
+    assert "rules" not in text
+
+
+def test_a_token_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    token = own_token(tmp_path)
+    assert len(token) == 32
+    assert own_token(tmp_path) == read_token(tmp_path) == token
+    assert (tmp_path / "http.token").stat().st_mode & 0o777 == 0o600
+
+
+def test_recovery_is_healthy_but_not_ready(server: StatusServer, reporter: Reporter) -> None:
+    reporter.stuck, reporter.recovery = True, "recovering: 12 messages of the journal replayed"
+    assert ask(server, "/healthz")[:2] == (200, f"{reporter.recovery}\n")
+    for path in ("/readyz", "/status", "/metrics"):
+        assert ask(server, path)[:2] == (503, f"{reporter.recovery}\n")
+
+
+def test_idle_connections_do_not_keep_others_out(server: StatusServer) -> None:
+    """The one that has waited longest without a request makes room; one that sends its request slowly is such."""
+    idle = [socket.create_connection((server.host, server.port)) for _ in range(3 * edge_http.CONNECTIONS_MAX)]
+    for connection in idle:
+        connection.sendall(b"GET /healthz HT")
+    try:
+        for _ in range(5):
+            assert ask(server, "/healthz")[:2] == (200, "ok\n")
     finally:
         for connection in idle:
             connection.close()
-    for _ in range(100):
-        try:
-            if ask(server, "/healthz")[0] == 200:
-                return
-        except (ConnectionError, http.client.RemoteDisconnected):
-            deadline.wait(0.02)
-    pytest.fail("slots were not given back")
