@@ -167,14 +167,14 @@ def options() -> str:
 
 def gateway() -> str:
     """The daemon's configuration file."""
-    from edge import config
+    from edge.config import sections
 
     parts = [
         "# Gateway configuration\n\n`penstock run RULES_DIR --config penstock.yaml`. Each key may also be set by an "
         "environment variable, `PENSTOCK__SECTION__KEY`.\n"
     ]
-    documented = _attribute_docs(config)
-    for name, field in config.Config.model_fields.items():
+    documented = _attribute_docs(sections)
+    for name, field in sections.Config.model_fields.items():
         section = _model_of(field.annotation)
         if section is None:
             continue

@@ -1,0 +1,12 @@
+"""The configuration of the daemon: `sections` says what may be set, `loading` gathers it."""
+
+from edge.config.loading import load
+from edge.config.sections import (
+    Config,
+    ConfigError,
+    JournalConfig,
+    MqttConfig,
+    safe_name,
+)
+
+__all__ = ["Config", "ConfigError", "JournalConfig", "MqttConfig", "load", "safe_name"]

@@ -1,0 +1,116 @@
+"""From file, environment and flags to a `Config`, with every problem at its place."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel
+
+from edge.config.sections import ENVIRONMENT_PREFIX, SECRETS_DIR, Config, ConfigError
+from rules.problems import render_all
+from rules.secrets import Secret, Secrets, references_in
+from rules.source.document import Document, Limits
+from rules.source.yaml_source import read_file
+
+
+def load(
+    path: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Config:
+    """The configuration from file, environment and flags (`{"mqtt.server": …}`, None: not given).
+
+    Raises ConfigError with every problem of the file, each with its place.
+    """
+    environment = os.environ if environment is None else environment
+    document = _read(path) if path else None
+    values: dict[str, Any] = copy.deepcopy(document.data) if document else {}
+    for name, text in sorted(environment.items()):
+        if name.upper().startswith(ENVIRONMENT_PREFIX):
+            keys = name[len(ENVIRONMENT_PREFIX) :].split("__")
+            _put(values, _spelled(Config, keys, name), text)
+    for dotted, value in (flags or {}).items():
+        if value is not None:
+            _put(values, dotted.split("."), value)
+    try:
+        found = Config.model_validate(_resolved(values, environment))
+    except ValidationError as error:
+        raise ConfigError("\n".join(_sentence(item, document) for item in error.errors())) from None
+    found._reserved = frozenset(references_in(values))
+    return found
+
+
+def _read(path: Path) -> Document | None:
+    """A YAML mapping with positions; None for an empty file. Raises ConfigError."""
+    document, problems = read_file(path, str(path), Limits())
+    if problems and any(problem.code != "R008" for problem in problems):
+        raise ConfigError(render_all(problems))
+    if document is None or document.data is None:
+        return None
+    if not isinstance(document.data, dict):
+        raise ConfigError(f"{path}:1:1: expected sections such as 'mqtt:', got a {type(document.data).__name__}")
+    return document
+
+
+def _sentence(item: Any, document: Document | None) -> str:
+    """pydantic's message with the place of the key, without the value: it may be a secret."""
+    keys = tuple(item["loc"])
+    message = "unknown key" if item["type"] == "extra_forbidden" else str(item["msg"]).removeprefix("Value error, ")
+    text = f"{'.'.join(map(str, keys)) or 'configuration'}: {message}"
+    while document is not None and keys and keys not in document.places:
+        keys = keys[:-1]
+    if document is None or not keys:
+        return text
+    line, column = document.text.position(document.key_span(keys).start)
+    return f"{document.text.path}:{line}:{column}: {text}"
+
+
+def _spelled(model: type[BaseModel], keys: list[str], variable: str) -> list[str]:
+    """The YAML keys meant by the words of an environment variable, whose case and underscores do not count."""
+    spelled = []
+    for key in keys:
+        known = {name.replace("_", ""): (to_camel(name), field) for name, field in model.model_fields.items()}
+        found = known.get(key.lower().replace("_", ""))
+        if found is None:
+            choices = ", ".join(sorted(name.upper() for name in known))
+            raise ConfigError(f"environment variable {variable}: unknown key '{key}'; expected one of {choices}")
+        spelled.append(found[0])
+        annotation = found[1].annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    return spelled
+
+
+def _put(values: dict[str, Any], keys: list[str], value: Any) -> None:
+    """Set a nested key, making sections on the way."""
+    for key in keys[:-1]:
+        section = values.setdefault(key, {})
+        if not isinstance(section, dict):
+            raise ConfigError(f"'{key}' must be a section, got a {type(section).__name__}")
+        values = section
+    values[keys[-1]] = value
+
+
+def _resolved(values: dict[str, Any], environment: Mapping[str, str]) -> Any:
+    """`values` with `${env:NAME}` and `${file:name}` replaced by what they name; the models hide secrets again."""
+    section = values.get("secrets")
+    directory = section.get("dir") if isinstance(section, dict) else None
+    # Whoever writes the configuration owns the process, so unlike a rule file it may use any variable.
+    secrets = Secrets(env_prefixes=("",), directory=Path(directory or SECRETS_DIR), env=environment, is_of_rules=False)
+    resolved, failures = secrets.resolve_all(values)
+    if failures:
+        raise ConfigError("\n".join(f"{'.'.join(map(str, keys))}: {reason}" for keys, reason in failures))
+    return _revealed(resolved)
+
+
+def _revealed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _revealed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_revealed(item) for item in value]
+    return value.reveal() if isinstance(value, Secret) else value
