@@ -8,10 +8,18 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import daemon, growth, intake, latency, rules
+from benchmarks import daemon, growth, intake, latency, replay, rules, statements
 from benchmarks.measure import Result
 
-CASES = {**rules.CASES, **intake.CASES, **latency.CASES, **daemon.CASES, **growth.CASES}
+CASES = {
+    **rules.CASES,
+    **statements.CASES,
+    **replay.CASES,
+    **intake.CASES,
+    **latency.CASES,
+    **daemon.CASES,
+    **growth.CASES,
+}
 
 
 def main(arguments: list[str]) -> int:

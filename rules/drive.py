@@ -1,6 +1,7 @@
 """Drive rules with recorded events: time moves with the data, and timers fire between the events as they would have.
 
-`penstock replay` and the cloud's backfill run the same function, so they give the same rows.
+The cloud's backfill takes events of many streams one by one; `penstock replay` pushes those of its only stream many at
+a time, with their instants (`Engine.push_instants`), which gives the same rows.
 """
 
 from __future__ import annotations

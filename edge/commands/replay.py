@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edge.commands.shared import recorded, rule_arguments
+from edge.commands.shared.progress import Progress
 
 if TYPE_CHECKING:
     from sql import Emission
@@ -25,18 +28,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rules.drive import drive
+    from edge.clock import SystemClock
+    from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
     from sql import Engine
 
     compiled, rule = rule_arguments.chosen_rule(arguments)
-    stream = recorded.chosen_stream(rule.plan.streams, arguments.stream)
-    events = recorded.read_events(arguments.data, arguments.time_column, rule.plan.timestamp)
+    plan = rule.plan
+    stream = recorded.chosen_stream(plan.streams, arguments.stream)
+    structs = struct_columns(compiled.catalog, [rule])
+    shape = shape_of(plan, structs)
+    recording = recorded.Recording(arguments.data, structs.get(stream), arguments.time_column, plan.timestamp)
+    engine = Engine(compiled.catalog, by_instants=True)
+    progress = Progress(None if arguments.data == "-" else Path(arguments.data).stat().st_size, SystemClock())
+    errors = now_ms = 0
+    try:
+        for batch in recording:
+            if not engine.queries:
+                engine.deploy(rule.id, plan, batch.instants[0], shape=shape, make_row=row_maker(plan, shape))
+            errors += shown(engine.push_instants(stream, batch.rows, batch.instants))
+            now_ms = batch.instants[-1]
+            progress.add(len(batch.rows), batch.read)
+        errors += shown(engine.flush(now_ms))
+    finally:
+        progress.close()
+    return 1 if errors else 0
+
+
+def shown(emissions: Iterable[Emission]) -> int:
+    """Print emissions; how many of them are errors."""
     errors = 0
-    arrivals = ((at_ms, stream, row) for at_ms, row in events)
-    for emission in drive(Engine(compiled.catalog), {rule.id: rule.plan}, arrivals):
+    for emission in emissions:
         errors += emission.kind == "error"
         print(printed(emission))
-    return 1 if errors else 0
+    return errors
 
 
 def printed(emission: Emission) -> str:

@@ -67,7 +67,11 @@ def row_maker(plan: Plan, shape: Shape) -> MakeRow | None:
     """Makes a row of the rule's shape of a dict, for what a snapshot retains."""
     if shape == "dict":
         return None
-    columns = plan.columns(plan.streams[0]) or frozenset()
+    return struct_maker(plan.columns(plan.streams[0]) or frozenset())
+
+
+def struct_maker(columns: frozenset[str]) -> MakeRow:
+    """Makes a row with these columns of a dict."""
     names, cls = attributes(columns), row_class(columns)
 
     def make(row: dict[str, Any]) -> Any:

@@ -3,7 +3,7 @@ clock."""
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from sql.engine.context.own import OwnContext
 from sql.engine.event_time.query import EventTime
 from sql.engine.event_time.shared import stage_parties
 from sql.engine.filter_index import FilterIndex
+from sql.engine.running.sampled import SampledQuery
 from sql.engine.sharing import parties
 from sql.engine.start import Running, start
 from sql.engine.steps import Steps, fill, looks
@@ -46,8 +47,10 @@ class Engine:
     """All running rules. Rules see events in order of deployment; results of `insert into` follow when all have seen
     them."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, *, by_instants: bool = False) -> None:
+        """`by_instants`: events come with the instants of their arrival (`push_instants`), many at a time."""
         self.catalog = catalog
+        self.by_instants = by_instants
         catalog.watchers.append(self._variable_changed)
         self.queries: dict[str, Running] = {}
         self.readers: dict[str, list[str]] = {}
@@ -90,7 +93,7 @@ class Engine:
                 query.restore(kept)
             self.host(name, query, plan.streams)
             return
-        query = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row)
+        query = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row, by_instants=self.by_instants)
         if kept is not None:
             query.restore(kept)
         elif plan.relations:
@@ -217,6 +220,49 @@ class Engine:
             self._give_all(stream, [row], now_ms, posted)
             self._join_posts(posted, 0)
             out += self.steps.finish(posted, now_ms)
+        return out
+
+    def push_instants(self, stream: str, rows: Sequence[Any], instants: Sequence[int]) -> list[Emission]:
+        """Events with the instants of their arrival, which never decrease: as if each were pushed at its own."""
+        whole = self._only_reader(stream)
+        if whole is not None:
+            return self._give_instants(whole, rows, instants)
+        if self._hears_no_clock():
+            return self.push(stream, rows, instants[-1])
+        out: list[Emission] = []
+        first = 0
+        while first < len(rows):
+            now_ms = instants[first]
+            last = bisect_right(instants, now_ms, first)
+            out += self.advance(now_ms, "step")
+            out += self.push(stream, rows[first:last], now_ms)
+            first = last
+        return out
+
+    def _only_reader(self, stream: str) -> SampledQuery | None:
+        """The only rule of the engine, if it takes events with their instants and nothing changes these before."""
+        query = next(iter(self.queries.values())) if len(self.queries) == 1 else None
+        if not isinstance(query, SampledQuery) or not query.takes_times or query.plan.insert is not None:
+            return None
+        declared = self.catalog.streams.get(stream)
+        is_changed = stream in self.before or (declared is not None and declared.is_strict)
+        is_read = query.plan.streams == (stream,) and self.by_instants and not self.catalog.variables
+        return query if is_read and not is_changed else None
+
+    def _hears_no_clock(self) -> bool:
+        """Whether the only rule is in event time and its stage does not ask the clock."""
+        query = next(iter(self.queries.values())) if len(self.queries) == 1 else None
+        if not isinstance(query, EventTime) or query.plan.insert is not None or query.plan.context is not None:
+            return False
+        return query.plan.options.idle_timeout_ms is None and query.plan.options.max_future_ms is None
+
+    def _give_instants(self, query: SampledQuery, rows: Sequence[Any], instants: Sequence[int]) -> list[Emission]:
+        try:
+            out = query.push_timed(rows, instants)
+        except Exception as error:  # noqa: BLE001 - the rule boundary
+            return self._defect(query.name, rows, instants[-1], error)
+        self.now_ms = instants[-1]
+        self._schedule(query.name)
         return out
 
     def _look(self, stream: str, row: Any, now_ms: int) -> None:

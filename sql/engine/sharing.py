@@ -241,7 +241,8 @@ class Gathering:
         """A core that keeps the groups with the aggregates of all."""
         first = self.members[0]
         plan = replace(first.plan, aggregates=self.calls)
-        made = compose(plan, first.catalog, first.shape, first.hits, first.context.zone, first.make_row, rule="")
+        made = compose(plan, first.catalog, first.shape, first.hits, first.context.zone, first.make_row,
+                       is_timed=first.is_timed)  # fmt: skip
         return Core(made, first.text_functions(), self, self.now_ms, see=None, join=None)
 
     def _publish(self, item: News) -> None:

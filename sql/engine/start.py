@@ -47,14 +47,14 @@ class Running(Protocol):
 
 def start(
     name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
-    make_row: Callable[[dict[str, Any]], Any] | None = None,
+    make_row: Callable[[dict[str, Any]], Any] | None = None, by_instants: bool = False,
 ) -> Running:  # fmt: skip
-    """A running query for a plan."""
+    """A running query for a plan; `by_instants`: sampled rules take events with an instant each."""
     if not plan.sources:
         return Once(name, plan, catalog, now_ms)
     query: Rowwise | Statement | SampledQuery
     if plan.mode == "sample":
-        query = SampledQuery(name, plan, catalog, now_ms, shape=shape, make_row=make_row)
+        query = SampledQuery(name, plan, catalog, now_ms, shape=shape, make_row=make_row, by_instants=by_instants)
     elif is_rowwise(plan):
         query = Rowwise(name, plan, catalog, now_ms, shape, make_row)
     else:

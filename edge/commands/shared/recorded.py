@@ -10,14 +10,20 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cached_property
+from itertools import accumulate
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from edge.base.errors import UsageError
 
 TIME_COLUMNS = ("at", "at_ms", "ts", "timestamp")
+
+BATCH_BYTES = 131_072
+"""So much of a file is decoded at once."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,9 +56,89 @@ def read_events(path: str, column: str | None, timestamp: str | None) -> Iterato
             raise UsageError(f"{path}: not UTF-8: {error}") from None
 
 
-def _event(line: str, where: str) -> dict[str, Any]:
+class Batch(NamedTuple):
+    """Events in order of arrival with their instants, which never decrease; `read` bytes of the file lie behind."""
+
+    rows: list[Any]
+    instants: list[int]
+    read: int
+
+
+class Recording:
+    """A file of events, read in batches.
+
+    columns   what the rule reads: rows are structs of these columns; None: rows are dicts of the whole message
+    """
+
+    def __init__(self, path: str, columns: frozenset[str] | None, column: str | None, timestamp: str | None) -> None:
+        self.path = path
+        self.columns = columns
+        self.column = column
+        self.timestamp = timestamp
+        self.lines = 0
+        """Lines read so far."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        newest_ms: int | None = None
+        is_input = self.path == "-"
+        with contextlib.nullcontext(sys.stdin.buffer) if is_input else Path(self.path).open("rb") as file:
+            read = 0
+            while block := file.readlines(BATCH_BYTES):
+                read += sum(map(len, block))
+                rows, instants = self._decoded(block)
+                if rows:
+                    # An event that was recorded late arrives now, whatever time it bears.
+                    instants = list(accumulate(instants, max, initial=newest_ms))[newest_ms is not None :]
+                    newest_ms = instants[-1]
+                    yield Batch(rows, instants, read)
+
+    def _decoded(self, block: list[bytes]) -> tuple[list[Any], list[int]]:
+        first, self.lines = self.lines + 1, self.lines + len(block)
+        numbered = [(number, line) for number, line in enumerate(block, first) if line.strip()]
+        if not numbered:
+            return [], []
+        if self.column is None:
+            number, line = numbered[0]
+            self.column = _time_column(_event(line, f"{self.path}:{number}"), self.timestamp, f"{self.path}:{number}")
+        rows, bad = self._decoder.decode_many([line for _, line in numbered])
+        if bad or len(rows) != len(numbered):
+            make = self._make_row()
+            rows = [make(_event(line, f"{self.path}:{number}")) for number, line in numbered]
+        values = list(map(self._time(), rows))
+        if set(map(type, values)) == {int} and max(values) < 2**53 and min(values) > -(2**53):
+            return rows, values
+        places = (f"{self.path}:{number}: column '{self.column}'" for number, _ in numbered)
+        return rows, [instant_ms(value, place) for value, place in zip(values, places, strict=True)]
+
+    @cached_property
+    def _decoder(self) -> Any:
+        from edge.intake.codecs.json_codec import JsonDecoder
+
+        return JsonDecoder(self._columns())
+
+    def _columns(self) -> frozenset[str] | None:
+        assert self.column is not None
+        return None if self.columns is None else self.columns | {self.column}
+
+    def _make_row(self) -> Callable[[dict[str, Any]], Any]:
+        from edge.deploy.row_shapes import struct_maker
+
+        columns = self._columns()
+        return dict if columns is None else struct_maker(columns)
+
+    def _time(self) -> Callable[[Any], Any]:
+        from sql.rows import attribute_name
+
+        column = self.column
+        assert column is not None
+        return (lambda row: row.get(column)) if self.columns is None else attrgetter(attribute_name(column))
+
+
+def _event(line: str | bytes, where: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{where}: not UTF-8: {error}") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{where}: not JSON: {error}") from None
     if not isinstance(row, dict):

@@ -91,9 +91,12 @@ def leaves_at_once(window: GroupWindowPlan) -> bool:
 
 
 def compose(plan: Plan, catalog: Catalog, shape: Shape, hits: HitCounters, zone: Any,
-            make_row: Callable[[dict[str, Any]], Any], *, rule: str,
+            make_row: Callable[[dict[str, Any]], Any], *, is_timed: bool,
             tap: Tap | None = None) -> Composition:  # fmt: skip
-    """The composition of a plan with a window in GROUP BY. With a `tap` events leave one by one where they can."""
+    """The composition of a plan with a window in GROUP BY. With a `tap` events leave one by one where they can.
+
+    `is_timed`: events come with an instant each.
+    """
     assert plan.window is not None
     entries = Entries(len(plan.analytics) if _shows_analytics(plan) else 0, make_row)
     is_fresh = bool(plan.joins) or "WHERE" in hits.by_clause
@@ -104,7 +107,7 @@ def compose(plan: Plan, catalog: Catalog, shape: Shape, hits: HitCounters, zone:
         content = Joined(Entries(len(plan.analytics), make_row), leaves=not leaves_at_once(plan.window))
     window = _window(plan, plan.window, content, hits, zone)
     made = Composition(plan, catalog, shape, window, content, shown, entries, _filters(plan),
-                       hits.by_clause.get("WHERE"), plan.timestamp is not None, tap)  # fmt: skip
+                       hits.by_clause.get("WHERE"), is_timed, tap)  # fmt: skip
     if isinstance(window, Sliding) and tap is None:
         window.row = inline_row(made)
     return made

@@ -59,7 +59,7 @@ class Sliding(Window):
     def write_first(self, loop: Loop) -> None:
         if self.row is not None and not self.plan.delay_ms:
             self.row.write_begin(loop)
-        if loop.plan.timestamp is None:
+        if not loop.is_timed:
             self._write_leaving(loop, f"at - {self.life_ms}")
 
     def write_end(self, loop: Loop) -> None:
@@ -67,7 +67,7 @@ class Sliding(Window):
             self.row.write_end(loop)
 
     def write_before(self, loop: Loop) -> None:
-        if loop.plan.timestamp is not None or self.plan.partition_by:
+        if loop.is_timed or self.plan.partition_by:
             self._write_leaving(loop, f"at - {self.life_ms}")
 
     def _write_leaving(self, loop: Loop, edge: str) -> None:

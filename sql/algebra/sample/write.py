@@ -41,7 +41,7 @@ def _loop(source: SourceWriter, made: Composition, functions: FunctionSet) -> Lo
     loop = Loop(source, made.plan, functions, made.catalog, made.shape, slots)
     loop.kept = {**made.window.slots, **made.content.slots}
     loop.aliases = made.content.aliases
-    loop.tap = made.tap
+    loop.is_timed, loop.tap = made.is_timed, made.tap
     return loop
 
 

@@ -42,8 +42,9 @@ class SampledQuery(RunningQuery):
     takes_lots = False
 
     def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
-                 make_row: MakeRow | None = None, tap: Tap | None = None) -> None:  # fmt: skip
-        """`tap` observes the windows."""
+                 make_row: MakeRow | None = None, tap: Tap | None = None,
+                 by_instants: bool = False) -> None:  # fmt: skip
+        """`tap` observes the windows; `by_instants`: events come with an instant each, in processing time too."""
         super().__init__(name, plan, now_ms)
         self.catalog = catalog
         self.shape = shape
@@ -57,7 +58,7 @@ class SampledQuery(RunningQuery):
         self.analytic: AnalyticStage | None = None
         if plan.analytics:
             self.analytic = AnalyticStage(plan.analytics, self.functions, plan.options.max_groups)
-        self.is_timed = plan.timestamp is not None
+        self.is_timed = by_instants or plan.timestamp is not None
         self.takes_times = not plan.joins
         self.counts["windows_empty_skipped"] = 0
         self.row_limit = row_limit(plan, self.functions)
@@ -66,7 +67,7 @@ class SampledQuery(RunningQuery):
         )  # fmt: skip
         self.join = SourceJoin(plan, self.functions, self.pair_failed) if plan.joins else None
         made = compose(plan, self.catalog, self.shape, self.hits, self.context.zone, self.make_row,
-                       rule=self.name, tap=tap)  # fmt: skip
+                       is_timed=self.is_timed, tap=tap)  # fmt: skip
         see = None if self.analytic is None else self.analytic.see
         self.core = Core(made, self.text_functions(), self, self.now_ms, see=see, join=self.join)
         self.member = Member(self)

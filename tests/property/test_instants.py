@@ -1,0 +1,68 @@
+"""Many events pushed with their instants give what each gives when it is pushed at its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.drive import drive
+from sql import Catalog, Engine, RuleOptions, plan_rule
+from tests.conformance.catalog import define
+from tests.property.paths import shown
+from tests.property.rules import Rule
+
+RULES = [
+    "SELECT k, avg(v) AS a, count(*) AS c, window_start() AS ws FROM m GROUP BY k, TUMBLINGWINDOW(ss, 2)",
+    "SELECT k, max(v) AS x, window_end() AS we FROM m WHERE n > 0 GROUP BY k, HOPPINGWINDOW(ms, 2500, 1000)",
+    "SELECT avg(v) AS a, window_start() AS ws, window_end() AS we FROM m GROUP BY SLIDINGWINDOW(ss, 2)",
+    "SELECT sum(v / n) AS a, count(*) AS c FROM m GROUP BY SLIDINGWINDOW(ss, 2, 1)",
+    "SELECT id, v FROM m GROUP BY SLIDINGWINDOW(ss, 1) OVER (WHEN n > 1)",
+    "SELECT id, v FROM m GROUP BY SESSIONWINDOW(ss, 5, 1)",
+    "SELECT collect(id) AS ids, window_start() AS ws FROM m GROUP BY COUNTWINDOW(3, 1)",
+    "SELECT count(*) AS c, window_start() AS ws, window_end() AS we FROM m GROUP BY STATEWINDOW(n > 2, n < 1)",
+    "SELECT k, count(*) AS c FROM m GROUP BY TUMBLINGWINDOW(ss, 1) OVER(PARTITION BY k)",
+    "SELECT id, v - lag(v) AS d FROM m WHERE n > 0",
+    "select id, sum(v) as s from m#time(2 sec)",
+]
+
+events = st.lists(
+    st.tuples(
+        st.sampled_from([0, 0, 1, 300, 1000, 2000, 2500, 9000]),
+        st.fixed_dictionaries({
+            "k": st.sampled_from(["a", "b", None]), "v": st.sampled_from([1, 2.5, None, "x"]), "n": st.integers(0, 3),
+            "late": st.sampled_from([0, 0, 0, 700]),
+        }),
+    ),
+    min_size=1, max_size=20,
+)  # fmt: skip
+
+
+def run(rule: Rule, rows: list[dict[str, Any]], cuts: list[int] | None) -> list[str]:
+    """The emissions: each event by itself, or in batches that end at `cuts`."""
+    catalog = define(Catalog(), rule.ddl)
+    plan = plan_rule(rule.text, catalog, RuleOptions(**rule.options))
+    if cuts is None:
+        return shown(rule, list(drive(Engine(catalog), {"r": plan}, ((row["at"], "m", row) for row in rows))))
+    engine = Engine(catalog, by_instants=True)
+    engine.deploy("r", plan, rows[0]["at"])
+    out = []
+    for first, last in zip([0, *cuts], [*cuts, len(rows)], strict=True):
+        if first < last:
+            out += engine.push_instants("m", rows[first:last], [row["at"] for row in rows[first:last]])
+    return shown(rule, out + engine.flush(rows[-1]["at"]))
+
+
+@pytest.mark.parametrize("event_time", [False, True], ids=["processing", "event"])
+@pytest.mark.parametrize("text", RULES)
+@given(drawn=events, data=st.data())
+def test_batches_of_instants(text: str, event_time: bool, drawn: list[Any], data: st.DataObject) -> None:
+    rows, now_ms = [], 0
+    for number, (gap_ms, row) in enumerate(drawn):
+        now_ms += gap_ms
+        rows.append({"id": f"e{number}", "at": now_ms, "ts": max(0, now_ms - row["late"]), **row})
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3), label="cuts"))
+    rule = Rule(text, event_time=event_time)
+    assert run(rule, rows, cuts) == run(rule, rows, None)
