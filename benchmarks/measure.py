@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.payloads import BATCH, EVENTS_PER_MS, START_MS, Decoding, batched
 from edge.base.memory import calm_collector
+from edge.deploy.row_shapes import takes_dicts
 from sql import Catalog, Engine, parse, plan_rule
 
 STREAM = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')"
@@ -55,7 +56,8 @@ class Bench:
             catalog.define(statement)  # type: ignore[arg-type]
         plans = [plan_rule(rule, catalog) for rule in rules]
         needed = [plan.columns("m") for plan in plans]
-        columns = None if None in needed else frozenset().union(*(part for part in needed if part is not None))
+        whole = None in needed or any(map(takes_dicts, plans))
+        columns = None if whole else frozenset().union(*(part for part in needed if part is not None))
         self.decoding = Decoding(columns)
         batches = batched(messages)
         size = len(batches) // max(1, laps)

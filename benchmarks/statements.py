@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from benchmarks.measure import Result, against_decoding
 from benchmarks.rules import messages
@@ -23,7 +24,8 @@ STATEMENTS: dict[str, tuple[str, float]] = {
     "union": ("select avg(temp) as a from m#unique(dev)#length(1000) retain-union", 6.5),
     "uni": ("select average, stddev from m#length(1000)#uni(temp)", 5.0),
     "join_keyed": (
-        "select a.dev as dev, a.temp as new, b.temp as old from m#lastevent as a, m#unique(dev) as b where a.dev = b.dev",
+        "select a.dev as dev, a.temp as new, b.temp as old from m#lastevent as a, m#unique(dev) as b "
+        "where a.dev = b.dev",
         10.0,
     ),
     "subquery": ("select dev, temp, (select avg(temp) from m#length(1000)) as a from m", 5.0),
@@ -40,7 +42,4 @@ def single(name: str) -> Result:
     return against_decoding(name, [rule], messages(100), bar, rounds=5)
 
 
-CASES: dict[str, Callable[[], Result]] = {
-    name: (lambda name=name: single(name))
-    for name in STATEMENTS  # type: ignore[misc]
-}
+CASES: dict[str, Callable[[], Result]] = {name: partial(single, name) for name in STATEMENTS}

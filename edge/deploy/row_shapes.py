@@ -30,8 +30,7 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
     whole = {plan.insert_into for plan in plans}
     for rule in rules:
         plan = rule.plan
-        several = len(plan.sources) > 1 or len(plan.streams) > 1
-        if several or plan.subqueries or _has_statistics(plan) or _shows_events(rule):
+        if takes_dicts(plan) or _shows_events(rule):
             whole.update(plan.streams)
     found = {}
     for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
@@ -42,6 +41,11 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
         if columns is not None:
             found[name] = columns
     return found
+
+
+def takes_dicts(plan: Plan) -> bool:
+    """Whether rows come from several sides, or some are no events of the stream."""
+    return len(plan.sources) > 1 or len(plan.streams) > 1 or bool(plan.subqueries) or _has_statistics(plan)
 
 
 def _shows_events(rule: CompiledRule) -> bool:
