@@ -167,7 +167,8 @@ class Daemon:
         token = http.token.reveal() if http.token else own_token(self.config.data.dir)
         register_secret(token)
         access = Access(token, frozenset(http.open), http.address[0])
-        self.http = StatusServer(*http.address, Report(self), access)
+        report = Report(self)
+        self.http = StatusServer(*http.address, report, access, self._management(report))
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
@@ -192,6 +193,17 @@ class Daemon:
         settings = UploadSettings(rows_max=self.config.cloud.rows_max, wait_ms=self.config.cloud.interval_ms)
         uploader = Uploader(self.spool, open_target(self.config.cloud.target), settings)
         return uploader, UploadWorker(uploader, self.clock)
+
+    def _management(self, report: Report) -> Any:
+        """Management over HTTP, where it is switched on."""
+        if not self.config.http.manage:
+            return None
+        from edge.manage.audit import Audit
+        from edge.manage.files import ManagedFiles
+        from edge.manage.routes import Manage
+
+        files = ManagedFiles(self.rule_files)
+        return Manage(files, report.status, Audit(self.config.data.dir / "audit.log", self.clock))
 
     def _mqtt_source(self) -> Any:
         mqtt = self.config.mqtt

@@ -8,6 +8,7 @@ loaded, so that all problems of a file show at once. Whether a file with errors 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
@@ -19,6 +20,9 @@ from rules.reading import LoadedContext, LoadedRule, LoadedStream, LoadedTest, R
 from rules.secrets import Secrets
 from rules.source.document import Document, Limits
 from rules.source.yaml_source import Kind, read_file, read_text
+
+MANAGED = "managed"
+"""Folder in a rule directory that management over HTTP writes."""
 
 SUFFIXES = (".yaml", ".yml", ".json", ".sql")
 """Files of a directory that are rule files."""
@@ -122,12 +126,18 @@ def load_paths(paths: Iterable[FilePath], *, secrets: Secrets | None = None) -> 
 
 
 def rule_files(directory: FilePath) -> list[FilePath]:
-    """The rule files of a directory, by name; none if it cannot be read."""
-    try:
-        entries = sorted(directory.iterdir())
-    except OSError:
-        return []
-    return [path for path in entries if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"]
+    """The rule files of a directory, by name, and those in its folder `managed`; none if it cannot be read."""
+    found: list[FilePath] = []
+    for folder in (directory, directory / MANAGED):
+        with suppress(OSError):
+            found += sorted(folder.iterdir())
+    return [path for path in found if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"]
+
+
+def file_name(path: str | FilePath) -> str:
+    """What a rule file is called in its directory: `pump.yaml`, `managed/rule.pump.json`."""
+    path = FilePath(path)
+    return f"{MANAGED}/{path.name}" if path.parent.name == MANAGED else path.name
 
 
 Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext)

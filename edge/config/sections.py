@@ -145,6 +145,9 @@ class HttpConfig(Section):
     open: Names = ()
     """Pages that need no token: `metrics`, `status`."""
 
+    manage: bool = False
+    """Whether rules, streams and tables can be created and changed over HTTP; always with the token."""
+
     @field_validator("open")
     @classmethod
     def _are_pages(cls, pages: tuple[str, ...]) -> tuple[str, ...]:

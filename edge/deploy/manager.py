@@ -12,7 +12,6 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 from edge.delivery.actions import ActionBuilder
@@ -27,6 +26,7 @@ from edge.intake.sources.mqtt import MqttSource
 from edge.intake.streams import StreamTable
 from edge.journal.record import Deployment, Removal
 from rules.compile import CompiledRule
+from rules.loader import file_name
 from rules.problems import FileProblem
 from sinks import MemoryBus
 from sql.errors import CorruptState
@@ -145,7 +145,7 @@ class Manager:
             self._stop(rule_id)
         elif rule_id not in self.leaving:
             self.leaving[rule_id] = self._now_ms + self._grace_ms
-            name = Path(self.running[rule_id].rule.path).name
+            name = file_name(self.running[rule_id].rule.path)
             self.left[rule_id] = (name, texts.get(name, ""))
             self._gateway.outbox.hold(rule_id)
             log.info("rule.leaving", extra={"rule": rule_id, "grace_ms": self._grace_ms})

@@ -19,7 +19,7 @@ from edge.deploy.stream_types import stream_problems
 from edge.deploy.watch import stamp
 from rules.compile import Compiled, CompiledRule, compile_rules
 from rules.functions.files import load_functions
-from rules.loader import LoadedFile, load_file, load_text, rule_files, unite
+from rules.loader import LoadedFile, file_name, load_file, load_text, rule_files, unite
 from rules.problems import FileProblem, in_order
 from rules.secrets import Secrets
 from rules.source.yaml_source import kind_of
@@ -81,7 +81,7 @@ class RuleFiles:
         current = self._current()
         copies, self._copies = self._copies, {}
         for path in current:
-            if (name := Path(path).name) in copies and (copy := self._of_text(name, copies[name])).ok:
+            if (name := file_name(path)) in copies and (copy := self._of_text(name, copies[name])).ok:
                 self._good[path] = copy
         usable = {name: file if file.ok else self._good.get(name) for name, file in current.items()}
         used = {name: file for name, file in usable.items() if file is not None}
@@ -133,21 +133,33 @@ class RuleFiles:
         """Compile files together; what was compiled last is not compiled again."""
         texts = texts_of(files)
         if self._compiled is None or self._compiled[0] != texts or len(texts) != len(files):
-            compiled = compile_rules(unite(files.values()), zone=self._zone)
-            streams = [stream for file in files.values() for stream in file.streams]
-            found = [
-                *compiled.problems,
-                *stream_problems(compiled),
-                *circle_problems(compiled),
-                *outgoing_problems(compiled, streams, self._outgoing_allow),
-            ]
-            self._compiled = texts, compiled, found
+            self._compiled = texts, *self.compiled(files)
         return self._compiled[1:]
+
+    def compiled(self, files: Mapping[str, LoadedFile]) -> tuple[Compiled, list[FileProblem]]:
+        """What files amount to together, and all problems of theirs; may be asked from any thread."""
+        compiled = compile_rules(unite(files.values()), zone=self._zone)
+        streams = [stream for file in files.values() for stream in file.streams]
+        found = [
+            *compiled.problems,
+            *stream_problems(compiled),
+            *circle_problems(compiled),
+            *outgoing_problems(compiled, streams, self._outgoing_allow),
+        ]
+        return compiled, found
+
+    def load(self, path: Path) -> LoadedFile:
+        """A file as it stands; may be asked from any thread."""
+        return load_file(path, secrets=self._secrets)
+
+    def load_text(self, path: Path, text: str) -> LoadedFile:
+        """A text as if it were this file; may be asked from any thread."""
+        return load_text(text, str(path), secrets=self._secrets, kind=kind_of(path.name))
 
 
 def texts_of(files: Mapping[str, LoadedFile]) -> dict[str, str]:
     """The texts of files by name."""
-    return {Path(path).name: file.document.text.text for path, file in files.items() if file.document is not None}
+    return {file_name(path): file.document.text.text for path, file in files.items() if file.document is not None}
 
 
 def _wanted(

@@ -4,6 +4,7 @@
     /readyz    200 when every source is connected and every rule file is in use as it stands, else 503 with the reasons
     /metrics   Prometheus text
     /status    JSON: rules with their states and counters, files with their problems, sources, sinks, spool
+    and, where it is switched on, management (`edge.manage.routes`), always with the token
 
 `/metrics` and `/status` demand a token, see `edge.monitor.access`. The server threads never touch the engine: they ask
 the gateway loop, and wait for its answer at most `ANSWER_TIMEOUT_S`. While the journal is replayed there is no loop:
@@ -29,6 +30,9 @@ ANSWER_TIMEOUT_S = 2.0
 CONNECTIONS_MAX = 16
 """Connections at the same time. One more takes the place of the one that has waited longest without a request."""
 
+BODY_BYTES_MAX = 4_000_000
+"""Of a request of management; a longer one is refused."""
+
 _REQUEST_TIMEOUT_S = 10
 
 
@@ -47,11 +51,20 @@ class Reporter(Protocol):
         """How far the recovery is; None when it is over."""
 
 
+class Manager(Protocol):
+    """What the server needs of management."""
+
+    def knows(self, path: str) -> bool: ...
+    def handle(self, method: str, path: str, body: bytes, who: str) -> Any: ...
+
+
 class StatusServer:
     """Serves until `close`. `port` is the one really bound. Raises `UsageError` where that address cannot be had."""
 
-    def __init__(self, host: str, port: int, reporter: Reporter, access: Access | None = None) -> None:
-        handler = type("Handler", (_Handler,), {"reporter": reporter, "access": access or Access()})
+    def __init__(
+        self, host: str, port: int, reporter: Reporter, access: Access | None = None, manage: Manager | None = None
+    ) -> None:
+        handler = type("Handler", (_Handler,), {"reporter": reporter, "access": access or Access(), "manage": manage})
         try:
             self._server = _Server((host, port), handler)
         except OSError as error:
@@ -124,6 +137,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     reporter: Reporter
     access: Access
+    manage: Manager | None
     server: _Server
     server_version = "penstock"
     sys_version = ""
@@ -142,6 +156,8 @@ class _Handler(BaseHTTPRequestHandler):
             "/status": self._status,
         }
         path = self.path.split("?", 1)[0]
+        if path not in answers and self.manage is not None and self.manage.knows(path):
+            answers[path] = self._managed
         if path not in answers:
             self._send(404, "not found; there is " + " ".join(answers) + "\n")
             return
@@ -155,6 +171,37 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(503, f"the gateway loop did not answer within {ANSWER_TIMEOUT_S} s\n")
 
     do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        if not self.server.has_asked(self.connection):
+            return
+        if not self.access.is_known_host(self.headers.get("Host")):
+            self._send(421, "this gateway is reached as localhost or 127.0.0.1 only\n")
+        elif self.manage is None or not self.manage.knows(self.path.split("?", 1)[0]):
+            self._send(405, "only GET; http.manage switches management on\n")
+        elif (recovering := self.reporter.recovering()) is not None:
+            self._send(503, f"{recovering}\n")
+        else:
+            self._managed()
+
+    do_PUT = do_DELETE = do_POST
+
+    def _managed(self) -> None:
+        assert self.manage is not None
+        length = self.headers.get("Content-Length", "0")
+        if not length.isdecimal() or int(length) > BODY_BYTES_MAX:
+            self._send(413, f"the body has a length, of at most {BODY_BYTES_MAX} bytes\n")
+            return
+        body = self.rfile.read(int(length))
+        if self._is_allowed("manage"):
+            method = "GET" if self.command == "HEAD" else self.command
+            who = f"{self.client_address[0]} {self.headers.get('User-Agent', '')}".strip()
+            try:
+                reply = self.manage.handle(method, self.path.split("?", 1)[0], body, who)
+            except TimeoutError:
+                self._send(503, f"the gateway loop did not answer within {ANSWER_TIMEOUT_S} s\n")
+                return
+            self._send(reply.status, reply.text, reply.kind)
 
     def _healthz(self) -> None:
         self.reporter.ping()

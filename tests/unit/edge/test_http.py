@@ -83,7 +83,7 @@ def test_pages(server: StatusServer, reporter: Reporter) -> None:
 
 def test_head_has_no_body_and_post_is_refused(server: StatusServer) -> None:
     assert ask(server, "/healthz", "HEAD")[:2] == (200, "")
-    assert ask(server, "/healthz", "POST")[0] == 501
+    assert ask(server, "/healthz", "POST")[0] == 405
 
 
 def test_a_stuck_loop_is_unhealthy(server: StatusServer, reporter: Reporter) -> None:

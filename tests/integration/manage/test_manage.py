@@ -1,0 +1,149 @@
+"""Management over HTTP of a gateway that runs: what eKuiper's tools do, and what must not happen."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+EXTRA = '{"data": [{"n": 7}], "interval": 20}'
+STREAM = f"""CREATE STREAM sim (n BIGINT) WITH (TYPE="simulator", DATASOURCE="x", EXTRA='{EXTRA}')"""
+RULE = {"id": "plus", "sql": "SELECT n + 1 AS m FROM sim", "actions": [{"nop": {}}]}
+
+
+@dataclass
+class Gateway:
+    """A running gateway."""
+
+    url: str
+    rules: Path
+    data: Path
+
+    def ask(self, method: str, path: str, body: Any = None, token: str | None = "open-sesame") -> tuple[int, Any]:
+        """Status and answer of a request."""
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(f"{self.url}{path}", data=data, method=method)
+        if token is not None:
+            request.add_header("Authorization", f"Bearer {token}")
+        try:
+            with urlopen(request, timeout=15) as reply:
+                status, text = reply.status, reply.read().decode()
+        except HTTPError as error:
+            status, text = error.code, error.read().decode()
+        return status, json.loads(text) if text[:1] in "{[" else text
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        for _ in range(400):
+            if condition():
+                return
+            time.sleep(0.05)
+        raise AssertionError("it did not happen in time")
+
+    def state(self, rule: str) -> str:
+        return str(self.ask("GET", f"/rules/{rule}/status")[1]["status"])
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[Gateway]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "hand.yaml").write_text(
+        "streams: [{name: byhand, datasource: t}]\n"
+        "rules: [{id: mine, sql: SELECT * FROM byhand, actions: [{nop: {}}]}]\n"
+    )
+    config = tmp_path / "gateway.yaml"
+    config.write_text(
+        f"data: {{dir: {tmp_path / 'data'}}}\ngateway: {{removedGraceMs: 0}}\n"
+        f"http: {{bind: '127.0.0.1:{port}', token: open-sesame, manage: true}}\n"
+    )
+    run = [sys.executable, "-m", "edge.cli", "run", "--config", str(config), str(rules)]
+    process = subprocess.Popen(
+        run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    found = Gateway(f"http://127.0.0.1:{port}", rules, tmp_path / "data")
+    try:
+        found.wait(lambda: _answers(found))
+        yield found
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _answers(gateway: Gateway) -> bool:
+    try:
+        return gateway.ask("GET", "/ping")[0] == 200
+    except OSError:
+        return False
+
+
+def test_a_rule_lives_and_dies(gateway: Gateway) -> None:
+    assert gateway.ask("POST", "/streams", {"sql": STREAM}) == (201, "Stream sim is created.\n")
+    assert gateway.ask("GET", "/streams")[1] == ["byhand", "sim"]
+    assert gateway.ask("GET", "/streams/sim/schema")[1] == {"n": {"type": "bigint"}}
+    assert gateway.ask("POST", "/rules", RULE) == (201, "Rule plus was created successfully.\n")
+    gateway.wait(lambda: gateway.state("plus") == "running")
+    gateway.wait(lambda: gateway.ask("GET", "/rules/plus/status")[1]["counters"]["rows_out"] > 2)
+    assert gateway.ask("GET", "/rules/plus")[1] == RULE
+    assert "stream sim" in gateway.ask("GET", "/rules/plus/explain")[1]
+    assert gateway.ask("POST", "/rules/plus/stop")[0] == 200
+    gateway.wait(lambda: gateway.state("plus") == "stopped")
+    assert gateway.ask("POST", "/rules/plus/start")[0] == 200
+    gateway.wait(lambda: gateway.state("plus") == "running")
+    assert gateway.ask("POST", "/rules/plus/restart")[0] == 200
+    gateway.wait(lambda: gateway.state("plus") == "running")
+    assert gateway.ask("PUT", "/rules/plus", {**RULE, "sql": "SELECT n FROM sim"})[0] == 200
+    assert gateway.ask("DELETE", "/streams/sim")[0] == 400  # a rule reads it
+    assert gateway.ask("DELETE", "/rules/plus") == (200, "Rule plus is dropped.\n")
+    assert gateway.ask("DELETE", "/streams/sim") == (200, "Stream sim is dropped.\n")
+    assert gateway.ask("GET", "/rules/plus")[0] == 404
+    assert list((gateway.rules / "managed").iterdir()) == []
+
+
+def test_what_is_wrong_is_refused_and_changes_nothing(gateway: Gateway) -> None:
+    assert gateway.ask("GET", "/rules", token=None)[0] == 401
+    assert gateway.ask("POST", "/rules", RULE, token="guess")[0] == 401
+    status, answer = gateway.ask("POST", "/rules", RULE)
+    assert status == 400 and "B202 unknown stream 'sim'" in answer["message"]
+    assert gateway.ask("POST", "/rules", {**RULE, "id": "../../etc/x"})[0] == 400
+    assert gateway.ask("POST", "/streams", {"sql": "SELECT 1"})[0] == 400
+    assert gateway.ask("POST", "/streams", {"sql": STREAM.replace("BIGINT", "BIGNIT")})[0] == 400
+    assert gateway.ask("PUT", "/rules/mine", RULE)[0] == 400
+    status, answer = gateway.ask("PUT", "/rules/mine", {"sql": "SELECT 1 AS a FROM byhand", "actions": [{"nop": {}}]})
+    assert status == 409 and "written by hand: change hand.yaml" in answer["message"]
+    assert gateway.ask("DELETE", "/rules/mine")[0] == 409 and gateway.ask("POST", "/rules/mine/stop")[0] == 409
+    assert gateway.ask("POST", "/rules/validate", {**RULE, "sql": "SELECT x FROM"})[0] == 422
+    assert gateway.ask("POST", "/rules/validate", {**RULE, "sql": "SELECT * FROM byhand"})[1]["sources"] == ["byhand"]
+    assert not list(gateway.rules.glob("managed/*"))
+
+
+def test_a_ruleset_is_exported_and_imported_as_a_whole(gateway: Gateway) -> None:
+    ruleset = {"streams": {"sim": STREAM}, "tables": {}, "rules": {"plus": json.dumps(RULE)}}
+    bad = {**ruleset, "rules": {"plus": json.dumps({**RULE, "sql": "SELECT x.y FROM nowhere"})}}
+    assert gateway.ask("POST", "/ruleset/import", {"content": json.dumps(bad)})[0] == 400
+    assert gateway.ask("GET", "/streams")[1] == ["byhand"]
+    assert gateway.ask("POST", "/ruleset/import", {"content": json.dumps(ruleset)})[1] == {"imported": 2}
+    gateway.wait(lambda: gateway.state("plus") == "running")
+    exported = gateway.ask("POST", "/ruleset/export")[1]
+    assert exported["streams"] == {"sim": STREAM} and json.loads(exported["rules"]["plus"]) == RULE
+    entries = [json.loads(line) for line in (gateway.data / "audit.log").read_text().splitlines()]
+    assert [(entry["method"], entry["what"], entry["status"]) for entry in entries] == [
+        ("POST", "/ruleset/import", 400),
+        ("POST", "/ruleset/import", 200),
+        ("POST", "/ruleset/export", 200),
+    ]
+    assert all(entry["who"].startswith("127.0.0.1 ") and entry["at_ms"] > 0 for entry in entries)
