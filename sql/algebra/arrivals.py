@@ -15,10 +15,12 @@ from zoneinfo import ZoneInfo
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent, Operator
-from sql.algebra.sight import ByArrival, Sight
+from sql.algebra.sight import ByArrival, Nothing, Sight
+from sql.algebra.state import pack_key, unpack_key
 from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.errors import DataError
 
 WriteLeaving = Callable[[], None]
 """Writes the statements for the event `y`, which leaves."""
@@ -31,9 +33,9 @@ class Inline(Operator):
     leaves_on_arrival = True
     """Whether an event may leave in the step in which another enters."""
 
-    def write_load(self, source: SourceWriter) -> None:
-        """Before the loop: what the statements use."""
-        source.line("window = q.windows[0].events")
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        """Before the loop: what the statements use; `place` is the text of the window."""
+        source.line(f"window = {place}.events")
 
     def write_prepare(self, loop: LoopWriter) -> None:
         """What may fail, before anything changes."""
@@ -79,9 +81,9 @@ class Newest(Line):
         removed = [self.events.popleft() for _ in range(len(self.events) - self.size)]
         return [Delta(delta.inserted, removed)]
 
-    def write_load(self, source: SourceWriter) -> None:
-        super().write_load(source)
-        source.line("size = q.windows[0].size")
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        super().write_load(source, place)
+        source.line(f"size = {place}.size")
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
         source.line("window.append(x)")
@@ -161,10 +163,10 @@ class RecentByData(Line):
             out.append(Delta([event], removed))
         return out
 
-    def write_load(self, source: SourceWriter) -> None:
-        super().write_load(source)
-        source.line("stamps = q.windows[0].stamps")
-        source.line("length_ms = q.windows[0].length_ms")
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        super().write_load(source, place)
+        source.line(f"stamps = {place}.stamps")
+        source.line(f"length_ms = {place}.length_ms")
 
     def write_prepare(self, loop: LoopWriter) -> None:
         loop.line(f"stamp = {loop.value(self.node)}", self.node.span)
@@ -239,3 +241,118 @@ class NewestPerKey(Inline):
 
     def restore(self, state: Any, find: FindEvent) -> None:
         self.events = {self.key(event): event for event in map(find, state)}
+
+
+class PerKey(Inline):
+    """groupwin(k, …): one window per key. Each posts updates of its own; empty ones are dropped.
+
+    make  makes the window of one more key; all are of one kind
+    """
+
+    departure = Removal.ANY
+
+    def __init__(self, nodes: Any, key: Callable[[Event], Hashable], make: Callable[[], Line], keys_max: int) -> None:
+        self.nodes = nodes
+        self.key = key
+        self.make = make
+        self.keys_max = keys_max
+        self.template = make()
+        self.has_timers = self.template.has_timers
+        self.leaves_on_arrival = self.template.leaves_on_arrival
+        self.instances: dict[Hashable, Line] = {}
+        self.arrivals: deque[tuple[Event, Hashable]] = deque()
+        """In order, where time lets events leave: what has left another way is skipped."""
+
+    def open(self, key: Hashable) -> Line:
+        """The window of a new key; DataError where there are too many."""
+        if len(self.instances) >= self.keys_max:
+            self._drop_empty()
+        if len(self.instances) >= self.keys_max:
+            raise DataError(f"more than {self.keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
+        window = self.instances[key] = self.make()
+        return window
+
+    def _drop_empty(self) -> None:
+        self.instances = {key: window for key, window in self.instances.items() if window.events}
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        out = []
+        for event in delta.inserted:
+            key = self.key(event)
+            window = self.instances.get(key) or self.open(key)
+            if self.has_timers:
+                self.arrivals.append((event, key))
+            out += window.push(Delta((event,)), now)
+        return out
+
+    # --- in the loop --------------------------------------------------------------------------------------------------
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        self.template.write_load(source, f"{place}.template")
+        source.line(f"parts = {place}")
+        if self.has_timers:
+            source.line("arrivals = parts.arrivals")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        loop.key(self.nodes, "part")
+        loop.line("window = parts.instances.get(part)")
+        with loop.source.block("if window is None:"):
+            loop.line("window = parts.open(part)")
+        loop.line("window = window.events")
+
+    def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        if self.has_timers:
+            source.line("arrivals.append((x, part))")
+        self.template.write_enter(source, leave)
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    def _oldest(self) -> tuple[Event, Hashable] | None:
+        """The event that leaves next, and its key."""
+        while self.arrivals:
+            event, key = self.arrivals[0]
+            window = self.instances.get(key)
+            if window is not None and window.events and window.events[0].seq <= event.seq:
+                return self.arrivals[0]
+            self.arrivals.popleft()
+        return None
+
+    def next_deadline(self) -> int | None:
+        oldest = self._oldest()
+        return None if oldest is None else self.instances[oldest[1]].next_deadline()
+
+    def advance(self, now: int) -> list[Delta]:
+        """What leaves the window that is due first; the caller goes on while one is."""
+        oldest = self._oldest()
+        if oldest is None:
+            return []
+        key = oldest[1]
+        window = self.instances[key]
+        out = window.advance(now)
+        if not window.events:
+            del self.instances[key]
+        return out
+
+    # --- content and state --------------------------------------------------------------------------------------------
+
+    def content(self) -> Iterable[Event]:
+        return (event for window in self.instances.values() for event in window.content())
+
+    def sight(self, event: Event) -> Sight:
+        window = self.instances.get(self.key(event))
+        return Nothing() if window is None else window.sight(event)
+
+    def is_blank(self) -> bool:
+        return not any(window.events for window in self.instances.values())
+
+    def snapshot(self) -> Any:
+        return [[pack_key(key), window.snapshot()] for key, window in self.instances.items()]
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        for packed, part in state:
+            key = unpack_key(packed)
+            window = self.instances[key] = self.make()
+            window.restore(part, find)
+        if self.has_timers:
+            held = [(event, key) for key, window in self.instances.items() for event in window.events]
+            self.arrivals = deque(sorted(held, key=lambda entry: entry[0].seq))

@@ -34,6 +34,9 @@ from sql.plan.logical import LotPlan, PeriodArgument, PredicatePlan, SourcePlan,
 from sql.plan.options import RuleOptions
 from sql.rows import Shape, as_dict, as_dicts
 
+PER_KEY = ("length", "lastevent", "keepall", "time")
+"""Windows that groupwin has in the loop."""
+
 NewEvent = Callable[[Any, int], Event]
 """Makes an event of a row at an instant."""
 
@@ -65,9 +68,23 @@ class WindowBuilder:
         if not plans:
             return LastRow() if self.source.keeps_last else Pass()
         if plans[0].name == "groupwin":
-            return self._grouped(plans, new_event)
+            return self._per_key(plans) or self._grouped(plans, new_event)
         found = self._inline(plans[0]) if self.alone and len(plans) == 1 and not self.source.union else None
         return found or self._stages(plans, {}, now_ms, new_event)
+
+    def _per_key(self, plans: list[WindowPlan]) -> Operator | None:
+        """One window of the loop per key, if there is no more to it."""
+        group, *inner = plans
+        if not self.alone or len(inner) != 1 or self.source.reclaim_ms or inner[0].name not in PER_KEY:
+            return None
+        keys = group.arguments["keys"]
+        key = self._once(group, "keys", lambda: self.functions.key(keys))
+        return arrivals.PerKey(keys, key, lambda: self._line(inner[0]), self.options.max_groups)
+
+    def _line(self, plan: WindowPlan) -> arrivals.Line:
+        window = self._inline(plan)
+        assert isinstance(window, arrivals.Line)
+        return window
 
     def _inline(self, plan: WindowPlan) -> Operator | None:
         """The window with statements of the loop, if it has any."""

@@ -10,11 +10,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from sql.codegen.expressions import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.rows import criteria_text, write_row
 from sql.codegen.source import SourceWriter
+from sql.plan.bound import Apply, Bound, Slot
 from sql.plan.logical import Plan
 
 MakeLoop = Callable[..., LoopWriter]
@@ -24,15 +26,20 @@ MakeLoop = Callable[..., LoopWriter]
 class Show:
     """Writes the rows of one statement."""
 
-    def __init__(self, plan: Plan, make_loop: MakeLoop) -> None:
+    def __init__(self, plan: Plan, make_loop: MakeLoop, *, may_defer: bool) -> None:
+        """`may_defer`: no window is called, so that the content is at any time what the loop left."""
         self.plan = plan
         self.kind = plan.row_kind
         self.make_loop = make_loop
-        self.collects = plan.output is not None or _forces_updates(plan)
+        self.defers = deferral(plan) if may_defer else None
+        """Where rows are made at the output's instants alone: of the content, or of the groups touched since."""
+        self.collects = self.defers is None and (plan.output is not None or _forces_updates(plan))
         """Whether updates are handed on one by one: to an output limit, or to be posted even when they are empty."""
+        self.makes_outs = self.collects or self.defers is not None
+        """Whether rows carry the key of their group."""
         self.has_old = plan.selector != "istream" or self.collects
         self.is_ordered = bool(plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset)
-        self.is_direct = not self.collects and not self.is_ordered
+        self.is_direct = not self.makes_outs and not self.is_ordered
         """Whether rows become an emission as they are."""
         self.is_noted = bool(plan.hits)
 
@@ -61,7 +68,7 @@ class Show:
 
     def _write_appended(self, loop: LoopWriter) -> None:
         plan = self.plan
-        if not (plan.order_by or self.collects):
+        if not (plan.order_by or self.makes_outs):
             write_row(loop, plan, "rows.append(", ")")
             return
         key = "g.key" if plan.group_by else "None"
@@ -77,6 +84,8 @@ class Show:
 
     def begin(self, source: SourceWriter) -> None:
         """Before anything of a change counts."""
+        if self.defers:
+            return
         if self.kind == "group":
             source.line("changed = {}")
         elif self.kind == "aggregate":
@@ -88,6 +97,10 @@ class Show:
 
     def before(self, source: SourceWriter, group: str, event: str) -> None:
         """Before an event enters or leaves a group."""
+        if self.defers:
+            if self.defers == "groups":
+                source.line(f"touched[{group}] = {event}")
+            return
         if self.kind == "group":
             with source.block(f"if {group} not in changed:"):
                 source.line(f"changed[{group}] = {event}")
@@ -101,11 +114,13 @@ class Show:
 
     def left(self, source: SourceWriter) -> None:
         """After the event `y` has left."""
-        if self.kind not in ("group", "aggregate") and self.has_old:
+        if not self.defers and self.kind not in ("group", "aggregate") and self.has_old:
             source.line("gone.append(y)")
 
     def finish(self, source: SourceWriter, entered: str) -> None:
         """The change is complete; `entered` is the text of the events that came, in order."""
+        if self.defers:
+            return
         if self.kind == "group":
             with source.block("for g, x in changed.items():"):
                 source.line("show(q, x, g, new, True)")
@@ -121,6 +136,8 @@ class Show:
 
     def emit(self, source: SourceWriter) -> None:
         """The rows of one step become an emission."""
+        if self.defers:
+            return
         if not self.is_direct:
             source.line("q.output.post(new, old, now)")
         elif self.plan.selector == "rstream":
@@ -138,3 +155,31 @@ def _forces_updates(plan: Plan) -> bool:
     """Whether a window posts at empty boundaries."""
     flags = [window.arguments.get("flags") or () for source in plan.sources for window in source.windows]
     return any("FORCE_UPDATE" in words or "START_EAGER" in words for words in flags)
+
+
+def deferral(plan: Plan) -> Literal["content", "groups"] | None:
+    """Whether the rows of an output limit can be made when it is due, because they do not depend on what was between.
+
+    A snapshot shows the content. `last` shows the last row of only aggregates, or that of each group: the present one,
+    as long as nothing else is read that changes.
+    """
+    output = plan.output
+    if output is None or output.after is not None or output.after_events is not None or output.terminated is not None:
+        return None
+    if output.every is None and not output.at:
+        return None
+    if output.mode == "snapshot":
+        return "content"
+    is_plain = plan.selector == "istream" and plan.having is None and not plan.prevs and not plan.hits
+    if output.mode != "last" or not is_plain or any(_is_fleeting(item.value) for item in plan.items):
+        return None
+    return "groups" if plan.row_kind == "group" else "content" if plan.row_kind == "aggregate" else None
+
+
+def _is_fleeting(value: Bound) -> bool:
+    """Whether a value depends on more than its group: on the clock, a variable, a subquery."""
+    return any(
+        (isinstance(node, Apply) and node.function.context)
+        or (isinstance(node, Slot) and node.kind not in ("aggregate", "context"))
+        for node in value.walk()
+    )

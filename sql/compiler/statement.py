@@ -42,7 +42,7 @@ LOCALS = frozenset((
     "gone", "groups", "h", "inserted", "is_new", "is_roomy", "key", "left", "length_ms", "name", "new", "now", "old",
     "out", "q", "r", "recent", "removed", "rows", "seq", "size", "stamp", "stamps", "times", "touched", "unique",
     "whole", "window", "x", "y", "show", "change", "present", "prepare", "keys", "found", "push", "number_in",
-    "number_out", "partition", "subqueries",
+    "number_out", "partition", "subqueries", "waits", "arrivals", "part", "parts",
 ))  # fmt: skip
 """What the text calls its own names: a function or a constant of the rule gets another name."""
 
@@ -77,7 +77,8 @@ class StatementText:
             "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN, "partition": context.partition, "subqueries": answers,
         }  # fmt: skip
         self.fold = Fold(plan, removal)
-        self.show = Show(plan, self.make_loop)
+        may_defer = is_driven and (self.window is not None or not self.has_window)
+        self.show = Show(plan, self.make_loop, may_defer=may_defer)
         self.reads_beside = any(not self._is_inline_prev(call) for call in plan.prevs)
         """Whether rows need values that only the instance can find: earlier events."""
         self.code = self._compile()
@@ -298,6 +299,13 @@ class StatementText:
                 source.line("entered.append(x)")
             if show.collects:
                 source.line("number_in += 1")
+            if show.defers:
+                self._write_start(source)
+
+    def _write_start(self, source: SourceWriter) -> None:
+        """The output limit counts from the first update."""
+        with source.block("if waits:"):
+            source.line("waits = q.output.start(now)")
 
     def _write_update(self, source: SourceWriter) -> None:
         kind = self.show.kind
@@ -323,6 +331,10 @@ class StatementText:
             source.line("whole = q.whole")
         if self.recent_rows:
             source.line("recent = q.recent")
+        if self.show.defers:
+            source.line("waits = q.output.waits")
+        if self.show.defers == "groups":
+            source.line("touched = q.output.touched")
 
     # --- push ---------------------------------------------------------------------------------------------------------
 
@@ -336,7 +348,7 @@ class StatementText:
             if self.has_window:
                 source.line("is_roomy = q.budget.takes(q, len(rows))")
             if self.window is not None:
-                self.window.write_load(source)
+                self.window.write_load(source, "q.windows[0]")
             elif self.has_window:
                 source.line("window = q.windows[0]")
             with source.block("for e, now in zip(rows, times):" if self.is_timed else "for e in rows:"):
@@ -408,40 +420,56 @@ class StatementText:
 
     def _write_inline(self, loop: LoopWriter, made_first: bool) -> None:
         """The event enters and leaves in the loop itself."""
-        source, show, fold = loop.source, self.show, self.fold
-        if self.fold.can_reclaim:
-            source.line("q.forget_idle(now)")
-        if not self._is_single:
-            source.line("new, old = [], []")
-            show.begin(source)
-            if show.collects:
-                source.line("number_in = number_out = 0")
+        source = loop.source
+        self._write_begun(source)
         self._write_prepared(loop)
         self._write_made(source, made_first)
         if self._notes_prior:
             source.line("q.prior.note((x,))")
-        with source.block("if g is not None:"):
-            if not self._is_single:
-                show.before(source, "g", "x")
-            fold.enter(loop)
-            if show.collects:
-                source.line("number_in += 1")
+        self._write_entered(loop)
         if self._is_single and self._notes_touch:
             source.line("touched = g is not None")
         if self.window is not None:
             self.window.write_enter(source, lambda: self._write_left(source))
         if self._is_single:
             self._write_single(loop)
-            return
-        show.finish(source, "() if g is None else (x,)")
-        if show.collects:
-            source.line("inserted, removed = (x,), ()")
-            if show.kind == "group_event":
-                source.line("entered = () if g is None else (x,)")
-            self._write_update(source)
-            source.line("q.output.end_step(now)")
         else:
+            self._write_finished(source)
+
+    def _write_begun(self, source: SourceWriter) -> None:
+        """Before the event changes anything."""
+        if self.fold.can_reclaim:
+            source.line("q.forget_idle(now)")
+        if not self._is_single and not self.show.defers:
+            source.line("new, old = [], []")
+            self.show.begin(source)
+            if self.show.collects:
+                source.line("number_in = number_out = 0")
+
+    def _write_entered(self, loop: LoopWriter) -> None:
+        """The event counts in its group."""
+        source, show = loop.source, self.show
+        with source.block("if g is not None:"):
+            if not self._is_single:
+                show.before(source, "g", "x")
+            self.fold.enter(loop)
+            if show.collects:
+                source.line("number_in += 1")
+            if show.defers:
+                self._write_start(source)
+
+    def _write_finished(self, source: SourceWriter) -> None:
+        """The rows of the event, as an emission or an update."""
+        show = self.show
+        show.finish(source, "() if g is None else (x,)")
+        if not show.collects:
             show.emit(source)
+            return
+        source.line("inserted, removed = (x,), ()")
+        if show.kind == "group_event":
+            source.line("entered = () if g is None else (x,)")
+        self._write_update(source)
+        source.line("q.output.end_step(now)")
 
     def _write_prepared(self, loop: LoopWriter) -> None:
         source = loop.source

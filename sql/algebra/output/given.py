@@ -152,6 +152,30 @@ class LastPerGroup(Given):
         self.new, self.old = ({row.key: row for row in unpack_outs(part)} for part in state)
 
 
+class LastOfTouched(Given):
+    """last of groups whose rows are made when they are given out: nothing happens with an update."""
+
+    def __init__(self, touched: Callable[[], list[Out]]) -> None:
+        self.touched = touched
+        self.rows: dict[Any, Out] = {}
+
+    def _collect(self) -> None:
+        for row in self.touched():
+            self.rows[row.key] = row
+
+    def give(self) -> tuple[list[Out], list[Out]]:
+        self._collect()
+        rows, self.rows = self.rows, {}
+        return list(rows.values()), []
+
+    def snapshot(self) -> Any:
+        self._collect()
+        return pack_outs(self.rows.values())
+
+    def restore(self, state: Any) -> None:
+        self.rows = {row.key: row for row in unpack_outs(state)}
+
+
 class AllGroups(Given):
     """all of groups: the present row of every group ever seen; old is the first old row, or the row given out last."""
 

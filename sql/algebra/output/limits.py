@@ -25,6 +25,7 @@ from sql.algebra.output.given import (
     FirstPerGroup,
     FirstUpdate,
     Given,
+    LastOfTouched,
     LastPerGroup,
     LastRow,
     LastValue,
@@ -43,10 +44,12 @@ class LimitBuilder:
 
     present   the rows of the present content
     current   the present row of one group, by its key
+    touched   the present rows of the groups that have changed since it was called last, where rows are made then
     """
 
     def __init__(self, plan: Plan, functions: FunctionSet, catalog: Catalog, now_ms: int, zone: Any,
-                 present: Callable[[], list[Out]], current: Callable[[Any], list[Out]]) -> None:  # fmt: skip
+                 present: Callable[[], list[Out]], current: Callable[[Any], list[Out]],
+                 touched: Callable[[], list[Out]] | None = None) -> None:  # fmt: skip
         self.plan = plan
         self.functions = functions
         self.catalog = catalog
@@ -54,6 +57,7 @@ class LimitBuilder:
         self.zone = zone
         self.present = present
         self.current = current
+        self.touched = touched
 
     def build(self, output: OutputPlan) -> OutputLimit:
         """The limit, with its parameters as they are now."""
@@ -109,6 +113,8 @@ class LimitBuilder:
             return self._first_per_group(output) if grouped else FirstUpdate()
         if mode == "all" and grouped:
             return (AllGroups if kind == "group" else AllGroupEvents)(self.current)
+        if self.touched is not None:
+            return LastOfTouched(self.touched)
         if mode == "last" and grouped:
             return LastPerGroup(first_old=kind == "group")
         if mode == "last":

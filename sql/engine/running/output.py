@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.output.conditions import When
@@ -23,15 +23,40 @@ class Output:
         self.statement = statement
         plan, functions = statement.plan, statement.program.functions
         self.plan = plan
+        self.show = statement.program.text.show
         self.updates: list[Update] = []
         """The updates of the present step, where they are handed on one by one."""
         self.spreads = Spreads(plan.spreads) if plan.spreads else None
         self.row_limit = row_limit(plan, functions)
+        self.touched: dict[Any, Any] = {}
+        """Groups that have changed since the last output, each with an event, where rows are made then."""
+        self.waits = self.show.defers is not None
+        """Whether nothing has come since the start, from which the output limit counts."""
         self.limit: OutputLimit | None = None
         if plan.output is not None:
-            content = statement.content
-            self.limit = LimitBuilder(plan, functions, statement.catalog, statement.now_ms, statement.context.zone,
-                                      content.present_rows, content.current).build(plan.output)  # fmt: skip
+            content, zone = statement.content, statement.context.zone
+            builder = LimitBuilder(plan, functions, statement.catalog, statement.now_ms, zone, content.present_rows,
+                                   content.current, self._of_touched())  # fmt: skip
+            self.limit = builder.build(plan.output)
+
+    def _of_touched(self) -> Callable[[], list[Out]] | None:
+        """The rows of the groups that have changed since it was called last, where these are made then."""
+        return self._touched_rows if self.show.defers == "groups" else None
+
+    def _touched_rows(self) -> list[Out]:
+        rows: list[Out] = []
+        show = self.statement.program.text.reader["show"]
+        for group, event in self.touched.items():
+            show(self.statement, event, group, rows, True)
+        self.touched.clear()
+        return rows
+
+    def start(self, now_ms: int) -> bool:
+        """The first update of all has come; whether another one is still waited for."""
+        assert self.limit is not None
+        self.limit.condition.on_update(Update([], [], 1), now_ms)
+        self.waits = False
+        return False
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
@@ -39,7 +64,7 @@ class Output:
         self, now_ms: int, new: Sequence[Any] = (), old: Sequence[Any] = (), *, is_timer: bool = False
     ) -> None:
         """All updates of a step are known: its rows leave, or go to the output limit."""
-        if not self.statement.program.text.show.collects:
+        if not self.show.collects:
             if new or old:
                 self.give(list(new), list(old), now_ms, is_ticked=False)
             return
@@ -107,10 +132,9 @@ class Output:
 
     def ordered(self, rows: list[Any]) -> list[dict[str, Any]]:
         """Rows in the order of ORDER BY, cut by LIMIT."""
-        show = self.statement.program.text.show
-        if not (show.is_ordered or show.collects):
+        if not (self.show.is_ordered or self.show.makes_outs):
             return rows
-        outs = rows if self.plan.order_by or show.collects else [Out(row) for row in rows]
+        outs = rows if self.plan.order_by or self.show.makes_outs else [Out(row) for row in rows]
         return in_order(outs, self.plan, self.row_limit, self.spreads)
 
     # --- time and state -----------------------------------------------------------------------------------------------
@@ -140,6 +164,7 @@ class Output:
         return {
             "spreads": None if self.spreads is None else self.spreads.snapshot(),
             "limit": None if self.limit is None else self.limit.snapshot(),
+            "waits": self.waits,
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -147,3 +172,4 @@ class Output:
             self.spreads.restore(snapshot["spreads"])
         if self.limit is not None:
             self.limit.restore(snapshot["limit"])
+        self.waits = snapshot["waits"]
