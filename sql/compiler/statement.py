@@ -25,6 +25,7 @@ from sql.codegen.reader import RowReader
 from sql.codegen.rows import write_row
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
+from sql.compiler.content import content_text
 from sql.compiler.fold import Fold, too_many_groups
 from sql.compiler.show import Show
 from sql.emission import Emission, Out, Update
@@ -179,7 +180,7 @@ class StatementText:
         source = SourceWriter()
         self.fold.write_group_class(source, self.names.bind)
         if self.needs_show:
-            self._write_show(source)
+            self.write_show(source)
         if self._posts_unseen:
             self._write_prepare(source)
         if self.has_change:
@@ -188,13 +189,13 @@ class StatementText:
             self._write_push(source)
         return Generated(source, self.names.bound)
 
-    def _write_show(self, source: SourceWriter) -> None:
+    def write_show(self, source: SourceWriter) -> None:
         self.show.write_function(source, self.slots("g", "x.time_ms", "is_new"), self.reads_beside)
 
     # --- where and values ---------------------------------------------------------------------------------------------
 
     @cached_property
-    def _where_reads_beside(self) -> bool:
+    def where_reads_beside(self) -> bool:
         """Whether WHERE reads earlier events, so that it is evaluated when the window has changed."""
         where = self.plan.where
         return where is not None and any(isinstance(n, Slot) and n.kind == "prev" for n in where.walk())
@@ -205,7 +206,7 @@ class StatementText:
         if where is None:
             self.fold.write_values(loop, event)
             return
-        if self._where_reads_beside:
+        if self.where_reads_beside:
             source.line("b = q.beside(x, True)")
         condition = loop.expressions.true(where)
         loop.reader.load(source)
@@ -221,7 +222,7 @@ class StatementText:
         show, fold = self.show, self.fold
         entered_rows = show.kind not in ("group", "aggregate")
         with source.block(f"def change(q, inserted, removed, now{'' if show.collects else ', new, old'}):"):
-            self._write_state(source)
+            self.write_state(source)
             if self.fold.can_reclaim:
                 source.line("q.forget_idle(now)")
             if self._notes_prior:
@@ -268,7 +269,7 @@ class StatementText:
     def _write_prepare(self, source: SourceWriter) -> None:
         """`prepare`: the group of a row that leaves without having come, and what it contributed."""
         with source.block("def prepare(q, x):"):
-            self._write_state(source)
+            self.write_state(source)
             source.line("e = x.row")
             loop = self.make_loop(source, self.slots("g", "x.time_ms", "True"))
             with source.block("try:"):
@@ -321,7 +322,7 @@ class StatementText:
         with source.block(f"if number_in or number_out or {empty}:"):
             source.line(f"q.output.updates.append(Update(new, old, number_in, number_out, {keys}))")
 
-    def _write_state(self, source: SourceWriter) -> None:
+    def write_state(self, source: SourceWriter) -> None:
         """The instance's state as locals."""
         source.line("fail = q.fail")
         if self.fold.is_grouped:
@@ -341,7 +342,7 @@ class StatementText:
     def _write_push(self, source: SourceWriter) -> None:
         arguments = "q, rows, times" if self.is_timed else "q, rows, now"
         with source.block(f"def push({arguments}):"):
-            self._write_state(source)
+            self.write_state(source)
             source.line("out = q.out")
             source.line("name = q.name")
             source.line("seq = q.seq")
@@ -548,51 +549,8 @@ class StatementText:
 
     @cached_property
     def reader(self) -> Generated:
-        """`show` and `present`, for reads and for output limits that show the content."""
-        source = SourceWriter()
-        self._write_show(source)
-        with source.block("def present(q, events, new):"):
-            self._write_state(source)
-            source.line("Group = q.code['Group']")
-            with source.block("for x in events:"):
-                source.line("e = x.row")
-                loop = self.make_loop(source, self.slots("g", "x.time_ms", "True"))
-                with source.block("try:"):
-                    self._write_found(loop)
-                with source.block("except DATA_ERRORS:"):
-                    source.line("continue")
-                source.line("show(q, x, g, new, True)")
-        with source.block("def keys(q, events):"):
-            source.line("found = []")
-            with source.block("for x in events:"):
-                source.line("e = x.row")
-                loop = self.make_loop(source, self.slots("g", "x.time_ms", "True"))
-                with source.block("try:"):
-                    if self.plan.where is not None:
-                        if self._where_reads_beside:
-                            source.line("b = q.beside(x, True)")
-                        loop.skip_unless(self.plan.where)
-                    if self.plan.group_by:
-                        loop.key(self.plan.group_by, "key")
-                        source.line("found.append((key, x))")
-                with source.block("except DATA_ERRORS:"):
-                    source.line("continue")
-            source.line("return found")
-        return Generated(source, self.names.bound)
-
-    def _write_found(self, loop: LoopWriter) -> None:
-        """The group of an event of the content, an empty one where it has none yet."""
-        source, where = loop.source, self.plan.where
-        if where is not None:
-            if self._where_reads_beside:
-                source.line("b = q.beside(x, True)")
-            loop.skip_unless(where)
-        if not self.fold.is_grouped:
-            source.line("g = whole")
-            return
-        loop.key(self.plan.group_by, "key")
-        first = ", x" if self.fold.keeps_first else ""
-        source.line(f"g = get(key) or Group(key{first})")
+        """The functions that show the content, compiled when first asked for."""
+        return content_text(self)
 
 
 def drives(plan: Plan) -> bool:
