@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import argparse
 
-from edge.commands.shared import rule_arguments
+from edge.commands.shared import recorded, rule_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     rule_arguments.add_paths(parser)
+    parser.add_argument("--sample", action="append", default=[], metavar="STREAM=DATA.jsonl",
+                        help="recorded events of a stream: columns that none of them has are told")  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="print problems only, no summary")
 
 
 def run(arguments: argparse.Namespace) -> int:
     compiled, problems = rule_arguments.compile_paths(arguments)
-    from rules.problems import render_all
+    from rules.lint.check import lint
+    from rules.problems import in_order, render_all
+
+    samples = dict(recorded.columns_of(text) for text in arguments.sample)
+    problems = in_order([*problems, *lint(compiled, samples)])
 
     if problems:
         print(render_all(problems))

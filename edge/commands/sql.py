@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge.base.errors import UsageError
 from edge.commands.shared import recorded, rule_arguments
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     from edge.prompt.session import Session
 
     catalog = _catalog(arguments)
-    files = dict(map(_stream_and_file, arguments.data))
+    files = dict(map(recorded.stream_and_file, arguments.data))
     _declare(catalog, files)
 
     def events() -> Iterable[Arrival]:
@@ -130,15 +129,6 @@ def _catalog(arguments: argparse.Namespace) -> Catalog:
     if errors:
         print(render_all(errors), file=sys.stderr)
     return copy_of(compiled.catalog)
-
-
-def _stream_and_file(text: str) -> tuple[str, str]:
-    stream, sign, path = text.partition("=")
-    if not sign or not stream or not path:
-        raise UsageError(f"--data {text}: expected STREAM=FILE")
-    if path != "-" and not Path(path).is_file():
-        raise UsageError(f"--data {text}: there is no file '{path}'")
-    return stream, path
 
 
 def _declare(catalog: Catalog, files: Iterable[str]) -> None:

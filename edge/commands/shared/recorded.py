@@ -134,6 +134,26 @@ class Recording:
         return (lambda row: row.get(column)) if self.columns is None else attrgetter(attribute_name(column))
 
 
+def columns_of(text: str) -> tuple[str, frozenset[str]]:
+    """The stream and the columns of its events in `STREAM=FILE`. Raises UsageError."""
+    stream, path = stream_and_file(text)
+    columns: set[str] = set()
+    for number, line in enumerate(Path(path).read_text("utf-8").splitlines(), 1):
+        if line.strip():
+            columns |= _event(line, f"{path}:{number}").keys()
+    return stream, frozenset(columns)
+
+
+def stream_and_file(text: str) -> tuple[str, str]:
+    """The parts of `STREAM=FILE`. Raises UsageError for another form, and for a file that is not there."""
+    stream, sign, path = text.partition("=")
+    if not sign or not stream or not path:
+        raise UsageError(f"{text}: expected STREAM=FILE")
+    if path != "-" and not Path(path).is_file():
+        raise UsageError(f"{text}: there is no file '{path}'")
+    return stream, path
+
+
 def _event(line: str | bytes, where: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
