@@ -233,16 +233,18 @@ class AllGroupEvents(Buffered):
 
 
 class FirstUpdate(Given):
-    """first of ungrouped rows: the first update of the interval, whole and at once, then mute."""
+    """first of ungrouped rows: the first update of the interval that has rows, whole and at once, then mute."""
 
     immediate = True
     ends = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_rstream: bool) -> None:
+        self.is_rstream = is_rstream
         self.open = True
 
     def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
-        if not self.open:
+        shown = update.old if self.is_rstream else update.new or update.old
+        if not self.open or not shown:
             return None
         self.open = False
         return update.new, update.old
@@ -262,7 +264,10 @@ class FirstPerGroup(Given):
 
     ends = False
 
-    def __init__(self, period_ms: Callable[[int], int] | None, count: Callable[[], int] | None) -> None:
+    def __init__(self, period_ms: Callable[[int], int] | None, count: Callable[[], int] | None, *,
+                 is_of_events: bool) -> None:  # fmt: skip
+        """`is_of_events`: rows are those of events, and only the first of a group passes, not an old one beside it."""
+        self.is_of_events = is_of_events
         self.period_ms = period_ms
         self.count = count
         self.marks: dict[Any, int] = {}
@@ -277,7 +282,7 @@ class FirstPerGroup(Given):
             if row.key in passing:
                 new.setdefault(row.key, row)
         for row in update.old:
-            if row.key in passing:
+            if row.key in passing and not (self.is_of_events and row.key in new):
                 old.setdefault(row.key, row)
         return (list(new.values()), list(old.values())) if new or old else None
 

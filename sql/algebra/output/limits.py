@@ -110,7 +110,7 @@ class LimitBuilder:
         if mode == "snapshot":
             return Snapshot(self.present)
         if mode == "first":
-            return self._first_per_group(output) if grouped else FirstUpdate()
+            return self._first_per_group(output) if grouped else self._first()
         if mode == "all" and grouped:
             return (AllGroups if kind == "group" else AllGroupEvents)(self.current)
         if self.touched is not None:
@@ -123,8 +123,13 @@ class LimitBuilder:
 
     def _first_per_group(self, output: OutputPlan) -> Given:
         every, count = output.every, output.every_events
+        of_events = self.plan.row_kind == "group_event"
         if every is not None:
-            return FirstPerGroup(lambda now: period(every, self.functions).add(now, self.zone), None)
+            functions, zone = self.functions, self.zone
+            return FirstPerGroup(lambda now: period(every, functions).add(now, zone), None, is_of_events=of_events)
         if count is not None:
-            return FirstPerGroup(None, lambda: size(count, self.functions))
-        return FirstUpdate()
+            return FirstPerGroup(None, lambda: size(count, self.functions), is_of_events=of_events)
+        return self._first()
+
+    def _first(self) -> Given:
+        return FirstUpdate(is_rstream=self.plan.selector == "rstream")

@@ -81,14 +81,20 @@ class Output:
                 window.settle()
 
     def _post_updates(self, updates: list[Update], now_ms: int, *, is_timer: bool) -> None:
-        """The updates of windows that post at empty boundaries: a release by the clock is posted whatever it holds."""
+        """The updates of windows that post at empty boundaries: a release by the clock is posted whatever it holds.
+
+        Events that HAVING keeps back are no empty boundary.
+        """
         new = [row for update in updates for row in update.new]
         old = [row for update in updates for row in update.old]
         # rstream emits nothing for an update that only inserts.
-        is_silent = self.plan.having is not None or (
-            self.plan.selector == "rstream" and any(update.inserted for update in updates)
-        )
+        is_silent = any(self._is_silent(update) for update in updates)
         self.give(new, old, now_ms, is_ticked=is_timer and not is_silent)
+
+    def _is_silent(self, update: Update) -> bool:
+        if self.plan.having is not None and (update.inserted or update.removed):
+            return True
+        return self.plan.selector == "rstream" and update.inserted > 0
 
     def post(self, new: list[Any], old: list[Any], now_ms: int) -> None:
         """The rows of one step, to be put in order and cut."""
