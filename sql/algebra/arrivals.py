@@ -136,6 +136,36 @@ class Recent(Line):
         source.line("window.append(x)")
 
 
+class UntilGap(Line):
+    """time_accum(d): all leave together once nothing has arrived for d."""
+
+    has_timers = True
+    leaves_on_arrival = False
+
+    def __init__(self, period: Period, zone: ZoneInfo) -> None:
+        super().__init__()
+        self.period = period
+        self.zone = zone
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        self.events.extend(delta.inserted)
+        return [Delta(delta.inserted)]
+
+    def next_deadline(self) -> int | None:
+        return self.period.add(self.events[-1].time_ms, self.zone) if self.events else None
+
+    def advance(self, now: int) -> list[Delta]:
+        deadline = self.next_deadline()
+        if deadline is None or deadline > now:
+            return []
+        removed = list(self.events)
+        self.events.clear()
+        return [Delta((), removed)]
+
+    def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        source.line("window.append(x)")
+
+
 class RecentByData(Line):
     """ext_timed(ts, d): the arriving event's own time is the clock; older events leave from the head.
 

@@ -12,7 +12,7 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra import arrivals
 from sql.algebra.accumulators import AggregateSet
-from sql.algebra.combine import Join, Key, Meet, Reclaim
+from sql.algebra.combine import Alone, Join, Key, Meet, Reclaim
 from sql.algebra.derived.statistics import Derived
 from sql.algebra.event import Event
 from sql.algebra.gate.batch import Batch, Trigger
@@ -95,6 +95,8 @@ class WindowBuilder:
             return arrivals.Everything()
         if plan.name == "time":
             return arrivals.Recent(period(plan.arguments["period"], self.functions), self.context.zone)
+        if plan.name == "time_accum":
+            return arrivals.UntilGap(period(plan.arguments["period"], self.functions), self.context.zone)
         if plan.name == "ext_timed":
             length = period(plan.arguments["period"], self.functions)
             stamp = self._once(plan, "timestamp", lambda: _time_of(self.functions.value(find("timestamp"))))
@@ -152,6 +154,8 @@ class WindowBuilder:
             return Pass()
         if self.source.union:
             return Join(*members)
+        if len(members) == 1 and isinstance(members[0], Policy):
+            return Alone(members[0])
         policies = [member for member in members if isinstance(member, Policy)]
         batch = next((member for member in members if isinstance(member, Batch)), None)
         return Meet(*policies, batch=batch)
@@ -229,11 +233,19 @@ class WindowBuilder:
     # --- stream queries -----------------------------------------------------------------------------------------------
 
     def _lot(self, lot: LotPlan, now_ms: int, started: Callable[[], int]) -> Operator:
+        if self.alone and lot.is_line:
+            return self._lot_line(lot)
         if not lot.partition_by:
             return self._lot_window(lot, now_ms)
         if "lot" not in self._lots:
             self._lots["lot"] = self.functions.key(lot.partition_by)
         return Key(self._lots["lot"], lambda key, event: self._lot_window(lot, started()))
+
+    def _lot_line(self, lot: LotPlan) -> Operator:
+        """The window as one of the loop."""
+        if lot.within is not None:
+            return arrivals.Recent(period(lot.within, self.functions), self.context.zone)
+        return arrivals.Everything() if lot.retain is None else arrivals.Newest(size(lot.retain, self.functions))
 
     def _lot_window(self, lot: LotPlan, now_ms: int) -> Operator:
         policies: list[Policy] = []

@@ -1,7 +1,7 @@
-"""Meet, Join and Key: how windows combine.
+"""Alone, Meet, Join and Key: how windows combine.
 
 Meet keeps an event while all members do; what one evicts is taken from the others (feedback), so expiry frees slots. A
-single window is a Meet of one. Join keeps an event while any member does, by reference count. Key has one instance of a
+single window is Alone. Join keeps an event while any member does, by reference count. Key has one instance of a
 whole operator per key.
 
          Meet(length(2), time(10 s))     a@1  b@2  c@3 −a     11: nothing (a is gone)   12 −b
@@ -21,6 +21,54 @@ from sql.algebra.operator import FindEvent, Operator, earliest
 from sql.algebra.retain.policies import Policy
 from sql.algebra.sight import ByArrival, ByList, Nothing, Sight
 from sql.errors import DataError
+
+
+class Alone(Operator):
+    """One policy: a Meet of one, without feedback."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.departure = policy.departure
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        policy = self.policy
+        removed = [event for event in delta.removed if policy.discard(event)]
+        inserted = []
+        for event in delta.inserted:
+            if policy.admits(event, now):
+                inserted.append(event)
+                removed += policy.insert(event, now)
+        return [Delta(inserted, removed)] if inserted or removed else []
+
+    def discard(self, event: Event) -> bool:
+        """The event leaves for another reason; whether it was held."""
+        return self.policy.discard(event)
+
+    def next_deadline(self) -> int | None:
+        return self.policy.deadline()
+
+    def advance(self, now: int) -> list[Delta]:
+        removed = self.policy.expire(now)
+        return [Delta((), removed)] if removed else []
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        expelled = self.policy.variable_changed()
+        return [Delta((), expelled)] if expelled else []
+
+    def content(self) -> Iterable[Event]:
+        return self.policy.content()
+
+    def sight(self, event: Event) -> Sight:
+        return self.policy.sight()
+
+    def is_blank(self) -> bool:
+        return self.policy.is_blank()
+
+    def snapshot(self) -> Any:
+        return self.policy.snapshot()
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        self.policy.restore(state, find)
 
 
 class Meet(Operator):

@@ -560,8 +560,10 @@ def drives(plan: Plan) -> bool:
     are evaluated before any statement acts.
     """
     source = plan.sources[0]
-    if plan.mode != "delta" or len(plan.sources) != 1 or plan.relations or plan.into_table is not None:
+    if len(plan.sources) != 1 or plan.relations or plan.into_table is not None:
         return False
+    if plan.mode == "lots":
+        return source.lot is not None and source.lot.is_line
     if plan.subqueries and source.filter is not None:
         return False
     return source.pattern is None and source.recognize is None

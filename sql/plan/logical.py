@@ -104,6 +104,12 @@ class LotPlan:
     retain_all: bool = False
     unique: tuple[Bound, ...] = ()
 
+    @property
+    def is_line(self) -> bool:
+        """Whether it keeps items in order of arrival by one bound alone, and shows each change at once."""
+        bounds = (self.within is not None) + (self.retain is not None) + self.retain_all
+        return bounds == 1 and not (self.partition_by or self.every_period or self.every_count or self.unique)
+
 
 def key_names(groupwin: WindowPlan) -> list[str]:
     """The column names under which a derived window posts the keys of its groupwin."""

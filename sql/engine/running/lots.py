@@ -32,6 +32,8 @@ class StreamQuery(Statement):
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Messages from outside are an activation each, however they were batched."""
+        if self.program.is_looped:
+            return super().push(stream, rows, now_ms)
         for row in rows:
             self._activation(stream, [row], now_ms)
         return self.take()
@@ -68,7 +70,7 @@ class StreamQuery(Statement):
         return window.push(Delta(admitted), now_ms) if admitted else []
 
     def _activate(self, index: int, deltas: list[Delta], at_ms: int) -> None:
-        lot = net(deltas) if len(deltas) != 1 else deltas[0]
+        lot = deltas[0] if len(deltas) == 1 and len(deltas[0].inserted) < 2 else net(deltas)
         if isinstance(self.windows[index], Pass):
             lot = Delta(lot.inserted, self.items)
             self.items = list(lot.inserted)
