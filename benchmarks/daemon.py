@@ -12,6 +12,7 @@ from benchmarks.latency import Sender
 from benchmarks.measure import STREAM as STREAM_SQL
 from benchmarks.measure import Result
 from benchmarks.payloads import payloads
+from edge.base.memory import calm_collector
 from sql import Catalog, Engine, parse, plan_rule
 from tests.integration.daemon.support import STREAM, Process, daemon
 from tests.support.brokers import Mosquitto, mosquitto, wait_for
@@ -78,12 +79,13 @@ def deploy() -> Result:
     catalog = Catalog()
     catalog.define(parse(STREAM_SQL)[0])  # type: ignore[arg-type]
     engine = Engine(catalog)
+    calm_collector()  # as the daemon does
     began = time.perf_counter()
     for number in range(1000):
         rule = f"SELECT dev, avg(temp) AS a FROM m WHERE temp > {number} GROUP BY dev, TUMBLINGWINDOW(ss, {1 + number})"
         engine.deploy(f"r{number}", plan_rule(rule, catalog), 0, shape="struct")
     whole = time.perf_counter() - began
-    line = f"deploy {whole:.2f} s for 1000 rules, {whole:.2f} ms each (bar 4 s)"
+    line = f"deploy {whole:.2f} s for 1000 rules, {whole:.2f} ms each (bar 1 s)"
     return Result("deploy", unit="s", lines=[line], numbers={"s_per_1000": whole})
 
 
