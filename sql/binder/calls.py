@@ -309,6 +309,8 @@ def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) 
             out.append(bound)
             if node.name == "lag" and index == 1 and isinstance(bound, Const) and not _is_count(bound.value):
                 binder.problems.error("B307", "lag() counts back at least 1 row", arg.span)
+        elif node.name == "acc_count" and not index:
+            out.append(Const(1, type=Type.INTEGER, span=arg.span))  # every row counts
         elif node.name == "had_changed" and index:
             out += stars.every_column(binder, arg)
         elif node.name == "changed_col" and index:

@@ -203,6 +203,11 @@ def test_a_running_value_is_that_of_nothing_behind_its_reset() -> None:
     ]  # fmt: skip
 
 
+def test_a_running_count_of_rows() -> None:
+    sql = "SELECT acc_count(*) AS n, acc_count(a) AS k FROM s"
+    assert each(sql, {"a": 1}, {}, {"a": 2}) == [{"n": 1, "k": 1}, {"n": 2, "k": 1}, {"n": 3, "k": 2}]
+
+
 def test_one_bad_event_costs_a_running_value_one_row() -> None:
     found = emissions("SELECT acc_max(a) AS m FROM s", ("s", 1, {"a": "x"}, {"a": 1}, {"a": "y"}, {"a": 2}))
     assert [item.inserted for item in found if item.kind == "rows"] == [[{"m": 1}], [{"m": 2}]]
