@@ -159,9 +159,8 @@ class Table:
 
     def put_back(self, row: Row, time_ms: int, seq: int) -> TableRow:
         """A row of a snapshot, its aggregates still empty."""
-        event = self._add(self.key_of_row(row), row, time_ms)
-        event.seq = seq
-        return event
+        self.seq = seq - 1  # an ordered index finds a row by its number
+        return self._add(self.key_of_row(row), row, time_ms)
 
     def _check(self, rows: Sequence[Mapping[str, Any]], leaving: Mapping[Event, Any]) -> None:
         if rows and len(self.rows) - len(leaving) + len(rows) > self.max_rows:
@@ -208,11 +207,6 @@ class Table:
                 raise DataError(f"table '{self.name}' holds {self.max_rows} rows, its most; raise maxRows")
             row = self._add(key, dict(zip(self.declaration.keys, values, strict=True)), now_ms)
         return row
-
-    def next_number(self) -> int:
-        """A number for an event that aggregates into the table: two statements' events are never confused."""
-        self.seq += 1
-        return self.seq
 
 
 class PrimaryKey:
