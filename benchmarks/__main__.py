@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import daemon, growth, intake, latency, replay, rules, statements
+from benchmarks import daemon, growth, intake, latency, latency_state, replay, rules, statements
 from benchmarks.measure import Result
 
 CASES = {
@@ -17,6 +17,7 @@ CASES = {
     **replay.CASES,
     **intake.CASES,
     **latency.CASES,
+    **latency_state.CASES,
     **daemon.CASES,
     **growth.CASES,
 }
