@@ -149,7 +149,7 @@ class Journal:
 
     def close(self) -> None:
         """End the file where its records end; what waits in memory is not written."""
-        self._end_file(self._segment)
+        self._end_file(self._full[0] if self._full else self._segment)
 
     def _path(self, start: int) -> Path:
         return self.directory / f"{start:020}{SUFFIX}"

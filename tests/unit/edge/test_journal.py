@@ -125,6 +125,20 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
     assert 50 < len(records) < 99
 
 
+def test_closing_leaves_what_is_durable_though_a_new_segment_was_begun_in_memory(tmp_path: Path) -> None:
+    journal = journal_in(tmp_path)
+    while journal.position < 900:
+        journal.append_batch(1, [message(1)])
+    journal.sync()
+    durable = journal.position
+    while journal.position < 3_000:  # over the end of the segment, and never synced: the disk is full, say
+        journal.append_batch(2, [message(2)])
+    journal.close()
+    records, reading = found(tmp_path)
+    assert (reading.end, reading.damage) == (durable, [])
+    assert records[-1] == [message(1)]
+
+
 class FullDisk(Disk):
     """Has no room for another file, or none for another byte."""
 
