@@ -96,8 +96,7 @@ def latency_state() -> Result:
 
 def note(result: Result, key: str, told: str, found: list[float], status: dict[str, Any]) -> None:
     """Add a measurement."""
-    found.sort()
-    p50, p99, most = statistics.median(found), found[int(len(found) * 0.99)], found[-1]
+    p50, p99, most = quantiles(found)
     journal = status["journal"]
     result.numbers |= {f"p50_{key}": p50, f"p99_{key}": p99, f"max_{key}": most}
     result.numbers[f"bytes_{key}"] = journal["bytes_per_message"]
@@ -107,6 +106,12 @@ def note(result: Result, key: str, told: str, found: list[float], status: dict[s
         f"{journal['bytes_per_message']} bytes written a message, {snapshots['made']} snapshots of up to "
         f"{snapshots['bytes'] / 1e6:.1f} MB"
     )
+
+
+def quantiles(found: list[float]) -> tuple[float, float, float]:
+    """Median, 99th percentile and maximum."""
+    found = sorted(found)
+    return statistics.median(found), found[int(len(found) * 0.99)], found[-1]
 
 
 def measured(rules: str, rate: int, keys: int) -> tuple[list[float], dict[str, Any]]:
@@ -139,8 +144,7 @@ def listened(broker: Mosquitto, process: Process, rate: int, keys: int) -> list[
     sender = multiprocessing.get_context("spawn").Process(target=publish, args=(broker.port, rate, keys), daemon=True)
     sender.start()
     sender.join(SECONDS + 60)
-    wanted = int(SECONDS * rate) // (rate // STAMPED_PER_S)
-    wait_for(lambda: len(found) >= wanted * 0.99, 60, "the alerts")
+    wait_for(lambda: len(found) >= SECONDS * STAMPED_PER_S * 0.99, 60, "the alerts")
     client.disconnect()
     client.loop_stop()
     return found
@@ -158,12 +162,16 @@ def publish(port: int, rate: int, keys: int) -> None:
     while (passed := time.monotonic() - began) < SECONDS:
         packets = []
         while number < passed * rate:
-            stamp = time.monotonic_ns() if number % (rate // STAMPED_PER_S) == 0 else 0
-            packets.append(packet(number, stamp, keys))
+            packets.append(packet(number, stamp_of(number, rate), keys))
             number += 1
         connection.sendall(b"".join(packets))
         time.sleep(TICK_S)
     connection.sendall(b"\xe0\x00")
+
+
+def stamp_of(number: int, rate: int) -> int:
+    """The present instant for a message whose alert is measured, 0 for the others."""
+    return time.monotonic_ns() if number % (rate // STAMPED_PER_S) == 0 else 0
 
 
 def drain(connection: socket.socket) -> None:
@@ -174,12 +182,16 @@ def drain(connection: socket.socket) -> None:
 
 def packet(number: int, stamp: int, keys: int) -> bytes:
     """A PUBLISH of QoS 1 with a payload of about 130 bytes."""
-    payload = (
+    body = struct.pack(">H", 7) + b"plant/1" + struct.pack(">H", number % 65_535 + 1) + payload_of(number, stamp, keys)
+    return bytes([0x32, len(body) & 127 | 128, len(body) >> 7]) + body
+
+
+def payload_of(number: int, stamp: int, keys: int) -> bytes:
+    """What a machine tells."""
+    return (
         b'{"sent":%d,"ts":%d,"dev":"pump-%02d","key":"k-%d","temp":%d.5,"pressure":%d,"state":"running","line":"north"}'
         % (stamp, time.time_ns() // 1_000_000, number % 50, number % keys, 20 + number % 77, 1_000 + number % 13)
     )
-    body = struct.pack(">H", 7) + b"plant/1" + struct.pack(">H", number % 65_535 + 1) + payload
-    return bytes([0x32, len(body) & 127 | 128, len(body) >> 7]) + body
 
 
 CASES: dict[str, Callable[[], Result]] = {"latency_state": latency_state}
