@@ -12,12 +12,13 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra import arrivals
 from sql.algebra.accumulators import AggregateSet
-from sql.algebra.combine import Alone, Join, Key, Meet, Reclaim
 from sql.algebra.derived.statistics import Derived
 from sql.algebra.event import Event
 from sql.algebra.gate.batch import Batch, Trigger
 from sql.algebra.gate.lots import Hold, Latest
+from sql.algebra.meet import Alone, Join, Meet
 from sql.algebra.operator import Chain, LastRow, Operator, Pass
+from sql.algebra.partition import Key, Reclaim
 from sql.algebra.retain.policies import Count, Forever, Lifetime, Policy
 from sql.algebra.retain.predicate import Predicate
 from sql.algebra.windows import catalog as windows

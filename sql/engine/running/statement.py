@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.budget import Budget
-from sql.algebra.combine import Reclaim
 from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.derived.prevs import PrevReader, PriorMemory
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
+from sql.algebra.partition import Reclaim
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters
 from sql.compiler.program import Program

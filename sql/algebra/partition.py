@@ -1,0 +1,202 @@
+"""Key: one instance of a whole operator per key, and which keys are forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.algebra.event import Delta, Event
+from sql.algebra.operator import FindEvent, Operator
+from sql.algebra.sight import Nothing, Sight
+from sql.errors import DataError
+
+
+class Key(Operator):
+    """One instance of `make()` per key. Each instance posts its own partial updates.
+
+    With `reclaim` instances untouched for longer than the age are dropped in a sweep that runs when an event arrives;
+    what they held leaves through the remove stream. With `keys_max` the event of a further key raises `DataError`; it
+    must then come alone.
+    """
+
+    def __init__(self, key: Callable[[Event], Hashable], make: Callable[[Hashable, Event], Operator],
+                 reclaim: Reclaim | None = None, keys_max: int | None = None) -> None:  # fmt: skip
+        self.key = key
+        self.make = make
+        self.reclaim = reclaim
+        self.keys_max = keys_max
+        self.instances: dict[Hashable, Operator] = {}
+        self.firsts: dict[Hashable, Event] = {}
+        self.due: list[tuple[int, int, Hashable]] = []
+        self.order: dict[Hashable, int] = {}
+        self.count = 0
+        self.departure = Removal.ANY
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        swept = self._sweep(now) if self.reclaim else []
+        out = []
+        for key, part in self._by_key(delta):
+            instance = self.instances.get(key)
+            is_new = instance is None
+            if instance is None:
+                if self.keys_max is not None and len(self.instances) >= self.keys_max:
+                    raise DataError(f"more than {self.keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
+                instance = self._open(key, (part.inserted or part.removed)[0])
+            if self.reclaim:
+                self.reclaim.touch(key, now)
+            try:
+                out += instance.push(part, now)
+            except Exception:
+                if is_new:
+                    self._drop(key)
+                raise
+            self._schedule(key, instance)
+        if swept:
+            # One update with what caused the sweep: the old rows belong to the step of that event.
+            first = out[0] if out else Delta()
+            merged = Delta(first.inserted, [*swept, *first.removed])
+            return [merged, *out[1:]]
+        return out
+
+    def _by_key(self, delta: Delta) -> Iterable[tuple[Hashable, Delta]]:
+        if len(delta.inserted) == 1 and not delta.removed:
+            return ((self.key(delta.inserted[0]), delta),)
+        parts: dict[Hashable, tuple[list[Event], list[Event]]] = {}
+        for side, events in enumerate(delta):
+            for event in events:
+                parts.setdefault(self.key(event), ([], []))[side].append(event)
+        return ((key, Delta(*part)) for key, part in parts.items())
+
+    def _open(self, key: Hashable, event: Event) -> Operator:
+        instance = self.instances[key] = self.make(key, event)
+        self.firsts[key] = event
+        self.order[key] = self.count
+        self.count += 1
+        return instance
+
+    def _drop(self, key: Hashable) -> None:
+        del self.instances[key], self.order[key], self.firsts[key]
+
+    def _schedule(self, key: Hashable, instance: Operator) -> None:
+        deadline = instance.next_deadline()
+        if deadline is not None:
+            heappush(self.due, (deadline, self.order[key], key))
+        elif instance.is_blank():
+            self._drop(key)
+
+    def _sweep(self, now: int) -> list[Event]:
+        assert self.reclaim is not None
+        out: list[Event] = []
+        for key in self.reclaim.aged(now):
+            instance = self.instances.get(key)
+            if instance is not None:
+                out += instance.content()
+                self._drop(key)
+        return out
+
+    def next_deadline(self) -> int | None:
+        self._drop_stale()
+        return self.due[0][0] if self.due else None
+
+    def _drop_stale(self) -> None:
+        while self.due:
+            deadline, order, key = self.due[0]
+            if self.order.get(key) == order and self.instances[key].next_deadline() == deadline:
+                return
+            heappop(self.due)
+
+    def advance(self, now: int) -> list[Delta]:
+        """The earliest instance that is due; the caller goes on while one is."""
+        deadline = self.next_deadline()
+        if deadline is None or deadline > now:
+            return []
+        key = heappop(self.due)[2]
+        instance = self.instances[key]
+        out = instance.advance(now)
+        self._schedule(key, instance)
+        return out
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        return [delta for instance in self.instances.values() for delta in instance.variable_changed(now)]
+
+    def settle(self) -> None:
+        for instance in self.instances.values():
+            instance.settle()
+
+    def content(self) -> Iterable[Event]:
+        return (event for instance in self.instances.values() for event in instance.content())
+
+    def held(self) -> Iterable[Event]:
+        for key, instance in self.instances.items():
+            first, is_held = self.firsts[key], False
+            for event in instance.held():
+                is_held = is_held or event is first
+                yield event
+            if not is_held:
+                yield first
+
+    def sight(self, event: Event) -> Sight:
+        instance = self.instances.get(self.key(event))
+        return Nothing() if instance is None else instance.sight(event)
+
+    def snapshot(self) -> Any:
+        keys = list(self.instances)
+        return {
+            "count": self.count,
+            "instances": [[self.firsts[k].seq, self.order[k], self.instances[k].snapshot()] for k in keys],
+            "reclaim": self.reclaim.snapshot(keys) if self.reclaim else None,
+        }
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        keys = []
+        for seq, order, part in state["instances"]:
+            first = find(seq)
+            key = self.key(first)
+            instance = self._open(key, first)
+            self.order[key] = order
+            instance.restore(part, find)
+            self._schedule(key, instance)
+            keys.append(key)
+        self.count = state["count"]
+        if self.reclaim:
+            self.reclaim.restore(state["reclaim"], keys)
+
+
+class Reclaim:
+    """Which keys have been untouched for longer than `age_ms`; looked at every `every_ms`, on arrivals."""
+
+    def __init__(self, age_ms: int, every_ms: int) -> None:
+        self.age_ms = age_ms
+        self.every_ms = every_ms
+        self.touched: dict[Hashable, int] = {}
+        self.next_sweep_ms: int | None = None
+
+    def touch(self, key: Hashable, now: int) -> None:
+        self.touched.pop(key, None)
+        self.touched[key] = now  # re-inserted: the dict stays in order of last touch
+
+    def aged(self, now: int) -> list[Hashable]:
+        """The keys to drop now; empty between sweeps."""
+        if self.next_sweep_ms is None:
+            self.next_sweep_ms = now + self.every_ms
+        if now < self.next_sweep_ms:
+            return []
+        self.next_sweep_ms = now + self.every_ms
+        out = []
+        for key, last in self.touched.items():
+            if now - last <= self.age_ms:
+                break
+            out.append(key)
+        for key in out:
+            del self.touched[key]
+        return out
+
+    def snapshot(self, keys: Sequence[Hashable]) -> Any:
+        places = {key: index for index, key in enumerate(keys)}
+        return [self.next_sweep_ms, [[places[key], last] for key, last in self.touched.items() if key in places]]
+
+    def restore(self, state: Any, keys: Sequence[Hashable]) -> None:
+        self.next_sweep_ms, touched = state
+        self.touched = {keys[place]: last for place, last in touched}
