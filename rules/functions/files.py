@@ -17,12 +17,11 @@ rule directory may run code.
 from __future__ import annotations
 
 import ast
-import doctest
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import FunctionType, ModuleType, TracebackType
+from types import FunctionType, ModuleType
 
 from rules.functions.signature import Unfit, function_of
 from rules.problems import FileProblem, FileText, in_order
@@ -120,42 +119,15 @@ def _define(function: FunctionType, text: FileText) -> FileProblem | None:
 def _run_examples(function: FunctionType, module: ModuleType, text: FileText) -> Iterator[FileProblem]:
     """What the examples of a docstring get wrong; a note where there are none."""
     first = _first_line(function, text)
-    parsed = doctest.DocTestParser().get_doctest(
-        function.__doc__ or "", dict(vars(module)), function.__name__, text.path, first - 1
-    )
-    if not parsed.examples:
+    from rules.functions.examples import run_examples  # doctest brings the debugger along
+
+    failed = run_examples(function, module, text.path, first - 1)
+    if failed is None:
         hint = f">>> {function.__name__}(…) in its docstring, and the result below it"
         yield _at(text, first, "R404", f"{function.__name__}() has no example", hint, note=True)
         return
-    runner = _Runner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    runner.run(parsed, out=lambda _: None)
-    for line, source, wanted, got in runner.failed:
+    for line, source, wanted, got in failed:
         yield _at(text, line, "R403", f"{source} gives {got}, not {wanted}")
-
-
-class _Runner(doctest.DocTestRunner):
-    """Keeps what failed: (line, call, expected, got)."""
-
-    def __init__(self, optionflags: int) -> None:
-        super().__init__(verbose=False, optionflags=optionflags)
-        self.failed: list[tuple[int, str, str, str]] = []
-
-    def report_failure(self, out: object, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
-        self._keep(test, example, got.strip() or "nothing")
-
-    def report_unexpected_exception(
-        self,
-        out: object,
-        test: doctest.DocTest,
-        example: doctest.Example,
-        exc_info: tuple[type[BaseException], BaseException, TracebackType],
-    ) -> None:
-        kind, error, _ = exc_info
-        self._keep(test, example, f"{kind.__name__}: {error}")
-
-    def _keep(self, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
-        line = (test.lineno or 0) + example.lineno + 1
-        self.failed.append((line, example.source.strip(), example.want.strip() or "nothing", got))
 
 
 def _first_line(function: FunctionType, text: FileText) -> int:

@@ -9,7 +9,7 @@ A stage works for one rule, or for several that treat event time alike (`sql.eng
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import accumulate, repeat
 from operator import itemgetter, sub
@@ -23,6 +23,9 @@ from sql.rows import attribute_name
 
 Waiting = tuple[int, int, str, Any]
 """An event above the watermark: time stamp, number of its arrival, stream, row."""
+
+SORT_MIN = 16
+"""Fewer arrivals than this part of those that wait are not worth sorting all of them."""
 
 
 class Behind(Protocol):
@@ -153,14 +156,27 @@ class Stage:
         if self.watermark is None or mark > self.watermark:
             self.watermark = mark
         if self.heap or times[-1] > self.watermark or self.options.late_tolerance_ms:
-            arrived = zip(times, range(first, self.arrivals + 1), repeat(stream), rows, strict=False)
-            waiting = sorted([*self.heap, *arrived], key=itemgetter(0, 1))
-            released = bisect_right(waiting, self.watermark, key=itemgetter(0))
-            self.heap = waiting[released:]
-            times = [entry[0] for entry in waiting[:released]]
-            rows = [entry[3] for entry in waiting[:released]]
+            released = self._through(zip(times, range(first, self.arrivals + 1), repeat(stream), rows, strict=False),
+                                     len(rows))  # fmt: skip
+            times = [entry[0] for entry in released]
+            rows = [entry[3] for entry in released]
         out = self.behind.give(stream, rows, times) if rows else []
         return out + self.behind.step_to(self.watermark)
+
+    def _through(self, arrived: Iterable[Waiting], count: int) -> list[Waiting]:
+        """Put arrivals to those that wait; all that the watermark has passed, in order."""
+        assert self.watermark is not None
+        if count * SORT_MIN < len(self.heap):  # few among many: each finds its place by itself
+            for entry in arrived:
+                heappush(self.heap, entry)
+            released = []
+            while self.heap and self.heap[0][0] <= self.watermark:
+                released.append(heappop(self.heap))
+            return released
+        waiting = sorted([*self.heap, *arrived], key=_place)
+        passed = bisect_right(waiting, self.watermark, key=itemgetter(0))
+        self.heap = waiting[passed:]
+        return waiting[:passed]
 
     # --- the watermark ------------------------------------------------------------------------------------------------
 
