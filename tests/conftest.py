@@ -22,6 +22,9 @@ settings.register_profile("search", _COMMON, max_examples=300)
 settings.register_profile("thorough", _COMMON, max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
+collect_ignore = ["support/example_plugin"]
+"""A plug-in adds to the registries of the process that imports it; its tests install it in processes of their own."""
+
 ONE_WORKER = ("spark", "container")
 """Markers of tests that share something costly: with several workers they run on one."""
 
