@@ -1,17 +1,10 @@
 """Python files beside the rules: every public function in them can be called by the rules.
 
-    \"\"\"Functions of the plant.\"\"\"
+    def dew_point(temperature: float, humidity: float) -> float | None: …
 
-    def dew_point(temperature: float, humidity: float) -> float | None:
-        \"\"\"The dew point in °C.
-
-        >>> dew_point(20, 50)
-        9.3
-        \"\"\"
-
-The examples of the docstring are its tests; `penstock check` runs them. Functions must give the same result for the
-same arguments, for a restart evaluates events again. They run in the process of the gateway: whoever may write into the
-rule directory may run code.
+The examples of its docstring, as doctest writes them, are its tests; `penstock check` runs them (`docs/extending.md`).
+Functions must give the same result for the same arguments, for a restart evaluates events again. They run in the
+process of the gateway: whoever may write into the rule directory may run code.
 """
 
 from __future__ import annotations

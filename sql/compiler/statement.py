@@ -153,7 +153,9 @@ class StatementText:
 
     @property
     def has_change(self) -> bool:
-        """Whether updates come from operators that are called."""
+        """Whether updates come from operators that are called, or from lots of several rows."""
+        if self.plan.mode == "lots":
+            return True
         is_silent = self.window is not None and not self.window.has_timers
         return not (self.is_driven and (is_silent or not self.has_window))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rules.drive import drive
 from sql import Catalog, Engine, RuleOptions, plan_rule
 from tests.conformance.catalog import define
-from tests.property.paths import shown
+from tests.property.paths import rows_first, shown
 from tests.property.rules import Rule
 
 RULES = [
@@ -41,18 +41,19 @@ events = st.lists(
 
 
 def run(rule: Rule, rows: list[dict[str, Any]], cuts: list[int] | None) -> list[str]:
-    """The emissions: each event by itself, or in batches that end at `cuts`."""
+    """The emissions, errors last: each event by itself, or in batches that end at `cuts`."""
     catalog = define(Catalog(), rule.ddl)
     plan = plan_rule(rule.text, catalog, RuleOptions(**rule.options))
     if cuts is None:
-        return shown(rule, list(drive(Engine(catalog), {"r": plan}, ((row["at"], "m", row) for row in rows))))
+        alone = list(drive(Engine(catalog), {"r": plan}, ((row["at"], "m", row) for row in rows)))
+        return shown(rule, rows_first(alone))
     engine = Engine(catalog, by_instants=True)
     engine.deploy("r", plan, rows[0]["at"])
     out = []
     for first, last in zip([0, *cuts], [*cuts, len(rows)], strict=True):
         if first < last:
             out += engine.push_instants("m", rows[first:last], [row["at"] for row in rows[first:last]])
-    return shown(rule, out + engine.flush(rows[-1]["at"]))
+    return shown(rule, rows_first(out + engine.flush(rows[-1]["at"])))
 
 
 @pytest.mark.parametrize("event_time", [False, True], ids=["processing", "event"])
