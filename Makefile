@@ -87,14 +87,20 @@ docs: $(VENV)/.for-development
 bench: $(VENV)/.for-development
 	$(RUN) -m benchmarks $(ARGS)
 
-# A builder of a machine with its own certificate authority needs them mounted:
-#   make image IMAGE_FLAGS="--volume /etc/ssl/certs:/etc/ssl/certs:ro"
-ENGINE ?= $(firstword $(foreach engine,docker podman buildah,$(if $(shell command -v $(engine)),$(engine))))
+# The first program that works: docker without its service does not. A builder of a machine with its own certificate
+# authority needs them mounted: make image IMAGE_FLAGS="--volume /etc/ssl/certs:/etc/ssl/certs:ro"
+ENGINE ?=
 IMAGE ?= penstock
 IMAGE_FLAGS ?=
 image:
-	@test -n "$(ENGINE)" || { echo "make image needs docker, podman or buildah; on Debian: apt-get install buildah"; exit 1; }
-	$(ENGINE) build $(if $(filter docker,$(ENGINE)),,--format docker) --tag $(IMAGE) $(IMAGE_FLAGS) \
+	@engine="$(ENGINE)"; \
+	for program in docker podman buildah; do \
+	  [ -n "$$engine" ] || ! $$program info >/dev/null 2>&1 || engine=$$program; \
+	done; \
+	[ -n "$$engine" ] || { echo "make image needs docker, podman or buildah; on Debian: apt-get install buildah"; exit 1; }; \
+	case "$$engine" in docker*) format="";; *) format="--format docker";; esac; \
+	echo "building $(IMAGE) with $${engine%% *} ..."; \
+	$$engine build $$format --tag $(IMAGE) $(IMAGE_FLAGS) \
 	  --build-arg VERSION=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) \
 	  --build-arg REVISION=$$(git rev-parse HEAD 2>/dev/null || echo unknown) .
 

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, mo
 from cloud_sync.fleet_windows import PATTERN, FleetWindow, parse_fleet_window
 from rules.base import Model
 from rules.model import ActionProblem
-from sinks.settings import SinkSettings
+from sinks.settings import CACHE, SinkSettings
 from sql import Plan
 from sql.algebra.windows import catalog
 from sql.errors import did_you_mean
@@ -59,7 +59,7 @@ class CloudSettings(SinkSettings):
     encodes: ClassVar[bool] = False
     unsupported: ClassVar[frozenset[str]] = frozenset(
         {"sendSingle", "format", "delimiter", "hasHeader", "compression", "rowkindField", "sendNilField",
-         "batchSize", "lingerInterval", "omitIfEmpty"}
+         "batchSize", "lingerInterval", "omitIfEmpty", *CACHE}
     )  # fmt: skip
 
     send_single: bool = Field(True, description="each row is a record of its own")

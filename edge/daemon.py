@@ -241,7 +241,7 @@ class Daemon:
         output.mkdir(mode=0o700, exist_ok=True)
         environment = Environment(
             self.clock, random.Random(os.urandom(8)), output, self.dead_letters, bus, self.outbox.on_done,
-            connections=self.config.sink_connections,
+            connections=self.config.sink_connections, cache_dir=self.config.data.dir / "cache",
         )  # fmt: skip
         builder = ActionBuilder(environment, self.spool, self.clock, self.dead_letters, self.outbox)
         self.manager = Manager(

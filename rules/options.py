@@ -1,18 +1,19 @@
 """The options of a rule: eKuiper's names where eKuiper has the concept, ours beside them.
 
 An eKuiper option that has no meaning here is accepted, so that rule files drop in, and answered with a note that says
-why (`NO_EFFECT`). An option that would change what the rule does, but cannot be honoured, is an error (`REFUSED`).
+why (`INERT`).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from rules.base import Model
 from rules.durations import DurationMs
+from rules.schedule import DatetimeRange, Schedule, parse_cron
 from sql.errors import did_you_mean
 
 
@@ -110,9 +111,31 @@ class Options(Model):
         default_factory=dict, description="no effect: eKuiper's trials do not exist here"
     )
 
-    cron: str = Field("", description="refused: scheduled rules are not available")
-    duration: DurationMs | Literal[""] = Field("", description="refused: scheduled rules are not available")
-    cron_datetime_range: list[Any] | None = Field(None, description="refused: scheduled rules are not available")
+    cron: str = Field("", description="crontab of the times at which the rule starts, such as '0 6 * * 1-5'")
+    duration_ms: DurationMs | Literal[""] = Field("", alias="duration", description="how long it runs after each start")
+    cron_datetime_range: list[DatetimeRange] | None = Field(
+        None, description="spans of time within which the rule runs, with or without `cron`"
+    )
+
+    @field_validator("cron")
+    @classmethod
+    def _crontab_is_one(cls, cron: str) -> str:
+        if cron:
+            parse_cron(cron, ZoneInfo("UTC"))
+        return cron
+
+    @model_validator(mode="after")
+    def _schedule_is_whole(self) -> Self:
+        if bool(self.cron) != bool(self.duration_ms):
+            raise ValueError("'cron' and 'duration' belong together: when the rule starts, and how long it runs")
+        return self
+
+    def schedule(self, zone: ZoneInfo) -> Schedule | None:
+        """When the rule runs; None: always."""
+        if not self.cron and not self.cron_datetime_range:
+            return None
+        ranges = tuple(item.bounds(zone) for item in self.cron_datetime_range or ())
+        return Schedule(parse_cron(self.cron, zone) if self.cron else None, self.duration_ms or 0, ranges)
 
 
 INERT: dict[str, tuple[Any, ...]] = {
@@ -122,9 +145,6 @@ INERT: dict[str, tuple[Any, ...]] = {
     "notifySub": (False,), "experiment": ({},),
 }  # fmt: skip
 """Options without effect, with the values that eKuiper writes by default, which are worth no note."""
-
-REFUSED = ("cron", "duration", "cronDatetimeRange")
-"""Options that would change what the rule does, and cannot be honoured."""
 
 
 def without_effect(given: dict[str, Any]) -> list[tuple[str, str]]:
@@ -136,8 +156,3 @@ def without_effect(given: dict[str, Any]) -> list[tuple[str, str]]:
             reason = str(fields[key].description).removeprefix("no effect: ")
             found.append((key, reason))
     return found
-
-
-def scheduled(given: dict[str, Any]) -> list[str]:
-    """The options written in a rule that ask for a schedule."""
-    return [key for key in REFUSED if given.get(key) not in (None, "", 0, [])]

@@ -92,7 +92,6 @@ def read_rule(reading: Reading, data: Any, path: Path, name: str | None = None) 
         return None
     actions, late, error = (read_actions(reading, data.get(key), (*path, key)) for key in ("actions", "late", "error"))
     _notes(reading, data, path)
-    _refuse_schedules(reading, data, path)
     secret_in_sql = _refuse_secrets(reading, data, path)
     rule_id = _rule_id(reading, data, path, name)
     if rule is None or secret_in_sql:
@@ -125,15 +124,6 @@ def _notes(reading: Reading, data: dict[str, Any], path: Path) -> None:
         for key, reason in options.without_effect(given):
             span = reading.document.key_span((*path, "options", key))
             reading.report.note("R201", f"'{key}' has no effect: {reason}", span)
-
-
-def _refuse_schedules(reading: Reading, data: dict[str, Any], path: Path) -> None:
-    given = data.get("options")
-    keys = options.scheduled(given) if isinstance(given, dict) else []
-    for key in keys:
-        span = reading.document.key_span((*path, "options", key))
-        reading.report.error("R107", f"'{key}' asks for a scheduled rule; rules here run all the time", span,
-                             "remove it, or filter by time in 'sql'")  # fmt: skip
 
 
 def _refuse_secrets(reading: Reading, data: dict[str, Any], path: Path) -> bool:

@@ -39,6 +39,7 @@ from sinks.base import (
     sink_kind,
     sink_kinds,
 )
+from sinks.cache import CachedDelivery, cache_path, mark_of
 from sinks.delivery import Delivery, Stats
 from sinks.memory_bus import MemoryBus
 from sinks.settings import SinkSettings
@@ -48,21 +49,32 @@ for _module in pkgutil.iter_modules(builtin.__path__):
 
 
 def build_action(
-    name: str, settings: Mapping[str, Any] | SinkSettings, *, rule_id: str, environment: Environment
-) -> Delivery:
-    """The delivery to sink `name` for one action of a rule. Nothing is opened before the first `submit`.
+    name: str, settings: Mapping[str, Any] | SinkSettings, *, rule_id: str, environment: Environment, key: str = ""
+) -> Delivery | CachedDelivery:
+    """The delivery to sink `name` for one action of a rule. Nothing is opened before the first `submit`, unless a file
+    of `enableCache` is there: what it holds is sent.
 
-    `settings` are as written in YAML, or the model that a rule file's checks made of them.
+    `settings` are as written in YAML, or the model that a rule file's checks made of them. `key` tells the action from
+    all others of the gateway, also after a restart.
     Raises ValueError for an unknown name and pydantic's ValidationError (a ValueError too) for wrong settings.
     """
     kind = sink_kind(name)
     checked = settings if isinstance(settings, SinkSettings) else kind.settings.model_validate(dict(settings))
     assert isinstance(checked, kind.settings), f"settings of another sink than {name!r}"
     context = SinkContext(rule_id, name, environment)
+    if checked.enable_cache:
+        path = cache_path(environment.cache_dir, f"{key or rule_id}/{name}")
+        return CachedDelivery(kind.factory, checked, context, path)
     return Delivery(kind.factory(checked, context), checked, context)
 
 
+def cache_mark(environment: Environment, key: str, name: str) -> int:
+    """The number of the last row in the cache file of an action; 0 without one."""
+    return mark_of(cache_path(environment.cache_dir, f"{key}/{name}"))
+
+
 __all__ = [
+    "CachedDelivery",
     "Clock",
     "DeadLetterStore",
     "Delivery",
@@ -79,6 +91,7 @@ __all__ = [
     "SinkSettings",
     "Stats",
     "build_action",
+    "cache_mark",
     "register_sink",
     "sink_kind",
     "sink_kinds",

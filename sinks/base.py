@@ -119,6 +119,7 @@ class Environment:
 
     `random` gives the jitter of the back-off. `data_dir` is the folder below which file sinks write.
     `on_done(token, outcome)` is called from a sink's worker thread, once per submitted token, when it has ended.
+    `cache_dir` is the folder of the files of `enableCache`.
     `connections` are the settings of the gateway's connections, by name, under the names sinks give them.
     `services` holds what sinks of higher layers need, by name (the cloud sink finds its spool there).
     """
@@ -131,6 +132,7 @@ class Environment:
     on_done: Callable[[Any, Outcome], None] = _ignore
     services: Mapping[str, Any] = field(default_factory=dict)
     connections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    cache_dir: Path = Path("cache")
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,21 +39,23 @@ Text = Annotated[Any, PlainValidator(_check_text), WithJsonSchema({"type": "stri
 """A text that may come from `${env:NAME}` or `${file:path}`; read it with `reveal`."""
 
 _REPLACED = {
-    "enableCache": "results wait in memory and hold back the source; use the cloud sink to keep them on disk",
-    "memoryCacheThreshold": "use bufferLength",
-    "maxDiskCache": "use the cloud sink's spool",
-    "bufferPageSize": "use the cloud sink's spool",
-    "cleanCacheAtStop": "use the cloud sink's spool",
-    "resendInterval": "use retryInterval",
     "resendAlterQueue": "order is kept: results are never re-sent through a second queue",
     "resendPriority": "order is kept: results are never re-sent through a second queue",
-    "resendIndicatorField": "order is kept: results are never re-sent through a second queue",
     "resendDestination": "use a second action; what is refused goes to the dead letters",
     "encryption": "use TLS on the connection",
     "schemaId": "formats with a schema are not available; use format json or delimited",
     "concurrency": "each sink has one worker, which keeps the order",
     "runAsync": "each sink has one worker, which keeps the order",
 }  # fmt: skip
+
+_DEFAULTS = {"concurrency": 1, "resendAlterQueue": False, "resendPriority": 0}
+"""Values of replaced properties that say what is done anyway."""
+
+CACHE = frozenset({
+    "enableCache", "memoryCacheThreshold", "maxDiskCache", "bufferPageSize", "cleanCacheAtStop", "resendInterval",
+    "resendIndicatorField",
+})  # fmt: skip
+"""The properties of the file in front of a delivery."""
 
 
 class SinkSettings(Model):
@@ -99,6 +101,27 @@ class SinkSettings(Model):
     retry_max_interval: DurationMs = Field(60_000, ge=1, description="milliseconds, the longest wait between retries")
     retry_count: int = Field(0, ge=0, description="retries before a message becomes a dead letter; 0 means no limit")
 
+    enable_cache: bool = Field(
+        False, description="keep results in a file while the destination is away, and send them when it is back"
+    )
+    memory_cache_threshold: int = Field(
+        1024,
+        ge=1,
+        le=1_000_000,
+        description="enableCache: results that may be in memory, on the way to the file or out",
+    )
+    max_disk_cache: int = Field(
+        1_024_000, ge=1, description="enableCache: results in the file; then disableBufferFullDiscard decides"
+    )
+    buffer_page_size: int = Field(256, ge=1, le=100_000, description="enableCache: results read from the file at once")
+    clean_cache_at_stop: bool = Field(False, description="enableCache: forget the results in the file at a stop")
+    resend_interval: DurationMs = Field(
+        0, ge=0, description="enableCache: milliseconds between results that came while the destination was away"
+    )
+    resend_indicator_field: str | None = Field(
+        None, min_length=1, description="enableCache: this column is true in results that are sent late"
+    )
+
     def addresses(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """The servers that this sink talks to: the way to the setting by its YAML names, and the address, which may be
         a secret."""
@@ -126,9 +149,9 @@ class SinkSettings(Model):
         for key, value in data.items():
             if key in cls.unsupported:
                 raise ValueError(f"{key!r} has no effect on this sink; remove it")
-            if key in _REPLACED and not (key == "concurrency" and value == 1):
+            if key in _REPLACED and (key not in _DEFAULTS or value != _DEFAULTS[key]):
                 raise ValueError(f"{key!r} is not supported; {_REPLACED[key]}")
-        return {key: value for key, value in data.items() if key != "concurrency"}
+        return {key: value for key, value in data.items() if key not in _DEFAULTS}
 
     @field_validator("compression")
     @classmethod
@@ -158,6 +181,9 @@ class SinkSettings(Model):
             raise ValueError("'dataTemplate' makes the message itself; remove 'format: delimited'")
         if self.fields and (both := set(self.fields) & set(self.exclude_fields)):
             raise ValueError(f"columns in both 'fields' and 'excludeFields': {', '.join(sorted(both))}")
+        names = {name: field.alias for name, field in type(self).model_fields.items() if field.alias in CACHE}
+        if "enable_cache" not in given and (alone := sorted(str(names[key]) for key in given & names.keys())):
+            raise ValueError(f"'{alone[0]}' needs 'enableCache: true'")
         if self.retry_max_interval < self.retry_interval:
             raise ValueError(
                 f"'retryMaxInterval' ({self.retry_max_interval}) is below 'retryInterval' ({self.retry_interval})"

@@ -14,7 +14,7 @@ from edge.delivery.outbox import Action, Outbox, Taker
 from rules.compile import CompiledRule
 from rules.model import Action as RuleAction
 from rules.model import register_action
-from sinks import Delivery, Environment, SinkContext, SinkSettings, sink_kind, sink_kinds
+from sinks import Environment, SinkSettings, build_action, cache_mark, sink_kinds
 
 IN_LOOP = (CLOUD, MEMORY)
 """Sinks that work inside the loop."""
@@ -60,10 +60,18 @@ class ActionBuilder:
         return settings
 
     def last_number(self, rule: CompiledRule) -> int:
-        """The number of the last row that the spool has of a rule."""
+        """The number of the last row that the spool or a cached action has of a rule."""
         roles = {"actions": rule.rule.actions, "late": rule.rule.late, "error": rule.rule.error}
-        keys = [f"{rule.id}/{role}/{position}" for role, listed in roles.items() for position in range(len(listed))]
-        return max((self._spool.mark(key) for key in keys), default=0)
+        places = [
+            (f"{rule.id}/{role}/{at}", action) for role, listed in roles.items() for at, action in enumerate(listed)
+        ]
+        return max((self._mark(key, action) for key, action in places), default=0)
+
+    def _mark(self, key: str, action: RuleAction) -> int:
+        settings = action.settings
+        if isinstance(settings, SinkSettings) and settings.enable_cache:
+            return cache_mark(self._environment, key, action.sink)
+        return self._spool.mark(key)
 
     def _delivery(self, rule_id: str, sink: str, settings: SinkSettings, key: str) -> Taker:
         if sink == CLOUD:
@@ -73,5 +81,4 @@ class ActionBuilder:
         if sink == MEMORY:
             bus, on_done = self._environment.memory, self._outbox.on_done_in_loop
             return MemoryAction(settings, rule_id, bus, self._dead_letters, on_done)
-        context = SinkContext(rule_id, sink, self._environment)
-        return Delivery(sink_kind(sink).factory(settings, context), settings, context)
+        return build_action(sink, settings, rule_id=rule_id, environment=self._environment, key=key)

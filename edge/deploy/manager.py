@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -18,6 +18,7 @@ from edge.delivery.actions import ActionBuilder
 from edge.delivery.outbox import Action
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.deploy.rule_files import Wanted
+from edge.deploy.schedules import asleep, look_again_ms
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.stream_types import Feeds, feeds
 from edge.gateway import ChainedRows, Gateway
@@ -83,6 +84,11 @@ class Manager:
         """Rules that no file has any more, and when they are removed."""
         self.left: dict[str, tuple[str, str]] = {}
         """The file of each of them, by name, and its text when it had the rule."""
+        self.asleep: dict[str, int | None] = {}
+        """Rules whose schedule lets them not run now, and when each begins again (None: never)."""
+        self._wanted: Wanted | None = None
+        self._wake_ms: int | None = None
+        """When a schedule is to be looked at again."""
         self._grace_ms = grace_ms
         self._filters: frozenset[str] = frozenset()
         self._structs: dict[str, frozenset[str]] = {}
@@ -100,7 +106,9 @@ class Manager:
             for rule_id, rule in wanted.rules.items()
             if (last := self._builder.last_number(rule)) > self._gateway.outbox.numbers.get(rule_id, 0)
         }
-        if self._gateway.commits is not None and (wanted.texts != self.texts or wanted.kept != self.kept or numbers):
+        shifts = asleep(wanted.rules, now_ms).keys() != self.asleep.keys()
+        changed = wanted.texts != self.texts or wanted.kept != self.kept or numbers or shifts
+        if self._gateway.commits is not None and changed:
             self._gateway.commits.append(Deployment(now_ms, wanted.texts, sorted(wanted.kept), numbers))
         self.apply(wanted, now_ms, numbers)
         self._run_sources()
@@ -121,6 +129,7 @@ class Manager:
         before, self.texts, self.kept = self.texts, wanted.texts, wanted.kept
         catalog = self._gateway.engine.catalog
         self._declare(wanted)
+        wanted = self._by_schedule(wanted)
         for rule_id in [name for name in self.running if name not in wanted.rules]:
             if self.running[rule_id].rule.path not in wanted.kept:
                 self._let_go(rule_id, before)
@@ -138,6 +147,20 @@ class Manager:
         self._connect_streams()
         self._gateway.follow_chains(now_ms)
         self._set_alarm()
+
+    def _by_schedule(self, wanted: Wanted) -> Wanted:
+        """What is wanted now: without the rules that sleep, which are taken out of the engine; their actions stay."""
+        before, self._wanted, self.asleep = self.asleep, wanted, asleep(wanted.rules, self._now_ms)
+        outbox = self._gateway.outbox
+        for rule_id in before.keys() - wanted.rules.keys():
+            self._close(outbox.set_actions(rule_id, ()))
+        for rule_id in self.asleep:
+            if self.running.pop(rule_id, None) is not None:
+                self._gateway.engine.remove(rule_id)
+                log.info("rule.asleep", extra={"rule": rule_id, "until_ms": self.asleep[rule_id]})
+            self._connect_actions(wanted.rules[rule_id])
+        self._wake_ms = look_again_ms(wanted.rules, self._now_ms)
+        return replace(wanted, rules={name: rule for name, rule in wanted.rules.items() if name not in self.asleep})
 
     def _let_go(self, rule_id: str, texts: Mapping[str, str]) -> None:
         """No file has the rule: it goes on for a while without results, in case its file comes back."""
@@ -169,7 +192,14 @@ class Manager:
         self._set_alarm()
 
     def _set_alarm(self) -> None:
-        self._gateway.alarm_ms, self._gateway.on_alarm = min(self.leaving.values(), default=None), self.end_grace
+        instants = [*self.leaving.values(), *([] if self._wake_ms is None else [self._wake_ms])]
+        self._gateway.alarm_ms, self._gateway.on_alarm = min(instants, default=None), self._alarm
+
+    def _alarm(self, now_ms: int) -> None:
+        """A time of grace is over, or rules may wake up and fall asleep."""
+        self.end_grace(now_ms)
+        if self._wake_ms is not None and self._wake_ms <= now_ms and self._wanted is not None:
+            self.reload(self._wanted)
 
     def restore(self, wanted: Wanted, states: Mapping[str, Any], left: Mapping[str, CompiledRule], now_ms: int) -> None:
         """Run the rules of a snapshot with their states, in its order.
@@ -181,6 +211,7 @@ class Manager:
         self._now_ms = now_ms
         self.texts, self.kept = wanted.texts, wanted.kept
         self._declare(wanted)
+        self._by_schedule(wanted)
         self._structs = struct_columns(self._gateway.engine.catalog, rules.values())
         for rule_id, state in states.items():
             if rule_id in rules:
@@ -266,7 +297,7 @@ class Manager:
 
     def _deploy(self, rule: CompiledRule, known: Running | None, state: Any = None) -> None:
         """Start a rule, or put it in the place of its earlier version. `state`: that of a snapshot."""
-        engine, outbox = self._gateway.engine, self._gateway.outbox
+        engine = self._gateway.engine
         if known:
             state = engine.snapshot(rule.id)
         shape = shape_of(rule.plan, self._structs)
@@ -285,11 +316,15 @@ class Manager:
             self.failed[rule.id] = f"{type(error).__name__}: {error}"
             return
         self.failed.pop(rule.id, None)
-        actions = self._builder.actions(rule, outbox.actions(rule.id))
-        unused = outbox.set_actions(rule.id, actions, errors_too=rule.options.send_error)
-        self._close(unused)
+        self._connect_actions(rule)
         self.running[rule.id] = Running(rule, began, shape)
         log.info("rule.deployed", extra={"rule": rule.id, "file": rule.path, "state": began})
+
+    def _connect_actions(self, rule: CompiledRule) -> None:
+        """Give a rule its actions; those that it has no longer are closed."""
+        outbox = self._gateway.outbox
+        actions = self._builder.actions(rule, outbox.actions(rule.id))
+        self._close(outbox.set_actions(rule.id, actions, errors_too=rule.options.send_error))
 
     def _stop(self, rule_id: str) -> None:
         self._gateway.engine.remove(rule_id)

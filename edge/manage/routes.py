@@ -180,7 +180,9 @@ class Manage:
         status = self._status()
         if name in status["rules"]:
             return "running"
-        return f"failed: {status['failed'][name]}" if name in status["failed"] else "stopped"
+        if name in status["failed"]:
+            return f"failed: {status['failed'][name]}"
+        return "stopped: waiting for next schedule." if name in status["asleep"] else "stopped"
 
     def _explained(self, name: str) -> str:
         from sql.explain import explain

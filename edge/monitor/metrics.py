@@ -17,7 +17,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_up_seconds": ("gauge", "Seconds since the daemon started."),
     "penstock_resident_bytes": ("gauge", "Resident memory of the process."),
     "penstock_clock_steps_total": ("counter", "Jumps of the wall clock by a second or more."),
-    "penstock_rules": ("gauge", "Rules by state: running, stopped, failed."),
+    "penstock_rules": ("gauge", "Rules by state: running, stopped, asleep, failed."),
     "penstock_reloads_total": ("counter", "Changes of the rule directory that were taken over."),
     "penstock_defects_total": ("counter", "Errors inside the engine; the rows are dead letters."),
     "penstock_file_problems": ("gauge", "Rule files that cannot be used as they stand."),

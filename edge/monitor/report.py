@@ -98,6 +98,7 @@ class Report:
                 for rule_id, until_ms in daemon.manager.leaving.items()
             },
             "stopped": list(daemon.manager.stopped),
+            "asleep": dict(daemon.manager.asleep),
             "failed": dict(daemon.manager.failed),
             "defects": daemon.gateway.defects + daemon.engine.defects,
             "files": self._files(),
@@ -198,6 +199,7 @@ class Report:
         yield sample("penstock_clock_steps_total", daemon.clock.steps)
         yield sample("penstock_rules", len(daemon.manager.running), state="running")
         yield sample("penstock_rules", len(daemon.manager.stopped), state="stopped")
+        yield sample("penstock_rules", len(daemon.manager.asleep), state="asleep")
         yield sample("penstock_rules", len(daemon.manager.failed), state="failed")
         yield sample("penstock_defects_total", daemon.gateway.defects + daemon.engine.defects)
         yield sample("penstock_reloads_total", daemon.manager.reloads)

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from sinks.base import Message, SinkContext, register_sink
-from sinks.settings import SinkSettings
+from sinks.settings import CACHE, SinkSettings
 
 LOG = logging.getLogger("penstock.results")
 """A logger of its own: these lines are results, so no limit on repeated log lines may apply to them."""
@@ -20,7 +20,7 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 class LogSettings(SinkSettings):
     """Write results to the log, one line per message."""
 
-    unsupported: ClassVar[frozenset[str]] = frozenset({"compression"})
+    unsupported: ClassVar[frozenset[str]] = frozenset({"compression", *CACHE})
 
     level: Literal["debug", "info", "warning", "error"] = Field("info", description="the level of the lines")
 

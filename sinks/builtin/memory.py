@@ -11,7 +11,7 @@ from rules.durations import DurationMs
 from sinks.base import Message, Retry, SinkContext, register_sink
 from sinks.dynamic import check_topic
 from sinks.memory_bus import Subscriber
-from sinks.settings import SinkSettings, Text, reveal
+from sinks.settings import CACHE, SinkSettings, Text, reveal
 
 
 class MemorySettings(SinkSettings):
@@ -20,7 +20,7 @@ class MemorySettings(SinkSettings):
     target: ClassVar[str | None] = "topic"
     encodes: ClassVar[bool] = False
     unsupported: ClassVar[frozenset[str]] = frozenset(
-        {"format", "delimiter", "hasHeader", "compression", "batchSize", "lingerInterval"}
+        {"format", "delimiter", "hasHeader", "compression", "batchSize", "lingerInterval", *CACHE}
     )
 
     topic: Text = Field(description="the memory topic, such as 'plant/{{.site}}/averages'")

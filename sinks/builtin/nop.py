@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import ClassVar
 
 from pydantic import Field
 
 from sinks.base import Message, SinkContext, register_sink
-from sinks.settings import SinkSettings
+from sinks.settings import CACHE, SinkSettings
 
 LOG = logging.getLogger("penstock.sinks.nop")
 
 
 class NopSettings(SinkSettings):
     """Discard results; for measuring a rule and for trying one out."""
+
+    unsupported: ClassVar[frozenset[str]] = CACHE
 
     log: bool = Field(False, description="say in the debug log how many messages were discarded")
 

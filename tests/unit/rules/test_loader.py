@@ -143,7 +143,8 @@ BAD = [
     (HEAD + "options: {maxGroups: '5'}\n", ["4:22: R103"]),
     (HEAD + "options: {zone: Europe/Berln}\n", ["4:17: R104"]),
     (HEAD + "options: {catchUp: often}\n", ["4:20: R104"]),
-    (HEAD + "options: {cron: '0 * * * *', duration: 1h}\n", ["4:11: R107", "4:30: R107"]),
+    (HEAD + "options: {cron: '0 * * * *'}\n", ["4:11: R104"]),
+    (HEAD + "options: {cron: '0 25 * * *', duration: 1h}\n", ["4:17: R104"]),
     (HEAD + "options: [a]\n", ["4:10: R103"]),
     # actions
     ("id: a\nsql: SELECT 1 FROM s\nactions: [log]\n", ["3:11: R103"]),

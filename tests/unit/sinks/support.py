@@ -104,7 +104,8 @@ class Bench:
         self.environment = Environment(self.clock, random.Random(7), tmp_path, self.letters, self.memory, self._on_done)
         checked = settings if isinstance(settings, SinkSettings) else SinkSettings.model_validate(settings or {})
         self.sink = sink
-        self.delivery = Delivery(sink, checked, SinkContext("hot", "scripted", self.environment))
+        self.delivery_context = SinkContext("hot", "scripted", self.environment)
+        self.delivery = Delivery(sink, checked, self.delivery_context)
         self._changed = threading.Condition()
 
     def _on_done(self, token: Any, outcome: str) -> None:

@@ -22,7 +22,9 @@ NOTHING: Any = None
     ("name", "settings", "words"),
     [
         ("nop", {"sendSingel": True}, "sendSingel"),
-        ("nop", {"enableCache": True}, "use the cloud sink"),
+        ("nop", {"enableCache": True}, "has no effect on this sink"),
+        ("rest", {"url": "http://h/", "maxDiskCache": 5}, "needs 'enableCache: true'"),
+        ("rest", {"url": "http://h/", "enableCache": True, "resendPriority": 1}, "order is kept"),
         ("nop", {"concurrency": 4}, "one worker"),
         ("nop", {"batchSize": 0}, "batchSize"),
         ("nop", {"delimiter": ";"}, "need 'format: delimited'"),

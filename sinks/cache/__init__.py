@@ -1,0 +1,9 @@
+"""Results on disk while their destination is away: `enableCache` of an action.
+
+Start reading at `sinks.cache.delivery`; `sinks.cache.store` is the file.
+"""
+
+from sinks.cache.delivery import CachedDelivery
+from sinks.cache.store import cache_path, mark_of
+
+__all__ = ["CachedDelivery", "cache_path", "mark_of"]

@@ -1,0 +1,153 @@
+"""The file behind a cached action: results in order, and the number of the last one that was stored.
+
+An SQLite database of its own for each action. One transaction stores what has come and deletes what was delivered, and
+is on the disk when it returns. A damaged file is moved aside, so that new results find a place.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import logging
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from sql import Emission
+
+LOG = logging.getLogger("penstock.sinks.cache")
+
+NAME_CHARS_MAX = 200
+"""Longest file name that is the action's key; a longer key is hashed."""
+
+_BYTES = "$bytes"
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS results (seq INTEGER PRIMARY KEY AUTOINCREMENT, late INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS mark (number INTEGER NOT NULL);
+"""
+
+
+class Stored(NamedTuple):
+    """A result in the file. `late`: its destination was away when it came."""
+
+    seq: int
+    late: bool
+    emission: Emission
+
+
+def cache_path(folder: Path, key: str) -> Path:
+    """The file of an action; `key` tells it from all others of the gateway.
+
+    >>> cache_path(Path("cache"), "hot/actions/0/mqtt").name
+    'hot%2Factions%2F0%2Fmqtt.db'
+    """
+    name = quote(key, safe="")
+    if len(name) > NAME_CHARS_MAX:
+        name = hashlib.sha256(key.encode()).hexdigest()
+    return folder / f"{name}.db"
+
+
+def mark_of(path: Path) -> int:
+    """The number of the last row that was stored; 0 without a readable file."""
+    if not path.exists():
+        return 0
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as database:
+        return _mark(database)
+    return 0
+
+
+def _mark(database: sqlite3.Connection) -> int:
+    (number,) = database.execute("SELECT max(number) FROM mark").fetchone()
+    return int(number or 0)
+
+
+class CacheStore:
+    """The open file. Belongs to the thread that made it; every method raises sqlite3.Error if the disk is full."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self._database = _opened(path)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            aside = path.with_suffix(".damaged")
+            LOG.error("cache.damaged", extra={"file": str(path), "aside": str(aside), "error": str(error)})
+            path.replace(aside)
+            self._database = _opened(path)
+        (count,) = self._database.execute("SELECT count(*) FROM results").fetchone()
+        self.count = int(count)
+        self.mark = _mark(self._database)
+
+    def change(self, came: Sequence[tuple[bool, Emission]], mark: int, done: int) -> None:
+        """Store what has come, numbered up to `mark`, and delete what was delivered: everything up to seq `done`."""
+        with self._database as database:
+            gone = database.execute("DELETE FROM results WHERE seq <= ?", (done,)).rowcount
+            bodies = [(late, _encoded(emission)) for late, emission in came]
+            database.executemany("INSERT INTO results (late, body) VALUES (?, ?)", bodies)
+            if mark > self.mark:
+                database.execute("DELETE FROM mark")
+                database.execute("INSERT INTO mark VALUES (?)", (mark,))
+        self.count += len(came) - gone
+        self.mark = max(mark, self.mark)
+
+    def drop(self, after: int, limit: int) -> int:
+        """Delete the oldest `limit` results behind seq `after`; returns how many there were."""
+        with self._database as database:
+            chosen = "SELECT seq FROM results WHERE seq > ? ORDER BY seq LIMIT ?"
+            gone = database.execute(f"DELETE FROM results WHERE seq IN ({chosen})", (after, limit)).rowcount
+        self.count -= gone
+        return gone
+
+    def read(self, after: int, limit: int) -> list[Stored]:
+        """The oldest results behind seq `after`."""
+        found = self._database.execute(
+            "SELECT seq, late, body FROM results WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
+        )
+        return [Stored(seq, bool(late), _decoded(body)) for seq, late, body in found]
+
+    def clear(self) -> None:
+        """Delete all results; the mark stays."""
+        with self._database as database:
+            database.execute("DELETE FROM results")
+        self.count = 0
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path)
+    path.chmod(0o600)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    database.executescript(_SCHEMA)
+    return database
+
+
+def _encoded(emission: Emission) -> bytes:
+    """An emission as JSON that keeps NaN, integers of any size and bytes."""
+    fields = [emission.rule, emission.at_ms, emission.kind, emission.inserted, list(emission.removed), emission.error]
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False, default=_tagged).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def _decoded(body: bytes) -> Emission:
+    return Emission(*json.loads(body.decode("utf-8", "surrogatepass"), object_hook=_untagged))
+
+
+def _tagged(value: Any) -> dict[str, str]:
+    if isinstance(value, bytes):
+        return {_BYTES: base64.b64encode(value).decode("ascii")}
+    raise TypeError(f"a row holds a {type(value).__name__}, which is not plain data")
+
+
+def _untagged(value: dict[str, Any]) -> Any:
+    return base64.b64decode(value[_BYTES]) if value.keys() == {_BYTES} else value

@@ -1,0 +1,100 @@
+"""`enableCache` of mqtt and rest actions: the destination is away, the gateway is killed, and all arrives in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.integration.daemon.support import STREAM, daemon, publisher
+from tests.support.brokers import Mosquitto, free_port, mosquitto, wait_for
+
+pytestmark = pytest.mark.broker
+
+RULE = """
+rules:
+  - id: each
+    sql: SELECT n FROM m
+    actions: [{{{action}}}]
+"""
+
+COUNT = 1_500
+"""More than bufferLength and the gateway's own bound (500 rows) hold: without the file the source would wait."""
+
+SETTINGS = (
+    "enableCache: true, bufferLength: 100, memoryCacheThreshold: 100, retryMaxInterval: 200ms, retryInterval: 50ms"
+)
+LIMITS = {"PENSTOCK__LIMITS__DELIVERY_ROWS_MAX": "500"}
+
+
+@contextmanager
+def web_server(port: int) -> Iterator[list[int]]:
+    """An HTTP server; the numbers that were posted to it, in order."""
+    numbers: list[int] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            numbers.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))[0]["n"])
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *words: object) -> None:
+            """Be quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield numbers
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def far_broker(folder: Path, port: int) -> Iterator[list[int]]:
+    """A second broker; the numbers that were published to it, in order."""
+    import paho.mqtt.client as paho
+    from paho.mqtt.enums import CallbackAPIVersion
+
+    numbers: list[int] = []
+    with mosquitto(folder, port=port):
+        client = paho.Client(CallbackAPIVersion.VERSION2)
+        client.on_message = lambda _c, _u, message: numbers.append(json.loads(message.payload)[0]["n"])
+        client.connect("127.0.0.1", port)
+        client.subscribe("out", qos=1)
+        client.loop_start()
+        yield numbers
+        client.disconnect()
+        client.loop_stop()
+
+
+@pytest.mark.parametrize("sink", ["mqtt", "rest"])
+def test_nothing_is_lost_while_the_destination_is_away(sink: str, broker: Mosquitto, tmp_path: Path) -> None:
+    port = free_port()
+    address = f'server: "tcp://127.0.0.1:{port}", topic: out' if sink == "mqtt" else f'url: "http://127.0.0.1:{port}/"'
+    rule = STREAM + RULE.format(action=f"{sink}: {{{address}, {SETTINGS}}}")
+    with daemon(tmp_path, broker.url, {"rule.yaml": rule}, **LIMITS) as gateway:
+        gateway.wait_ready()
+        with publisher(broker.port) as plant:
+            for number in range(COUNT):
+                plant.send("plant/x", {"n": number}, wait=number % 100 == 99)
+
+        def taken() -> bool:
+            status = gateway.status()
+            return bool(status["rules"]["each"]["counters"]["events_in"] == COUNT
+                        and status["intake"]["unacknowledged"] == 0)  # fmt: skip
+
+        wait_for(taken, 20, "all messages, acknowledged while the destination is away")
+        gateway.kill()
+        gateway.start()
+        destination = far_broker(tmp_path / "far", port) if sink == "mqtt" else web_server(port)
+        with destination as numbers:
+            wait_for(lambda: len(numbers) >= COUNT, 30, "all results")
+            wait_for(lambda: gateway.status()["rules"]["each"]["actions"][0]["queued"] == 0, 10, "an empty file")
+            assert numbers == list(range(COUNT))
+        assert gateway.stop() == 0
