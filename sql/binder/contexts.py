@@ -335,8 +335,10 @@ class LevelBinder:
         return PeriodArgument(parts, node.span)
 
 
-def check_statement(problems: Problems, context: ContextPlan, streams: set[str], span: Span) -> None:
-    """A statement of a segmented context reads a stream that the context divides."""
+def check_statement(problems: Problems, context: ContextPlan, streams: set[str], span: Span, catalog: Catalog) -> None:
+    """A statement of a segmented context reads a stream that the context divides, or a relation of its partitions."""
+    if any(name in catalog.streams and catalog.streams[name].context == context.name for name in streams):
+        return
     for level in context.levels:
         if streams and level.listed and not level.listed & streams:
             listed = " or ".join(f"'{name}'" for name in sorted(level.listed))

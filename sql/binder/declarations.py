@@ -35,7 +35,8 @@ def bind_window(statement: ast.CreateWindow, catalog: Catalog, options: RuleOpti
     problems = Problems()
     declared_name(catalog, problems, statement.name, statement.span)
     shape = _row_type(statement, catalog, options, problems, text)
-    stream = replace(shape, name=statement.name, kind="window", derived=False, options={}, timestamp=None)
+    stream = replace(shape, name=statement.name, kind="window", derived=False, options={}, timestamp=None,
+                     context=statement.context)  # fmt: skip
     if not statement.windows:
         problems.error("B552", "a named window says which rows it keeps", statement.span,
                        f"for example {statement.name}#keepall")  # fmt: skip
@@ -45,7 +46,7 @@ def bind_window(statement: ast.CreateWindow, catalog: Catalog, options: RuleOpti
     windows = bind_windows(binder, source)
     problems.raise_if_any(text)
     plan = SourcePlan(stream.name, stream.name, None, windows, statement.retain == "union", columns=stream.columns)
-    return WindowDeclaration(stream.name, plan, stream.columns or {}), stream
+    return WindowDeclaration(stream.name, plan, stream.columns or {}, statement.like), stream
 
 
 def _binder(catalog: Catalog, problems: Problems, stream: Stream, text: str) -> ExpressionBinder:
@@ -120,7 +121,7 @@ def bind_table(statement: ast.CreateTable, catalog: Catalog, text: str) -> tuple
     plain = tuple(
         ast.ColumnDefinition(column.name, column.type) for column in statement.columns if column.type is not None
     )
-    stream = Stream(statement.name, columns, kind="table", declared=plain)
+    stream = Stream(statement.name, columns, kind="table", declared=plain, context=statement.context)
     return TableDeclaration(statement.name, columns, keys, found), stream
 
 

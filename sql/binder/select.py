@@ -248,7 +248,7 @@ class SelectBinder:
 
     def _in_context(self, plan: Plan, context: ContextPlan) -> Plan:
         """The plan with the streams of its context among those it reads."""
-        check_statement(self.problems, context, set(plan.reads), self.select.span)
+        check_statement(self.problems, context, set(plan.reads), self.select.span, self.catalog)
         if self.select.source is None:
             check_without_source(self.problems, self.select, plan)
         # Partitions keep and compare whole events, so all streams are read whole.

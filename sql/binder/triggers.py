@@ -15,9 +15,9 @@ from sql.binder.spreads import SpreadBinder
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound
-from sql.plan.logical import ItemPlan, Plan, SourcePlan
+from sql.plan.logical import ItemPlan, Plan
 from sql.plan.options import RuleOptions
-from sql.plan.relations import ActionPlan, Assignments, BranchPlan, ChoicePlan, SplitPlan, TriggerPlan
+from sql.plan.relations import ActionPlan, Assignments, BranchPlan, ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 
 WHERE = Place("WHERE", analytics=False, aliases=False)
 SET = Place("SET", analytics=False, aliases=False)
@@ -35,16 +35,16 @@ class TriggerBinder:
     """
 
     def __init__(self, trigger: ast.Source | None, relation: ast.StreamSource | None, catalog: Catalog,
-                 options: RuleOptions, text: str, priority: int = 0) -> None:  # fmt: skip
+                 options: RuleOptions, text: str, context: str | None = None) -> None:  # fmt: skip
+        """`context`: the name of the context in whose partitions the statement runs."""
         self.catalog = catalog
         self.text = text
         self.options = options
-        self.priority = priority
         self.problems = Problems()
         self.relation = relation
         self.stream = self._stream(relation)
         self.trigger = trigger or ast.StreamSource(NOTHING, NOTHING)
-        select = ast.Select((), self.trigger, span=self.trigger.span)
+        select = ast.Select((), self.trigger, span=self.trigger.span, context=context)
         own = catalog if trigger is not None else _with_nothing(catalog)
         self.select = SelectBinder(select, own, options, text, self.problems)
         self.select.binder.epl = True
@@ -104,14 +104,34 @@ class TriggerBinder:
             self._check_target(part.into.stream, branch.items, part)
         self.problems.raise_if_any(self.text)
         assert self.source is not None
-        return SplitPlan(self.text, self.source, branches, statement.all, tuple(self.select.subqueries), self.priority)
+        return SplitPlan(self.source, branches, statement.all, tuple(self.select.subqueries))
 
     def _plan(self, where: Bound | None, branches: tuple[BranchPlan, ...], shows: Any = "changes") -> TriggerPlan:
         self.problems.raise_if_any(self.text)
         assert self.relation is not None
         read = frozenset({self.stream.name} | self.select._relations() | self.select.scope.tables)
-        return TriggerPlan(self.text, self.source, self.stream.name, self.relation.alias, where, branches, shows,
-                           tuple(self.select.subqueries), read, self.priority)  # fmt: skip
+        return TriggerPlan(self.source, self.stream.name, self.relation.alias, where, branches, shows,
+                           tuple(self.select.subqueries), read)  # fmt: skip
+
+    def assign(self, assignments: tuple[ast.Assignment, ...]) -> SetPlan:
+        """`set variable = …`."""
+        bound: list[tuple[str, Bound, Bound | None]] = []
+        variables = self.select.catalog.variables
+        for item in assignments:
+            variable = variables.get(item.name)
+            if variable is None:
+                self.problems.error("B207", f"unknown variable '{item.name}'", item.span,
+                                    did_you_mean(item.name, variables))  # fmt: skip
+            elif variable.constant:
+                self.problems.error("B208", f"'{item.name}' is a constant", item.span)
+            index = None if item.index is None else self.binder.bind(item.index, SET)
+            value = self.binder.bind(item.value, SET)
+            if variable is not None and index is None:
+                self.binder.expect(value, variable.type, f"variable '{item.name}'", item.span)
+            bound.append((item.name, value, index))
+        self.problems.raise_if_any(self.text)
+        assert self.source is not None
+        return SetPlan(self.source, tuple(bound), tuple(self.select.subqueries))
 
     # --- parts --------------------------------------------------------------------------------------------------------
 
@@ -187,7 +207,7 @@ def _with_nothing(catalog: Catalog) -> Catalog:
     return other
 
 
-def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions, text: str) -> ChoicePlan:
+def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
     """`on trigger select … from W …`: a join of the trigger with the relation, evaluated anew for each event."""
     problems = Problems()
     source = statement.select.source
@@ -201,12 +221,15 @@ def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions,
     if isinstance(trigger, ast.StreamSource):
         trigger = replace(trigger, unidirectional=True)
     select = replace(statement.select, source=trigger, joins=(ast.Join("cross", source, span=source.span),),
-                     annotations=statement.annotations)  # fmt: skip
+                     annotations=statement.annotations, context=statement.context)  # fmt: skip
     plan = SelectBinder(select, catalog, options, text, problems).bind()
     problems.raise_if_any(text)
     if statement.delete and stream is not None and stream.kind not in ("window", "table"):
         problems.error("B202", "AND DELETE deletes from a named window or table", statement.span)
-    return ChoicePlan(plan, True, statement.delete)
+    heard = {plan.sources[0].stream, *(name for part in plan.subqueries for name in part.plan.reads)}
+    heard |= set() if plan.context is None else set(plan.context.reads)
+    reads = {name: columns for name, columns in plan.reads.items() if name in heard}
+    return replace(plan, reads=reads, acts=ChoicePlan(plan, True, statement.delete))
 
 
 def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) -> ChoicePlan:
@@ -224,16 +247,3 @@ def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, te
     plan = SelectBinder(select, catalog, options, text, problems, on_demand=True).bind()
     problems.raise_if_any(text)
     return ChoicePlan(plan, False)
-
-
-def source_plan(name: str) -> SourcePlan:
-    """A source of a statement that has no expressions of its own."""
-    return SourcePlan(name, name)
-
-
-def host_plan(text: str, sources: tuple[str, ...], options: RuleOptions, *, priority: int = 0,
-              relations_read: frozenset[str] = frozenset()) -> Plan:  # fmt: skip
-    """The plan under which the engine hosts a statement that is no query."""
-    plans = tuple(source_plan(name) for name in sources)
-    return Plan(text, "delta", plans, (), options, reads=dict.fromkeys(sources), priority=priority,
-                relations=relations_read)  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from sql.aggregates.state import decode, encode
+from sql.catalog.loop import Loop
 from sql.errors import DataError, Problem, Span, SqlError, did_you_mean
 from sql.syntax import ColumnDefinition, ColumnType, CreateStream, CreateVariable, Option
 from sql.types import Type, declared_type, type_named, type_of
@@ -46,6 +47,8 @@ class Stream:
 
     derived: bool = False
     """Made by `insert into`: it has the columns of the statements that insert."""
+    context: str | None = None
+    """Of a named window or table: the context whose partitions have one each."""
 
     @property
     def is_relation(self) -> bool:
@@ -90,10 +93,10 @@ class Catalog:
         self.context_variables: dict[str, dict[str, Variable]] = {}
         """By context: the variables with a value per partition, as declared."""
         self.contexts: dict[str, ContextPlan] = {}
-        self.relations: dict[str, Any] = {}
+        self.relations: MutableMapping[str, Any] = {}
         """Named windows and tables with their rows (`sql.algebra.table`)."""
-        self.unseen: Callable[[str, str], Any] = lambda statement, relation: None
-        """The changes of a named window that a statement has not been told of yet (`sql.engine.steps`)."""
+        self.loop = Loop()
+        """What is queued between statements (`sql.engine.steps`)."""
         self.assigned: list[Variable] = []
         """Variables assigned since `settle`."""
         self.watchers: list[Callable[[str], None]] = []
@@ -141,12 +144,15 @@ class Catalog:
         elif known.columns is not None and columns is not None and not known.options:
             self.add(replace(known, columns={**columns, **known.columns}))
 
-    def within(self, own: dict[str, Variable]) -> Catalog:
-        """This catalog with further variables, which hide those of the same name."""
+    def within(self, own: dict[str, Variable], relations: dict[str, Any] | None = None,
+               loop: Loop | None = None) -> Catalog:  # fmt: skip
+        """This catalog with further variables and relations, which hide those of the same name."""
         found = Catalog()
         found.streams, found.contexts, found.watchers = self.streams, self.contexts, self.watchers
+        found.context_variables = self.context_variables
         found.variables = ChainMap(own, self.variables)
-        found.relations, found.unseen = self.relations, self.unseen
+        found.relations = ChainMap(relations, self.relations) if relations else self.relations
+        found.loop, found.assigned = loop or self.loop, self.assigned
         return found
 
     def assign(self, name: str, value: Any) -> None:

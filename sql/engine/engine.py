@@ -9,22 +9,25 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta
-from sql.catalog.streams import Catalog, Stream
+from sql.catalog.streams import Catalog, Stream, Variable
 from sql.emission import Emission, joined
-from sql.engine.context.host import ContextHost, make_instance
-from sql.engine.context.member import MakeInstance, Member
+from sql.engine.context.host import ContextHost
+from sql.engine.context.member import Member
 from sql.engine.context.own import OwnContext
+from sql.engine.context.spread import SpreadRelation
 from sql.engine.event_time.query import EventTime
 from sql.engine.event_time.shared import stage_parties
 from sql.engine.filter_index import FilterIndex
+from sql.engine.relations.declared import TableStatement, WindowStatement
 from sql.engine.running.sampled import SampledQuery
 from sql.engine.sharing import parties
 from sql.engine.start import Running, start
-from sql.engine.steps import Steps, fill, looks
+from sql.engine.steps import Consumer, Steps, looks
 from sql.engine.validation import Validator
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
+from sql.plan.relations import TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.rows import Shape, as_dict
 
 if TYPE_CHECKING:
@@ -97,8 +100,10 @@ class Engine:
         if kept is not None:
             query.restore(kept)
         elif plan.relations:
-            fill(query)
+            query.fill()
         self.host(name, query, plan.streams)
+        if isinstance(query, WindowStatement | TableStatement):
+            self.catalog.relations[query.relation.name] = query.relation
         self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
         if plan.insert_into is not None:
             self.catalog.derive(plan.insert_into, plan.output_columns)
@@ -114,8 +119,7 @@ class Engine:
         host.wake = lambda: self._schedule(name)
         return host
 
-    def deploy_in_context(self, name: str, plan: Plan, now_ms: int, make: MakeInstance | None = None,
-                          state: dict[str, Any] | None = None) -> None:  # fmt: skip
+    def deploy_in_context(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None = None) -> None:
         """Start a statement in the partitions of its context. What it gives out meanwhile is heard by nobody."""
         assert plan.context is not None
         host = self._host_of(plan.context)
@@ -123,7 +127,7 @@ class Engine:
         if known is not None and (not isinstance(known, Member) or known.host is not host):
             self.remove(name)
         begins = not host.life.is_active
-        member, emissions = host.join(name, plan, now_ms, make or make_instance)
+        member, emissions = host.join(name, plan, now_ms)
         if isinstance(known, Member) and known.host is host:
             self._forget_indexes()
             self.queries[name] = member
@@ -131,10 +135,16 @@ class Engine:
             self.host(name, member, ())
         for stream in member.streams:
             self._read(name, stream)
-            self._read(host.name, stream)
+            if stream not in self.catalog.relations:
+                self._read(host.name, stream)
         self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
         if plan.insert_into is not None:
             self.catalog.derive(plan.insert_into, plan.output_columns)
+        if isinstance(plan.acts, WindowDeclaration | TableDeclaration):
+            self.catalog.relations[plan.acts.name] = host.spread(name, plan.acts)
+        if isinstance(plan.acts, VariableDeclaration):
+            declared = Variable(plan.acts.name, plan.acts.type, plan.acts.value, plan.acts.constant)
+            self.catalog.context_variables.setdefault(plan.context.name, {})[plan.acts.name] = declared
         if state is not None:
             if begins and state.get("context") is not None:
                 host.restore(state["context"])
@@ -391,13 +401,17 @@ class Engine:
         query = self.queries.get(name)
         return None if query is None else query.plan
 
-    def give_changes(self, name: str, changes: dict[str, Delta], now_ms: int) -> list[Emission]:
+    def give_changes(self, consumer: Consumer, changes: dict[str, Delta], now_ms: int) -> list[Emission]:
         """What named windows have changed, for one of their consumers."""
+        name, partition = consumer
         query = self.queries.get(name)
         if query is None:
             return []
         try:
-            out = query.feed(changes, now_ms)
+            if partition is not None and isinstance(query, Member):
+                out = query.feed_in(partition, changes, now_ms)
+            else:
+                out = query.feed(changes, now_ms)
         except Exception as error:  # noqa: BLE001 - the rule boundary
             return self._defect(name, (), now_ms, error)
         self._schedule(name)
@@ -507,19 +521,27 @@ class Engine:
 
     # --- on demand ----------------------------------------------------------------------------------------------------
 
-    def query(self, text: str, now_ms: int | None = None, *, read_only: bool = False) -> Answer:
+    def query(self, text: str, now_ms: int | None = None, *, read_only: bool = False,
+              selector: Selector | None = None) -> Answer:  # fmt: skip
         """Answer a question on demand, between two events: SELECT, INSERT, UPDATE or DELETE over relations.
 
+        `selector`: the partitions whose rows are meant, of relations that belong to a context; None means all.
         Raises SqlError where it cannot be asked, DataError where it cannot be done; then nothing has changed.
         """
         from sql.engine.relations.demand import Answer, ask
 
         now_ms = self.now_ms or 0 if now_ms is None else now_ms
-        rows = ask(text, self.catalog, now_ms, lambda stream, row: self.steps.forward(stream, [row], "question"),
+        catalog = self.catalog if selector is None else self.catalog.within({}, self._chosen(selector))
+        rows = ask(text, catalog, now_ms, lambda stream, row: self.steps.forward(stream, [row], "question"),
                    read_only=read_only)  # fmt: skip
         emissions = [] if self.steps.is_idle else self.steps.finish([], now_ms)
         self._reschedule()
         return Answer(rows, emissions)
+
+    def _chosen(self, selector: Selector) -> dict[str, SpreadRelation]:
+        """The relations of contexts with the rows of the chosen partitions only."""
+        found = self.catalog.relations.items()
+        return {name: item.chosen(selector) for name, item in found if isinstance(item, SpreadRelation)}
 
     def _reschedule(self) -> None:
         """Named windows may have other deadlines after a change that no statement made."""

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.event import Event
-from sql.binder import select as binder
-from sql.binder.contexts import bind_context, check_statement, context_named, priority_of
-from sql.binder.declarations import bind_index, bind_table, bind_window
+from sql.binder.acting import bind_statement, is_bound
+from sql.binder.contexts import bind_context, context_named, priority_of
+from sql.binder.declarations import bind_index
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.scope import Scope, SourceScope
-from sql.binder.triggers import TriggerBinder, bind_choice
 from sql.catalog.streams import Catalog, Stream
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
-from sql.engine.context.member import MakeInstance
-from sql.engine.context.variables import SetInstance, VariableInstance
 from sql.engine.engine import Engine
-from sql.engine.relations.declared import TableStatement, WindowStatement
-from sql.engine.relations.on_set import OnSet
-from sql.engine.relations.triggers import ActingStatement, SelectStatement, SplitStatement
 from sql.errors import DataError, Problem, Problems, Span, SqlError, did_you_mean
 from sql.functions.registry import Context
 from sql.language import parse
 from sql.plan.bound import Bound, Const
 from sql.plan.contexts import ContextPlan
-from sql.plan.logical import Plan, SourcePlan
+from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
+from sql.plan.relations import VariableDeclaration
 from sql.types import type_named
 
 
@@ -56,46 +51,6 @@ def declare_variable(catalog: Catalog, statement: ast.CreateVariable, text: str)
         bound, _ = _bind([statement.value], catalog, [], text)
         value = constant_value(bound[0], _functions(catalog))
     catalog.define_variable(statement, value)
-
-
-def in_context(engine: Engine, name: str, statement: ast.CreateVariable | ast.OnSet, now_ms: int, options: RuleOptions,
-               text: str) -> None:  # fmt: skip
-    """Start `create variable` or `on … set` in the partitions of its context."""
-    catalog, problems = engine.catalog, Problems()
-    context = context_named(catalog, statement.context or "", problems, statement.span)
-    problems.raise_if_any(text)
-    assert context is not None
-    own = catalog.context_variables.setdefault(context.name, {})
-    plan = Plan(text, "delta", (), (), options, context=context, priority=priority_of(statement))
-    make: MakeInstance
-    if isinstance(statement, ast.CreateVariable):
-        apart = Catalog()
-        declare_variable(apart, statement, text)
-        declared = own[statement.name] = apart.variables[statement.name]
-        make = lambda member, catalog, now_ms, row: VariableInstance(name, plan, declared)  # noqa: E731
-    else:
-        plan, setters = _bound_set(catalog.within(own), statement, plan, context, text)
-        make = lambda member, catalog, now_ms, row: SetInstance(name, plan, catalog, row, setters)  # noqa: E731
-    engine.deploy_in_context(name, plan, now_ms, make)
-
-
-def _bound_set(catalog: Catalog, statement: ast.OnSet, plan: Plan, context: ContextPlan, text: str
-               ) -> tuple[Plan, list[tuple[str, Bound]]]:  # fmt: skip
-    """The plan of an `on … set` in a context, and what it sets."""
-    source = statement.source
-    stream = _stream(catalog, source.name, source.span, text)
-    nodes = [item.value for item in statement.assignments] + ([source.filter] if source.filter else [])
-    bound, scope = _bind(nodes, catalog, [SourceScope(source.alias, stream.name, stream.columns)], text, context)
-    for item in statement.assignments:
-        if item.name not in catalog.variables:
-            scope.problems.error("B207", f"unknown variable '{item.name}'", item.span,
-                                 did_you_mean(item.name, catalog.variables))  # fmt: skip
-    check_statement(scope.problems, context, {source.name}, statement.span)
-    scope.problems.raise_if_any(text)
-    condition = bound[-1] if source.filter else None
-    reads: dict[str, frozenset[str] | None] = {**context.reads, source.name: None}
-    setters = [(item.name, value) for item, value in zip(statement.assignments, bound, strict=False)]
-    return replace(plan, sources=(SourcePlan(source.name, source.alias, condition),), reads=reads), setters
 
 
 def _functions(catalog: Catalog) -> FunctionSet:
@@ -152,14 +107,6 @@ def _change_of(at: Deployment, statement: ast.UpdateStream) -> Any:
     return change
 
 
-def _trigger_of(statement: ast.Statement) -> ast.Source | None:
-    """What makes a statement act."""
-    if isinstance(statement, ast.OnSet):
-        return statement.source
-    acting = ast.OnDelete | ast.OnUpdate | ast.OnMerge | ast.OnSelect | ast.Split
-    return statement.trigger if isinstance(statement, acting) else None
-
-
 def _free_name(engine: Engine) -> str:
     """A name for a statement that has none."""
     number = len(engine.queries) + 1
@@ -170,18 +117,17 @@ def _free_name(engine: Engine) -> str:
 
 def _deploy(engine: Engine, name: str, statement: ast.Statement, now_ms: int, options: RuleOptions, text: str) -> bool:
     """Whether something was started under the name."""
-    if isinstance(statement, ast.CreateVariable | ast.OnSet) and statement.context is not None:
-        in_context(engine, name, statement, now_ms, options, text)
+    at = Deployment(engine, name, now_ms, options, text)
+    if is_bound(statement):
+        plan = bind_statement(statement, engine.catalog, options, text)
+        rows = _rows_to_copy(at, statement) if isinstance(statement, ast.CreateWindow) else []
+        engine.deploy(name, plan, now_ms)
+        for row in rows:
+            engine.catalog.relations[plan.sources[0].stream].insert(row, now_ms)
         return True
-    trigger = _trigger_of(statement)
-    if isinstance(trigger, ast.StreamSource) and trigger.pattern is not None:
-        raise refused(text, "P090", "a pattern as a trigger is not supported yet", trigger.span,
-                      "insert its matches into a stream, and take that as the trigger")  # fmt: skip
-    if statement.context is not None and not isinstance(statement, ast.Select):
-        raise refused(text, "P090", "this statement in a context is not supported yet", statement.span)
     for kind, deploy in DEPLOYMENTS.items():
         if isinstance(statement, kind):
-            return deploy(Deployment(engine, name, now_ms, options, text), statement)
+            return deploy(at, statement)
     raise refused(text, "B558", "this is asked on demand, not deployed", statement.span, "use Engine.query")
 
 
@@ -214,20 +160,17 @@ def _stream_of(at: Deployment, statement: ast.CreateStream) -> bool:
 
 
 def _variable(at: Deployment, statement: ast.CreateVariable) -> bool:
-    declare_variable(at.catalog, statement, at.text)
-    return False
-
-
-def _window(at: Deployment, statement: ast.CreateWindow) -> bool:
-    declaration, stream = bind_window(statement, at.catalog, at.options, at.text)
-    hosted = WindowStatement(at.name, declaration, at.catalog, at.options, at.text, at.now_ms)
-    rows = _rows_to_copy(at, statement)
-    at.catalog.add(stream)
-    at.catalog.relations[stream.name] = hosted.window
-    for row in rows:
-        hosted.window.insert(row, at.now_ms)
-    hosted.window.publish = at.engine.steps.publish
-    at.engine.host(at.name, hosted, [stream.name])
+    if statement.context is None:
+        declare_variable(at.catalog, statement, at.text)
+        return False
+    problems = Problems()
+    context = context_named(at.catalog, statement.context, problems, statement.span)
+    problems.raise_if_any(at.text)
+    apart = Catalog()
+    declare_variable(apart, statement, at.text)
+    found = apart.variables[statement.name]
+    declared = VariableDeclaration(found.name, found.type, found.value, found.constant)
+    at.engine.deploy(at.name, Plan(at.text, "delta", (), (), at.options, context=context, acts=declared), at.now_ms)
     return True
 
 
@@ -243,15 +186,6 @@ def _rows_to_copy(at: Deployment, statement: ast.CreateWindow) -> list[dict[str,
     bound, _ = _bind([statement.where], at.catalog, scope, at.text)
     passes = _functions(at.catalog).true(bound[0])
     return [row for row in rows if passes(Event(row, at.now_ms, 0))]
-
-
-def _table(at: Deployment, statement: ast.CreateTable) -> bool:
-    declaration, stream = bind_table(statement, at.catalog, at.text)
-    hosted = TableStatement(at.name, declaration, at.options, at.text)
-    at.catalog.add(stream)
-    at.catalog.relations[stream.name] = hosted.table
-    at.engine.host(at.name, hosted, [])
-    return True
 
 
 def _index(at: Deployment, statement: ast.CreateIndex) -> bool:
@@ -276,64 +210,11 @@ def _update(at: Deployment, statement: ast.UpdateStream) -> bool:
     return False
 
 
-def _on_set(at: Deployment, statement: ast.OnSet) -> bool:
-    hosted = OnSet(at.name, at.catalog, at.options, statement, at.text, priority_of(statement), at.now_ms)
-    at.engine.host(at.name, hosted, hosted.plan.streams)
-    return True
-
-
-def _acting(at: Deployment, statement: ast.OnDelete | ast.OnUpdate | ast.OnMerge) -> bool:
-    bound = TriggerBinder(statement.trigger, statement.relation, at.catalog, at.options, at.text,
-                           priority_of(statement))  # fmt: skip
-    if isinstance(statement, ast.OnDelete):
-        plan = bound.delete(statement.where)
-    elif isinstance(statement, ast.OnUpdate):
-        plan = bound.update(statement.assignments, statement.where)
-    else:
-        plan = bound.merge(statement)
-    hosted = ActingStatement(at.name, plan, at.catalog, at.options, at.engine.steps.forward, at.now_ms)
-    at.engine.host(at.name, hosted, hosted.plan.streams)
-    return True
-
-
-def _on_select(at: Deployment, statement: ast.OnSelect) -> bool:
-    plan = bind_choice(statement, at.catalog, at.options, at.text)
-    hosted = SelectStatement(at.name, plan, at.catalog, at.now_ms)
-    read = {name for part in plan.plan.subqueries for name in part.plan.reads}
-    streams = [name for name in plan.plan.streams if name in read]
-    at.engine.host(at.name, hosted, dict.fromkeys([plan.plan.sources[0].stream, *streams]))
-    if plan.plan.insert_into is not None:
-        at.catalog.derive(plan.plan.insert_into, plan.plan.output_columns)
-    return True
-
-
-def _split(at: Deployment, statement: ast.Split) -> bool:
-    bound = TriggerBinder(statement.trigger, None, at.catalog, at.options, at.text, priority_of(statement))
-    hosted = SplitStatement(at.name, bound.split(statement), at.catalog, at.options, at.engine.steps.forward,
-                            at.now_ms)  # fmt: skip
-    at.engine.host(at.name, hosted, hosted.plan.streams)
-    return True
-
-
-def _select(at: Deployment, statement: ast.Select) -> bool:
-    at.engine.deploy(at.name, binder.bind(statement, at.catalog, at.options, at.text), at.now_ms)
-    return True
-
-
 DEPLOYMENTS: dict[type[ast.Statement], Callable[[Deployment, Any], bool]] = {
-    ast.Select: _select,
     ast.CreateStream: _stream_of,
     ast.CreateVariable: _variable,
     ast.CreateContext: _context,
-    ast.CreateWindow: _window,
-    ast.CreateTable: _table,
     ast.CreateIndex: _index,
     ast.UpdateStream: _update,
-    ast.OnSet: _on_set,
-    ast.OnDelete: _acting,
-    ast.OnUpdate: _acting,
-    ast.OnMerge: _acting,
-    ast.OnSelect: _on_select,
-    ast.Split: _split,
 }
 """How each kind of statement is started."""

@@ -12,6 +12,9 @@ from sql.compiler.rowwise import is_rowwise
 from sql.compiler.statement import takes_times
 from sql.emission import Emission
 from sql.engine.event_time.query import EventTime
+from sql.engine.relations.declared import TableStatement, VariableStatement, WindowStatement
+from sql.engine.relations.on_set import SetStatement
+from sql.engine.relations.triggers import ActingStatement, SelectStatement, SplitStatement
 from sql.engine.running.lots import StreamQuery
 from sql.engine.running.once import Once
 from sql.engine.running.rowwise import Rowwise
@@ -19,6 +22,15 @@ from sql.engine.running.sampled import SampledQuery
 from sql.engine.running.statement import Statement
 from sql.engine.running.timed import TimedStatement
 from sql.plan.logical import Plan
+from sql.plan.relations import (
+    ChoicePlan,
+    SetPlan,
+    SplitPlan,
+    TableDeclaration,
+    TriggerPlan,
+    VariableDeclaration,
+    WindowDeclaration,
+)
 from sql.rows import Shape
 
 
@@ -32,6 +44,7 @@ class Running(Protocol):
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def arriving(self, stream: str, row: Any, now_ms: int) -> None: ...
+    def fill(self, *, posts: bool = False) -> list[Emission]: ...
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]: ...
     def advance(self, now_ms: int) -> list[Emission]: ...
     def next_deadline(self) -> int | None: ...
@@ -50,6 +63,8 @@ def start(
     make_row: Callable[[dict[str, Any]], Any] | None = None, by_instants: bool = False,
 ) -> Running:  # fmt: skip
     """A running query for a plan; `by_instants`: sampled rules take events with an instant each."""
+    if plan.acts is not None:
+        return ACTING[type(plan.acts)](name, plan, catalog, now_ms, None)
     if not plan.sources:
         return Once(name, plan, catalog, now_ms)
     query: Rowwise | Statement | SampledQuery
@@ -77,9 +92,25 @@ def instance_of(name: str, program: Program, now_ms: int, make_row: Callable[[di
 
 
 def running(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, partition: Sequence[Any],
-            program: Program | None = None) -> Statement | Once:  # fmt: skip
+            program: Program | None = None) -> Running:  # fmt: skip
     """A statement in a context partition; `program` where another instance has been compiled before."""
+    if plan.acts is not None:
+        return ACTING[type(plan.acts)](name, plan, catalog, now_ms, partition)
     if not plan.sources:
         return Once(name, plan, catalog, now_ms, partition)
     program = program or program_of(name, plan, catalog, now_ms, partition=partition)
     return instance_of(name, program, now_ms, partition=partition)
+
+
+Make = Callable[[str, Plan, Catalog, int, "Sequence[Any] | None"], Running]
+
+ACTING: dict[type, Make] = {
+    TriggerPlan: ActingStatement,
+    SplitPlan: SplitStatement,
+    ChoicePlan: SelectStatement,
+    SetPlan: SetStatement,
+    WindowDeclaration: WindowStatement,
+    TableDeclaration: lambda name, plan, catalog, now_ms, partition: TableStatement(name, plan),
+    VariableDeclaration: lambda name, plan, catalog, now_ms, partition: VariableStatement(name, plan),
+}
+"""What runs a statement that is no query, by what it does."""

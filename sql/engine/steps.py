@@ -14,10 +14,11 @@ An event, or one instant's timers, is a step:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Protocol
 
 from sql.algebra.event import Delta, Event
+from sql.catalog.loop import Loop
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission
@@ -30,6 +31,9 @@ MOVED_MAX = 100_000
 Changes = dict[str, tuple[list[Event], list[Event]]]
 """By named window the rows that came and those that left."""
 
+Consumer = tuple[str, int | None]
+"""Who is told of changes: a statement; for a relation of a context, its instance in a partition, by the id of that."""
+
 
 class Host(Protocol):
     """What the step loop asks of the engine."""
@@ -38,70 +42,70 @@ class Host(Protocol):
 
     def consumers(self, relation: str) -> Sequence[str]: ...
     def place(self, name: str) -> tuple[int, int]: ...
-    def give_changes(self, name: str, changes: dict[str, Delta], now_ms: int) -> list[Emission]: ...
+    def give_changes(self, consumer: Consumer, changes: dict[str, Delta], now_ms: int) -> list[Emission]: ...
     def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def give_row(self, stream: str, row: Any, now_ms: int) -> list[Emission]: ...
     def plan_of(self, name: str) -> Plan | None: ...
 
 
-class Steps:
+class Steps(Loop):
     """The queues between the statements of an engine. They are empty when a step has ended."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.front: deque[tuple[str, Any, str]] = deque()
+        self.front: deque[tuple[Any, Any, str]] = deque()
         """Rows for relations: the relation, the row, the statement that inserts it."""
         self.back: deque[tuple[str, Sequence[Any], bool]] = deque()
         """Rows for streams: the stream, the rows, whether queries that take lots have had them."""
-        self.pending: dict[str, Changes] = {}
+        self.pending: dict[Consumer, Changes] = {}
         """Changes by consumer and named window that are not dispatched yet."""
-        self.round: dict[str, Changes] = {}
+        self.round: dict[Consumer, Changes] = {}
         """Those that are being dispatched, of consumers whose turn has not come."""
-        self.later: tuple[str, Changes] = ("", {})
+        self.later: tuple[Consumer, Changes] = (("", None), {})
         """Of the consumer whose turn it is, what it is told of after it has computed its rows."""
-        host.catalog.unseen = self.unseen
+        host.catalog.loop = self
 
     # --- what statements cause ----------------------------------------------------------------------------------------
 
-    def publish(self, relation: Any, delta: Delta) -> None:
-        """A named window has changed."""
+    def publish(self, relation: Any, delta: Delta, partition: int | None = None, within: Container[str] = ()) -> None:
+        """A named window has changed; that of a `partition` concerns statements `within` its context there only."""
         for name in self.host.consumers(relation.name):
-            inserted, removed = self.pending.setdefault(name, {}).setdefault(relation.name, ([], []))
+            consumer = name, partition if name in within else None
+            inserted, removed = self.pending.setdefault(consumer, {}).setdefault(relation.name, ([], []))
             inserted += delta.inserted
             removed += delta.removed
 
-    def unseen(self, statement: str, relation: str) -> tuple[list[Event], list[Event]] | None:
+    def unseen(self, statement: str, relation: str, partition: int | None = None
+               ) -> tuple[list[Event], list[Event]] | None:  # fmt: skip
         """The changes of a named window that a statement has not been told of yet."""
-        found = [changes[relation] for changes in self._waiting(statement) if relation in changes]
+        found = [changes[relation] for changes in self._waiting((statement, partition)) if relation in changes]
         if len(found) < 2:
             return found[0] if found else None
         return [row for part in found for row in part[0]], [row for part in found for row in part[1]]
 
-    def _waiting(self, statement: str) -> list[Changes]:
-        waiting = [self.round.get(statement, {}), self.pending.get(statement, {})]
-        return [self.later[1], *waiting] if self.later[0] == statement else waiting
+    def _waiting(self, consumer: Consumer) -> list[Changes]:
+        waiting = [self.round.get(consumer, {}), self.pending.get(consumer, {})]
+        return [self.later[1], *waiting] if self.later[0] == consumer else waiting
 
     def forward(self, stream: str, rows: Sequence[Any], statement: str) -> None:
         """Rows are inserted into a stream or relation."""
-        if stream in self.host.catalog.relations:
-            self.front.extend((stream, row, statement) for row in rows)
+        relation = self.host.catalog.relations.get(stream)
+        if relation is not None:
+            self.enter(relation, rows, statement)
         elif rows:
             self.back.append((stream, rows, False))
+
+    def enter(self, relation: Any, rows: Sequence[Any], statement: str) -> None:
+        """Rows are inserted into a relation."""
+        self.front.extend((relation, row, statement) for row in rows)
 
     def collect(self, emissions: list[Emission]) -> list[Emission]:
         """Queue what the statements that gave these results insert somewhere."""
         for emission in emissions:
             plan = self.host.plan_of(emission.rule)
             insert = None if plan is None else plan.insert
-            if plan is None or insert is None or emission.kind != "rows":
-                continue
-            if insert.selector == "irstream":
-                rows: Sequence[Any] = [*emission.inserted, *emission.removed]
-            elif insert.selector == "rstream" and plan.selector == "irstream":
-                rows = emission.removed
-            else:
-                rows = emission.inserted
-            self.forward(insert.stream, rows, emission.rule)
+            if plan is not None and insert is not None and emission.kind == "rows":
+                self.forward(insert.stream, moved(plan, emission), emission.rule)
         return emissions
 
     # --- the loop -----------------------------------------------------------------------------------------------------
@@ -131,7 +135,7 @@ class Steps:
         return out
 
     def _stopped(self, now_ms: int) -> Emission:
-        stream = (self.back or self.front)[0][0] if self.back or self.front else "?"
+        stream = self.back[0][0] if self.back else self.front[0][0].name if self.front else "?"
         self.front.clear()
         self.back.clear()
         self.pending.clear()
@@ -148,35 +152,37 @@ class Steps:
                 posted.append(self._stopped(now_ms))
                 break
             self.round, self.pending = self.pending, {}
-            for name in sorted(self.round, key=self.host.place):
-                self._give(name, self.round.pop(name), posted, now_ms)
+            for consumer in sorted(self.round, key=self._turn):
+                self._give(consumer, self.round.pop(consumer), posted, now_ms)
         out += together(posted)
 
-    def _give(self, name: str, changes: Changes, out: list[Emission], now_ms: int) -> None:
+    def _turn(self, consumer: Consumer) -> tuple[tuple[int, int], int]:
+        """When a consumer has its turn: by priority and deployment, then by partition."""
+        name, partition = consumer
+        return self.host.place(name), -1 if partition is None else partition
+
+    def _give(self, consumer: Consumer, changes: Changes, out: list[Emission], now_ms: int) -> None:
         """One consumer: it computes its rows of the changes of its sources, whichever of them came first.
 
         Its subqueries know what changed before the first of its sources did, and what changed in a source; they are
         told of the rest afterwards.
         """
-        plan = self.host.plan_of(name)
+        plan = self.host.plan_of(consumer[0])
         sources = {source.stream for source in plan.sources} if plan is not None else set()
         mine = [relation for relation in changes if relation in sources]
         order = list(changes)
         known = order.index(mine[0]) if mine else len(order)
-        self.later = name, {
+        self.later = consumer, {
             relation: sides for place, (relation, sides) in enumerate(changes.items())
             if place > known and relation not in sources
         }  # fmt: skip
         given = {relation: Delta(*sides) for relation, sides in changes.items()}
-        out += self.host.give_changes(name, given, now_ms)
-        self.later = "", {}
+        out += self.host.give_changes(consumer, given, now_ms)
+        self.later = ("", None), {}
 
     def _enter(self, out: list[Emission], now_ms: int) -> None:
         """One row of the front queue enters its relation."""
-        name, row, statement = self.front.popleft()
-        relation = self.host.catalog.relations.get(name)
-        if relation is None:
-            return
+        relation, row, statement = self.front.popleft()
         try:
             relation.insert(row, now_ms)
         except DATA_ERRORS as error:
@@ -192,12 +198,14 @@ class Steps:
             self.back.appendleft((stream, rows[1:], True))
 
 
-def fill(query: Any) -> None:
-    """Let a query start from the present rows of the named windows that feed it."""
-    from sql.engine.running.statement import Statement
-
-    if isinstance(query, Statement):
-        query.fill()
+def moved(plan: Plan, emission: Emission) -> Sequence[Any]:
+    """The rows of an emission that `insert into` inserts."""
+    assert plan.insert is not None
+    if plan.insert.selector == "irstream":
+        return [*emission.inserted, *emission.removed]
+    if plan.insert.selector == "rstream" and plan.selector == "irstream":
+        return emission.removed
+    return emission.inserted
 
 
 def looks(plan: Plan) -> bool:

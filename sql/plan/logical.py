@@ -22,6 +22,7 @@ from sql.types import Type
 
 if TYPE_CHECKING:
     from sql.plan.contexts import ContextPlan
+    from sql.plan.relations import Acts, Declaration
 
 Mode = Literal["delta", "sample", "lots"]
 """What leaves the windows: changes (EPL), looks at the content (eKuiper), or one net lot per activation (stream
@@ -317,6 +318,8 @@ class Plan:
     into_table: IntoTable | None = None
     relations: frozenset[str] = frozenset()
     """The named windows and tables that are read: as sources, by subqueries, by key."""
+    acts: Acts | Declaration | None = None
+    """Of a statement that is no query: what it does when it is triggered, or what it declares."""
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sql.aggregates.base import Aggregate
-from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound
 from sql.plan.logical import ItemPlan, Plan, SourcePlan, SubqueryPlan
 from sql.syntax import Expr
@@ -20,6 +19,8 @@ class WindowDeclaration:
     name: str
     source: SourcePlan
     columns: dict[str, Type]
+    like: str | None = None
+    """The stream whose events its rows are shaped like."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -84,6 +85,25 @@ class BranchPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class SetPlan:
+    """`on … set`: variables and their new values, each perhaps at an index of an array, in order."""
+
+    trigger: SourcePlan
+    assignments: tuple[tuple[str, Bound, Bound | None], ...]
+    subqueries: tuple[SubqueryPlan, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class VariableDeclaration:
+    """`context C create variable`: a variable with this first value in each partition."""
+
+    name: str
+    type: Type
+    value: Any = None
+    constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TriggerPlan:
     """What an event of `trigger` does to a relation. Expressions read it as source 0, the row of the relation as
     source 1, and the row before the statement, `initial`, as source 2.
@@ -91,35 +111,37 @@ class TriggerPlan:
     shows   what the statement posts: `rows` (the rows deleted, as inserts) or `changes` (+changed −old)
     """
 
-    text: str
     trigger: SourcePlan | None
     relation: str
     alias: str
     where: Bound | None
     branches: tuple[BranchPlan, ...]
     shows: Literal["rows", "changes"]
-    subqueries: tuple[SubqueryPlan, ...] = ()
+    subqueries: tuple[SubqueryPlan, ...] = field(default=(), compare=False)
     relations: frozenset[str] = frozenset()
-    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SplitPlan:
     """A split stream: rows for the streams whose condition holds, the first or all of them."""
 
-    text: str
     trigger: SourcePlan
     branches: tuple[ActionPlan, ...]
     all: bool
-    subqueries: tuple[SubqueryPlan, ...] = ()
-    priority: int = 0
+    subqueries: tuple[SubqueryPlan, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ChoicePlan:
     """A select over the present rows of relations: an on-select (`trigger` is source 0 of the plan), or on demand."""
 
-    plan: Plan
+    plan: Plan = field(compare=False)
     trigger: bool
     delete: bool = False
-    span: Span = NOWHERE
+
+
+Declaration = WindowDeclaration | TableDeclaration | VariableDeclaration
+"""What a declaring statement makes."""
+
+Acts = TriggerPlan | SplitPlan | ChoicePlan | SetPlan
+"""What a triggered statement does."""

@@ -30,6 +30,7 @@ def state_signature(plan: Plan) -> str:
         plan.hits, plan.spreads, plan.context,
         [[part.plan.fingerprint, part.kind, part.correlated] for part in plan.subqueries],
         plan.timestamp, plan.options.zone, plan.options.late_tolerance_ms, plan.into_table,
+        *([] if plan.acts is None else [plan.acts]),
     ]  # fmt: skip
     text = json.dumps(plain(parts), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

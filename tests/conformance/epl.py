@@ -94,7 +94,8 @@ class Session:
         elif "set" in step:
             self.engine.set_variable(step["set"], decoded(step["value"]))
         elif "query" in step:
-            answer = self.engine.query(step["query"], self.now)
+            chosen = selector_of(step["in"]) if "in" in step else None
+            answer = self.engine.query(step["query"], self.now, selector=chosen)
             self.rows, out = answer.rows, answer.emissions
         elif "variable" in step:
             self.rows = [{"value": self.engine.catalog.variables[step["variable"]].value}]

@@ -51,10 +51,11 @@ class Feed(Operator):
         return ByArrival(dict.fromkeys(self.events.values()))
 
     def snapshot(self) -> Any:
-        return [[row.seq, event.seq] for row, event in self.events.items()]
+        numbers = self.window.numbers()
+        return [[numbers[row], event.seq] for row, event in self.events.items() if row in numbers]
 
     def restore(self, state: Any, find: FindEvent) -> None:
-        rows = {row.seq: row for row in self.window.rows}
+        rows = {number: row for row, number in self.window.numbers().items()}
         self.events = {rows[number]: find(seq) for number, seq in state if number in rows}
 
 

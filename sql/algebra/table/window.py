@@ -53,6 +53,10 @@ class NamedWindow:
         """The rows, in the order of the data windows; of a batch what gathers."""
         return self.operator.content()
 
+    def numbers(self) -> dict[Event, Any]:
+        """The rows, each with what a snapshot calls it."""
+        return {event: event.seq for event in self.rows}
+
     def __len__(self) -> int:
         return len(self.rows) if not self.batches else sum(1 for _ in self.content())
 

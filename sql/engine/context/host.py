@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -11,18 +11,21 @@ from sql.algebra.context.level import Arrival
 from sql.algebra.context.lifecycle import Lifecycle
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.selectors import EVERY, Selector, properties_of
-from sql.algebra.event import Event
+from sql.algebra.event import Delta, Event
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.emission import Emission
-from sql.engine.context.member import Body, MakeInstance, Member
-from sql.engine.context.variables import catalog_of
+from sql.engine.context.member import Body, Member
+from sql.engine.context.own_catalog import catalog_of, loop_of
+from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.hosted import Hosted
+from sql.engine.steps import moved
 from sql.errors import CorruptState, Problem, Span, SqlError
 from sql.functions.registry import Context
-from sql.plan.contexts import ContextPlan
+from sql.plan.contexts import ContextPlan, OverlappingPlan
 from sql.plan.logical import Plan
+from sql.plan.relations import TableDeclaration, WindowDeclaration
 from sql.rows import as_dict
 
 VERSION = 1
@@ -33,7 +36,7 @@ def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[A
     from sql.engine.start import program_of, running
 
     plan, program = member.inner, member.program
-    if program is None and plan.sources:
+    if program is None and plan.sources and plan.acts is None:
         program = program_of(member.name, plan, catalog, now_ms, partition=row)
         if catalog is member.host.catalog:  # else the partition has variables of its own, which the text names
             member.program = program
@@ -51,6 +54,7 @@ class ContextHost(Hosted):
         self.functions = FunctionSet(catalog, Context(zone=context.options.zone_info()), Warnings(), text=context.text)
         self.life = Lifecycle(definitions_of(context, self.functions, catalog), self, context.max_partitions,
                               oldest_first=context.oldest_first)  # fmt: skip
+        self.overlaps = any(isinstance(level.kind, OverlappingPlan) for level in context.levels)
         self.members: dict[str, Member] = {}
         self.joined = 0
         self.arrival: Arrival | None = None
@@ -70,8 +74,7 @@ class ContextHost(Hosted):
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
-    def join(self, name: str, plan: Plan, now_ms: int, make: MakeInstance = make_instance
-             ) -> tuple[Member, list[Emission]]:  # fmt: skip
+    def join(self, name: str, plan: Plan, now_ms: int) -> tuple[Member, list[Emission]]:
         """A statement starts, in every live partition, or takes the place of its earlier version; the first one
         activates the context.
         """
@@ -80,10 +83,10 @@ class ContextHost(Hosted):
         known = self.members.get(name)
         if known is not None:
             self._drop(known)
-        member = self.members[name] = Member(name, plan, self, known.order if known else self.joined, make)
+        member = self.members[name] = Member(name, plan, self, known.order if known else self.joined)
         if self.life.is_active:
             for partition in self.life.live.values():
-                self._begin(member, partition, now_ms)
+                self._begin(member, partition, now_ms, is_late=True)
         else:
             self.life.activate(now_ms)
         return member, self._taken()
@@ -110,18 +113,49 @@ class ContextHost(Hosted):
             message = f"context '{self.context.name}' cannot go before the statements that use it: {names}"
             raise SqlError([Problem("B819", message, Span(0, 0))])
 
-    def _begin(self, member: Member, partition: Partition, now_ms: int) -> None:
-        catalog = catalog_of(self.catalog, partition)
-        body = Body(member, partition, member.make(member, catalog, now_ms, partition.row))
+    def _begin(self, member: Member, partition: Partition, now_ms: int, *, is_late: bool = False) -> None:
+        """An instance starts; `is_late`: the partition has been there before, and rows of then are posted by nobody."""
+        catalog = self._catalog_for(member, partition)
+        body = Body(member, partition, make_instance(member, catalog, now_ms, partition.row), catalog)
         partition.bodies.append(body)
         if member.index is not None:
             member.index.add(body)
         if self.restoring:
             return
+        if member.inner.relations:
+            self._emit(body, body.instance.fill(posts=not is_late))
         due_ms = body.instance.next_deadline()
         if due_ms is not None and due_ms <= now_ms:
-            self._emit(member, body.instance.advance(now_ms))
+            self._emit(body, body.instance.advance(now_ms))
         self.schedule(body)
+
+    def _catalog_for(self, member: Member, partition: Partition) -> Catalog:
+        """The catalog of a new instance; a relation that it declares tells the statements of its partition."""
+        catalog = catalog_of(self.catalog, partition, self.members)
+        if catalog is self.catalog and isinstance(member.inner.acts, WindowDeclaration):
+            return catalog.within({}, {}, loop_of(catalog, {}, partition, self.members))
+        return catalog
+
+    # --- relations ----------------------------------------------------------------------------------------------------
+
+    def spread(self, name: str, declaration: WindowDeclaration | TableDeclaration) -> SpreadRelation:
+        """The relation that a statement declares in each partition, as seen from outside."""
+        like = declaration.like if isinstance(declaration, WindowDeclaration) else None
+
+        def parts(selector: Selector) -> list[Any]:
+            return [body.instance.relation for body in self.members[name].bodies(selector)]
+
+        def owners(row: Any, now_ms: int) -> list[Any]:
+            if name not in self.members:
+                return []
+            if like is None:
+                return parts(EVERY)
+            arrival = self.route(like, Event(row, now_ms, 0), now_ms)
+            reached = [] if arrival is None else arrival.rest()
+            return [body.instance.relation for partition in reached for body in partition.bodies
+                    if body.member.name == name]  # fmt: skip
+
+        return SpreadRelation(declaration, parts, owners)
 
     # --- what the life cycle tells ------------------------------------------------------------------------------------
 
@@ -135,7 +169,7 @@ class ContextHost(Hosted):
         bodies, partition.bodies = partition.bodies, []
         for body in reversed(bodies):
             body.due_ms = None
-            self._emit(body.member, body.instance.terminate(now_ms))
+            self._emit(body, body.instance.terminate(now_ms))
             if body.member.index is not None:
                 body.member.index.discard(body)
 
@@ -174,7 +208,15 @@ class ContextHost(Hosted):
         """An event for one instance; what it gives out."""
         out = body.instance.push(stream, [row], now_ms)
         if out:
-            self._count(body.member, out)
+            self._count(body, out)
+        self.schedule(body)
+        return out  # type: ignore[no-any-return]
+
+    def feed_body(self, body: Body, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Changes of relations for one instance; what it gives out."""
+        out = body.instance.feed(changes, now_ms)
+        if out:
+            self._count(body, out)
         self.schedule(body)
         return out  # type: ignore[no-any-return]
 
@@ -201,7 +243,7 @@ class ContextHost(Hosted):
     def _fire(self, now_ms: int) -> None:
         body = heappop(self.timers)[4]
         body.due_ms = None
-        self._emit(body.member, body.instance.advance(now_ms))
+        self._emit(body, body.instance.advance(now_ms))
         self.schedule(body)
 
     def next_deadline(self) -> int | None:
@@ -230,18 +272,26 @@ class ContextHost(Hosted):
             self.announced = next_ms
             self.wake()
 
-    def _emit(self, member: Member, emissions: list[Emission]) -> None:
+    def _emit(self, body: Body, emissions: list[Emission]) -> None:
         if emissions:
-            self._count(member, emissions)
+            self._count(body, emissions)
             self.out += emissions
 
-    @staticmethod
-    def _count(member: Member, emissions: list[Emission]) -> None:
+    def _count(self, body: Body, emissions: list[Emission]) -> None:
+        """Count what an instance gives out; rows for a relation of its partition are queued for it.
+
+        In a context of overlapping partitions they belong to all of these.
+        """
+        member = body.member
         for emission in emissions:
             if emission.kind == "error":
                 member.counts["errors"] += 1
-            else:
-                member.counts["rows_out"] += len(emission.inserted)
+                continue
+            member.counts["rows_out"] += len(emission.inserted)
+            if member.fills_own and emission.kind == "rows":
+                assert member.inner.insert is not None
+                loop = self.catalog.loop if self.overlaps else body.catalog.loop
+                loop.forward(member.inner.insert.stream, moved(member.inner, emission), member.name)
 
     def _taken(self) -> list[Emission]:
         out, self.out = self.out, []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.level import Arrival
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.selectors import EVERY, Selector
-from sql.algebra.event import Event
+from sql.algebra.event import Delta, Event
 from sql.binder.correlation import correlation_of
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
@@ -21,19 +21,16 @@ if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost
 
 
-MakeInstance = Callable[["Member", Catalog, int, Sequence[Any]], Any]
-"""Makes the instance of a statement at an instant, in a partition with these properties."""
-
-
 class Body:
     """The instance of one statement in one partition. `due_ms`: the deadline that is in the heap of the host."""
 
-    __slots__ = ("due_ms", "instance", "member", "partition")
+    __slots__ = ("catalog", "due_ms", "instance", "member", "partition")
 
-    def __init__(self, member: Member, partition: Partition, instance: Any) -> None:
+    def __init__(self, member: Member, partition: Partition, instance: Any, catalog: Catalog) -> None:
         self.member = member
         self.partition = partition
         self.instance = instance
+        self.catalog = catalog
         self.due_ms: int | None = None
 
 
@@ -67,14 +64,17 @@ class BodyIndex:
 class Member(Hosted):
     """One statement. `outranks`: by `@Priority` it sees an event before the context acts on it."""
 
-    def __init__(self, name: str, plan: Plan, host: ContextHost, order: int, make: MakeInstance) -> None:
+    def __init__(self, name: str, plan: Plan, host: ContextHost, order: int) -> None:
+        target = None if plan.insert is None else host.catalog.streams.get(plan.insert.stream)
+        self.fills_own = target is not None and target.context == host.context.name
+        """Whether its rows enter a relation of their partition."""
         # What the engine asks of a plan; filters are the instances' business.
-        super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options, insert=plan.insert,
+        super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options,
+                                    insert=None if self.fills_own else plan.insert,
                                     selector=plan.selector, reads=plan.reads, priority=plan.priority))  # fmt: skip
         self.inner = plan
         self.program: Any = None
         """The compiled statement, made with the first instance."""
-        self.make = make
         self.host = host
         self.order = order
         self.streams = frozenset(streams_of(plan))
@@ -94,6 +94,16 @@ class Member(Hosted):
             for body in self._reached(event, arrival):
                 out += self.host.give(body, stream, row, now_ms)
         return out
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Relations that all partitions see have changed."""
+        return [item for body in tuple(self.bodies()) for item in self.host.feed_body(body, changes, now_ms)]
+
+    def feed_in(self, partition: int, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Relations of one partition have changed; nobody is told where it has ended."""
+        found = self.host.life.live.get(partition)
+        bodies = [] if found is None else [body for body in found.bodies if body.member is self]
+        return [item for body in bodies for item in self.host.feed_body(body, changes, now_ms)]
 
     def _reached(self, event: Event, arrival: Arrival) -> list[Body]:
         if self.index is not None:

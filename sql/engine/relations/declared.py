@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Removal
+from sql.aggregates.state import decode, encode
 from sql.algebra.accumulators import maker_of
 from sql.algebra.build import WindowBuilder
 from sql.algebra.event import Delta, Event
@@ -14,16 +15,15 @@ from sql.algebra.state import EventStore, pack_row, unpack_row
 from sql.algebra.table.table import Table
 from sql.algebra.table.window import NamedWindow
 from sql.algebra.windows import catalog as windows
-from sql.binder.triggers import host_plan
-from sql.catalog.streams import Catalog
+from sql.catalog.streams import Catalog, Variable
 from sql.codegen.support import Warnings
 from sql.emission import Emission
-from sql.engine.relations.statements import Statement
+from sql.engine.relations.statements import Partition, Statement
 from sql.errors import CorruptState
 from sql.functions.registry import Context
 from sql.plan.bound import AggregateCall
-from sql.plan.options import RuleOptions
-from sql.plan.relations import AggregateColumn, TableDeclaration, WindowDeclaration
+from sql.plan.logical import Plan
+from sql.plan.relations import AggregateColumn, TableDeclaration, VariableDeclaration, WindowDeclaration
 
 VERSION = 1
 
@@ -31,17 +31,24 @@ VERSION = 1
 class WindowStatement(Statement):
     """`create window`: the timers of the named window, and the post of its insert and remove stream."""
 
-    def __init__(self, name: str, declaration: WindowDeclaration, catalog: Catalog, options: RuleOptions, text: str,
-                 now_ms: int) -> None:  # fmt: skip
-        super().__init__(name, host_plan(text, (declaration.name,), options))
-        context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id=name, start_ms=now_ms)
+    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None) -> None:
+        super().__init__(name, plan)
+        declaration, options = plan.acts, plan.options
+        assert isinstance(declaration, WindowDeclaration)
+        context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id=name, start_ms=now_ms, partition=partition)
         builder = WindowBuilder(declaration.source, options, catalog, context, Warnings(), "dict")
         batches = any(_is_batch(plan.name) for plan in declaration.source.windows)
         operator = builder.build(now_ms, Event, lambda: now_ms)  # type: ignore[arg-type]
         self.window = NamedWindow(declaration, operator, batches=batches, max_rows=options.max_rows)
+        self.window.publish = catalog.loop.publish
         self.now_ms = now_ms
         self.late: list[Event] = []
         """Rows that a changed variable has put out; consumers are told at the next advance of time."""
+
+    @property
+    def relation(self) -> NamedWindow:
+        """What is declared."""
+        return self.window
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         delta = changes[self.window.name]
@@ -73,6 +80,7 @@ class WindowStatement(Statement):
         store.add(window.rows)
         return {
             "version": VERSION,
+            "fingerprint": self.plan.fingerprint,
             "signature": signature(window.columns),
             "counts": dict(self.counts),
             "seq": window.seq,
@@ -109,10 +117,17 @@ def _is_batch(name: str) -> bool:
 class TableStatement(Statement):
     """`create table`: it posts nothing."""
 
-    def __init__(self, name: str, declaration: TableDeclaration, options: RuleOptions, text: str) -> None:
-        super().__init__(name, host_plan(text, (), options))
+    def __init__(self, name: str, plan: Plan) -> None:
+        super().__init__(name, plan)
+        declaration = plan.acts
+        assert isinstance(declaration, TableDeclaration)
         makers = {column: _maker(aggregate) for column, aggregate in declaration.aggregates.items()}
-        self.table = Table(declaration, makers, max_rows=options.max_rows)
+        self.table = Table(declaration, makers, max_rows=plan.options.max_rows)
+
+    @property
+    def relation(self) -> Table:
+        """What is declared."""
+        return self.table
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return [event.row for event in self.table.content()]
@@ -130,6 +145,7 @@ class TableStatement(Statement):
             rows.append([row.seq, row.time_ms, pack_row(row.row), parts])
         return {
             "version": VERSION,
+            "fingerprint": self.plan.fingerprint,
             "signature": signature(table.columns),
             "seq": table.seq,
             "refused": table.refused,
@@ -148,6 +164,22 @@ class TableStatement(Statement):
             for accumulator, part in zip(row.accumulators.values(), parts, strict=True):
                 accumulator.restore(part, store.find)
         table.seq, table.refused = snapshot["seq"], snapshot["refused"]
+
+
+class VariableStatement(Statement):
+    """`context C create variable`: the variable of one partition, which starts with its first value."""
+
+    def __init__(self, name: str, plan: Plan) -> None:
+        super().__init__(name, plan)
+        declared = plan.acts
+        assert isinstance(declared, VariableDeclaration)
+        self.variable = Variable(declared.name, declared.type, declared.value, declared.constant)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"fingerprint": self.plan.fingerprint, "value": encode(self.variable.value)}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.variable.value = self.variable.arrived = decode(snapshot["value"])
 
 
 def _maker(column: AggregateColumn) -> Callable[[], Accumulator]:

@@ -89,17 +89,17 @@ def _change(statement: ast.DeleteRows | ast.UpdateRows, catalog: Catalog, option
         plan = binder.delete(statement.where)
     else:
         plan = binder.update(statement.assignments, statement.where)
-    delta = _actor(plan, catalog, options, now_ms)({}, now_ms, forward)
+    delta = _actor(plan, catalog, options, text, now_ms)({}, now_ms, forward)
     shown = delta.removed if plan.shows == "rows" else delta.inserted
     return [] if catalog.relations[plan.relation].kind == "table" else [event.row for event in shown]
 
 
-def _actor(plan: TriggerPlan, catalog: Catalog, options: RuleOptions, now_ms: int) -> Actor:
+def _actor(plan: TriggerPlan, catalog: Catalog, options: RuleOptions, text: str, now_ms: int) -> Actor:
     context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id="question", start_ms=now_ms)
     warnings = Warnings()
     subqueries = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, "dict",
                             lambda part: looking("question", part, catalog, now_ms))  # fmt: skip
-    functions = FunctionSet(catalog, context, warnings, joined=True, text=plan.text, subqueries=subqueries.answers)
+    functions = FunctionSet(catalog, context, warnings, joined=True, text=text, subqueries=subqueries.answers)
     return Actor(plan, catalog, functions)
 
 
@@ -123,7 +123,7 @@ def _row(statement: ast.InsertRows, values: tuple[ast.Expr, ...], columns: tuple
     relation = ast.StreamSource(statement.into.stream, statement.into.stream, span=statement.into.span)
     merge = ast.OnMerge(relation, relation, None, (ast.MergeBranch(False, None, (action,)),), span=statement.span)
     plan = TriggerBinder(None, relation, catalog, options, text).merge(merge)
-    branch = _actor(plan, catalog, options, now_ms).branches[0].actions[0]
+    branch = _actor(plan, catalog, options, text, now_ms).branches[0].actions[0]
     assert branch.row is not None
     row: Row = branch.row(Event(({}, None, None), now_ms, 0))
     return row

@@ -36,6 +36,10 @@ class Hosted:
         """Named windows have changed."""
         return []
 
+    def fill(self, *, posts: bool = False) -> list[Emission]:
+        """Start from the present rows of named windows."""
+        return []
+
     def advance(self, now_ms: int) -> list[Emission]:
         return []
 
@@ -59,6 +63,14 @@ class Hosted:
 
     def counters(self) -> dict[str, int]:
         return {}
+
+    def terminate(self, now_ms: int) -> list[Emission]:
+        """The context partition of the instance ends."""
+        return []
+
+    def retained(self) -> int:
+        """How many events it holds."""
+        return 0
 
     def snapshot(self) -> dict[str, Any]:
         return {}

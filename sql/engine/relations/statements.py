@@ -47,17 +47,26 @@ class Statement(Hosted):
         return [Emission(self.name, now_ms, "error", shown, (), str(error))]
 
 
+Partition = Sequence[Any] | None
+"""The properties of a context partition; None outside of contexts."""
+
+
 class Triggered(Statement):
     """A statement that acts on each event of its trigger: of a stream, or the rows that enter a named window."""
 
     def __init__(self, name: str, plan: Plan, catalog: Catalog, source: SourcePlan,
-                 subqueries: Sequence[SubqueryPlan], now_ms: int) -> None:  # fmt: skip
+                 subqueries: Sequence[SubqueryPlan], now_ms: int, partition: Partition = None) -> None:  # fmt: skip
+        """`partition`: the properties of the context partition that the instance belongs to."""
         super().__init__(name, plan)
         self.catalog = catalog
-        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms)
+        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms,
+                               partition=partition)  # fmt: skip
         self.warnings = Warnings()
-        self.subqueries = Subqueries(subqueries, catalog, self.context, self.warnings, now_ms, "dict",
-                                     lambda plan: looking(name, plan, catalog, now_ms))  # fmt: skip
+
+        def run(part: Plan) -> Any:
+            return looking(name, part, catalog, now_ms, partition=partition)
+
+        self.subqueries = Subqueries(subqueries, catalog, self.context, self.warnings, now_ms, "dict", run)
         self.source = source
         self.passes: Callable[..., Any] | None = None
         if source.filter is not None:
@@ -115,7 +124,8 @@ class Triggered(Statement):
         return self.subqueries.next_deadline()
 
     def snapshot(self) -> dict[str, Any]:
-        return {"subqueries": self.subqueries.snapshot(), "counts": dict(self.counts)}
+        return {"fingerprint": self.plan.fingerprint, "subqueries": self.subqueries.snapshot(),
+                "counts": dict(self.counts)}  # fmt: skip
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.subqueries.restore(snapshot["subqueries"])

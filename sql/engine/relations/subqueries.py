@@ -127,7 +127,7 @@ def as_seen(source: SourcePlan, catalog: Catalog, statement: str) -> Any:
     relation = catalog.relations[source.stream]
     if source.relation != "window":
         return relation
-    return Seen(relation, lambda name: catalog.unseen(statement, name))
+    return Seen(relation, lambda name: catalog.loop.unseen(statement, name))
 
 
 class Alone:
@@ -168,7 +168,7 @@ class Alone:
         return self.known
 
     def _is_current(self) -> bool:
-        unseen, statement = self.query.catalog.unseen, self.query.name
+        unseen, statement = self.query.catalog.loop.unseen, self.query.name
         return all(unseen(statement, relation.name) is None for relation in self.relations)
 
     def _may_differ(self) -> bool:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.table.lookup import finder
-from sql.binder.triggers import host_plan
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.emission import Emission
-from sql.engine.relations.statements import Triggered
+from sql.engine.relations.statements import Partition, Triggered
 from sql.engine.running.evaluation import Evaluation
 from sql.engine.running.statement import looking
-from sql.plan.logical import SourcePlan
-from sql.plan.options import RuleOptions
+from sql.plan.logical import Plan
 from sql.plan.relations import ActionPlan, BranchPlan, ChoicePlan, SplitPlan, TriggerPlan
-
-Forward = Callable[[str, list[dict[str, Any]], str], None]
-"""Queues rows for a stream or relation: (its name, rows, the statement)."""
 
 Row = dict[str, Any]
 
@@ -153,14 +148,11 @@ class Actor:
 class ActingStatement(Triggered):
     """on … delete, update and merge: they act at once."""
 
-    def __init__(self, name: str, plan: TriggerPlan, catalog: Catalog, options: RuleOptions, forward: Forward,
-                 now_ms: int) -> None:  # fmt: skip
-        assert plan.trigger is not None
-        hosted = host_plan(plan.text, _streams(plan.trigger, plan.subqueries), options, priority=plan.priority,
-                           relations_read=plan.relations)  # fmt: skip
-        super().__init__(name, hosted, catalog, plan.trigger, plan.subqueries, now_ms)
-        self.forward = forward
-        self.actor = Actor(plan, catalog, self.functions)
+    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None) -> None:
+        acts = plan.acts
+        assert isinstance(acts, TriggerPlan) and acts.trigger is not None
+        super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
+        self.actor = Actor(acts, catalog, self.functions)
 
     def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
         inserted: list[Row] = []
@@ -168,7 +160,7 @@ class ActingStatement(Triggered):
         out: list[Emission] = []
         for row in rows:
             try:
-                delta = self.actor(row, now_ms, lambda stream, made: self.forward(stream, [made], self.name))
+                delta = self.actor(row, now_ms, self._forward)
             except DATA_ERRORS as error:
                 out += self.failed(row, self.functions.failure(error), now_ms)
                 continue
@@ -178,25 +170,19 @@ class ActingStatement(Triggered):
             inserted, removed = removed, []
         return self.shown(inserted, removed, now_ms) + out
 
-
-def _streams(source: SourcePlan, subqueries: Sequence[Any]) -> tuple[str, ...]:
-    """The streams a statement hears of: its trigger's, and those of the windows of its subqueries."""
-    found = [source.stream]
-    for part in subqueries:
-        found += part.plan.reads
-    return tuple(dict.fromkeys(found))
+    def _forward(self, stream: str, row: Row) -> None:
+        self.catalog.loop.forward(stream, [row], self.name)
 
 
 class SplitStatement(Triggered):
     """on … insert into A select … insert into B select …: rows are queued as those of `insert into`."""
 
-    def __init__(self, name: str, plan: SplitPlan, catalog: Catalog, options: RuleOptions, forward: Forward,
-                 now_ms: int) -> None:  # fmt: skip
-        hosted = host_plan(plan.text, _streams(plan.trigger, plan.subqueries), options, priority=plan.priority)
-        super().__init__(name, hosted, catalog, plan.trigger, plan.subqueries, now_ms)
-        self.forward = forward
-        self.every = plan.all
-        self.branches = [Action(branch, self.functions) for branch in plan.branches]
+    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None) -> None:
+        acts = plan.acts
+        assert isinstance(acts, SplitPlan)
+        super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
+        self.every = acts.all
+        self.branches = [Action(branch, self.functions) for branch in acts.branches]
 
     def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
         for row in rows:
@@ -205,7 +191,7 @@ class SplitStatement(Triggered):
                 if not branch.holds(probe):
                     continue
                 assert branch.row is not None and branch.into is not None
-                self.forward(branch.into, [branch.row(probe)], self.name)
+                self.catalog.loop.forward(branch.into, [branch.row(probe)], self.name)
                 if not self.every:
                     break
         return []
@@ -214,17 +200,19 @@ class SplitStatement(Triggered):
 class SelectStatement(Triggered):
     """on … select: answers from the rows that are there, and with `and delete` removes those that matched."""
 
-    def __init__(self, name: str, plan: ChoicePlan, catalog: Catalog, now_ms: int) -> None:
-        super().__init__(name, plan.plan, catalog, plan.plan.sources[0], (), now_ms)
-        where, bare = plan.plan.where, replace(plan.plan, where=None)
-        self.query = looking(name, bare, catalog, now_ms)
+    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None) -> None:
+        acts = plan.acts
+        assert isinstance(acts, ChoicePlan)
+        super().__init__(name, plan, catalog, plan.sources[0], (), now_ms, partition)
+        where, bare = plan.where, replace(plan, where=None, acts=None)
+        self.query = looking(name, bare, catalog, now_ms, partition=partition)
         self.evaluation = Evaluation(bare, self.query.program.text, self.query.output.row_limit, self.query.fail)
         self.subqueries = self.query.sources.subqueries or self.subqueries
         functions = self.query.program.functions
         self.passes = self.query.program.filters[0]
         self.functions = functions
-        self.delete = plan.delete
-        self.relation = catalog.relations[plan.plan.sources[1].stream]
+        self.delete = acts.delete
+        self.relation = catalog.relations[plan.sources[1].stream]
         filtered = self.query.windows[1].rows  # type: ignore[attr-defined]
         self.find = finder(where, 1, {0}, filtered, functions)
         self.where = None if where is None else functions.true(where)

@@ -64,6 +64,10 @@ class RunningQuery:
         """Named windows have changed."""
         return []
 
+    def fill(self, *, posts: bool = False) -> list[Emission]:
+        """Start from the present rows of named windows; what that gives where it is to be posted."""
+        return []
+
     def arriving(self, stream: str, row: Any, now_ms: int) -> None:
         """An event arrives, before any statement acts on it."""
 

@@ -83,7 +83,7 @@ class Statement(RunningQuery):
 
     def looking(self, plan: Plan) -> Statement:
         """A subquery as a statement of its own, which only looks into named windows."""
-        return looking(self.name, plan, self.catalog, self.start_ms, self.shape)
+        return looking(self.name, plan, self.catalog, self.start_ms, self.shape, self.partition)
 
     def begin(self, now_ms: int) -> None:
         """The instance is at work: what its program knows of the present is this instance's."""
@@ -120,13 +120,17 @@ class Statement(RunningQuery):
         self._step(self.sources.fed(changes, now_ms), now_ms)
         return self.take()
 
-    def fill(self) -> None:
-        """Start from the present rows of the named windows, without a post."""
+    def fill(self, *, posts: bool = False) -> list[Emission]:
+        """Start from the present rows of the named windows; what that gives where it is to be posted."""
         self.begin(self.now_ms)
+        if posts:
+            self._step(self.sources.present(), self.now_ms)
+            return self.take()
         for delta in self.sources.present():
             self.change(delta, [], [])
         self.output.updates.clear()
         self.take()
+        return []
 
     def arriving(self, stream: str, row: Any, now_ms: int) -> None:
         """An event arrives: filters that read relations are evaluated before any statement has acted on it."""
@@ -324,6 +328,8 @@ class Statement(RunningQuery):
         state.restore(self, snapshot)
 
 
-def looking(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict") -> Statement:
+def looking(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
+            partition: Sequence[Any] | None = None) -> Statement:  # fmt: skip
     """A statement that only looks into named windows."""
-    return Statement(name, Program(plan, catalog, shape, now_ms, name), now_ms, pulls=True)
+    return Statement(name, Program(plan, catalog, shape, now_ms, name, partition or ()), now_ms, partition=partition,
+                     pulls=True)  # fmt: skip

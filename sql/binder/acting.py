@@ -1,0 +1,126 @@
+"""The plan of any statement that the engine runs: queries, what acts on relations when it is triggered, declarations.
+
+What is no query has a plan whose `acts` says what it does; its sources are only what it hears of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sql import syntax as ast
+from sql.binder.contexts import check_statement, context_named, priority_of
+from sql.binder.declarations import bind_table, bind_window
+from sql.binder.ownership import check_ownership
+from sql.binder.select import bind
+from sql.binder.triggers import TriggerBinder, bind_choice
+from sql.catalog.streams import Catalog
+from sql.errors import Problem, Problems, SqlError
+from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
+from sql.plan.options import RuleOptions
+from sql.plan.relations import Acts, Declaration
+
+Bind = Callable[[Any, Catalog, RuleOptions, str], Plan]
+
+
+def bind_statement(statement: ast.Statement, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
+    """The plan of a statement; relations that it declares are added to the catalog's streams. Raises SqlError."""
+    trigger = trigger_of(statement)
+    if isinstance(trigger, ast.StreamSource) and trigger.pattern is not None:
+        raise SqlError([Problem("P090", "a pattern as a trigger is not supported yet", trigger.span,
+                                "insert its matches into a stream, and take that as the trigger")], text)  # fmt: skip
+    plan = BINDERS[type(statement)](statement, catalog, options, text)
+    problems = Problems()
+    check_ownership(problems, plan, catalog, statement)
+    problems.raise_if_any(text)
+    return plan
+
+
+def is_bound(statement: ast.Statement) -> bool:
+    """Whether a statement has a plan: others are declarations, or asked on demand."""
+    return type(statement) in BINDERS
+
+
+def trigger_of(statement: ast.Statement) -> ast.Source | None:
+    """What makes a statement act."""
+    if isinstance(statement, ast.OnSet):
+        return statement.source
+    return statement.trigger if isinstance(statement, ACTING) else None
+
+
+ACTING = ast.OnDelete | ast.OnUpdate | ast.OnMerge | ast.OnSelect | ast.Split
+
+
+def _acting(statement: ast.OnDelete | ast.OnUpdate | ast.OnMerge, catalog: Catalog, options: RuleOptions, text: str
+            ) -> Plan:  # fmt: skip
+    binder = TriggerBinder(statement.trigger, statement.relation, catalog, options, text, statement.context)
+    if isinstance(statement, ast.OnDelete):
+        acts = binder.delete(statement.where)
+    elif isinstance(statement, ast.OnUpdate):
+        acts = binder.update(statement.assignments, statement.where)
+    else:
+        acts = binder.merge(statement)
+    assert acts.trigger is not None
+    return _plan(statement, catalog, options, text, acts, _heard(acts.trigger, acts.subqueries), acts.subqueries,
+                 acts.relations)  # fmt: skip
+
+
+def _split(statement: ast.Split, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
+    acts = TriggerBinder(statement.trigger, None, catalog, options, text, statement.context).split(statement)
+    return _plan(statement, catalog, options, text, acts, _heard(acts.trigger, acts.subqueries), acts.subqueries)
+
+
+def _on_set(statement: ast.OnSet, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
+    binder = TriggerBinder(statement.source, None, catalog, options, text, statement.context)
+    acts = binder.assign(statement.assignments)
+    return _plan(statement, catalog, options, text, acts, _heard(acts.trigger, acts.subqueries), acts.subqueries)
+
+
+def _window(statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
+    declaration, stream = bind_window(statement, catalog, options, text)
+    catalog.add(stream)
+    return _plan(statement, catalog, options, text, declaration, (stream.name,))
+
+
+def _table(statement: ast.CreateTable, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
+    declaration, stream = bind_table(statement, catalog, text)
+    catalog.add(stream)
+    return _plan(statement, catalog, options, text, declaration, ())
+
+
+def _heard(trigger: SourcePlan, subqueries: Iterable[SubqueryPlan]) -> tuple[str, ...]:
+    """The streams a triggered statement hears of: its trigger's, and those of the windows of its subqueries."""
+    found = [trigger.stream, *(name for part in subqueries for name in part.plan.reads)]
+    return tuple(dict.fromkeys(found))
+
+
+def _plan(statement: ast.Statement, catalog: Catalog, options: RuleOptions, text: str, acts: Acts | Declaration,
+          heard: tuple[str, ...], subqueries: tuple[SubqueryPlan, ...] = (), relations: frozenset[str] = frozenset(),
+          ) -> Plan:  # fmt: skip
+    """The plan under which the engine runs a statement that is no query."""
+    problems = Problems()
+    context = None
+    reads: dict[str, frozenset[str] | None] = dict.fromkeys(heard)
+    if statement.context is not None:
+        context = context_named(catalog, statement.context, problems, statement.span)
+    if context is not None:
+        check_statement(problems, context, set(heard), statement.span, catalog)
+        reads = dict.fromkeys((*reads, *context.reads))
+    problems.raise_if_any(text)
+    sources = tuple(SourcePlan(name, name) for name in heard)
+    return Plan(text, "delta", sources, (), options, reads=reads, context=context, subqueries=subqueries,
+                priority=priority_of(statement), relations=relations, acts=acts)  # fmt: skip
+
+
+BINDERS: dict[type[ast.Statement], Bind] = {
+    ast.Select: bind,
+    ast.OnSelect: bind_choice,
+    ast.OnDelete: _acting,
+    ast.OnUpdate: _acting,
+    ast.OnMerge: _acting,
+    ast.Split: _split,
+    ast.OnSet: _on_set,
+    ast.CreateWindow: _window,
+    ast.CreateTable: _table,
+}
+"""How each kind of statement is bound."""

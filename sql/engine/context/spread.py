@@ -1,0 +1,125 @@
+"""A named window or table of a context as seen from outside: the rows of all its partitions, or of the chosen ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sql.algebra.context.selectors import EVERY, Selector
+from sql.algebra.event import Delta, Event
+from sql.plan.relations import IndexDeclaration, TableDeclaration, WindowDeclaration
+
+Part = Any
+"""The `NamedWindow` or `Table` of one partition."""
+
+Parts = Callable[[Selector], Sequence[Part]]
+"""The relations of the chosen live partitions, in order of allocation."""
+
+
+class SpreadRelation:
+    """Reads go over all parts; a row inserted goes to the parts it belongs to, a change to the part that has the row.
+
+    parts    the relations of the partitions
+    owners   the relations of the partitions that a row from outside belongs to
+    """
+
+    batches = False
+
+    def __init__(self, declaration: WindowDeclaration | TableDeclaration, parts: Parts,
+                 owners: Callable[[Mapping[str, Any], int], Sequence[Part]]) -> None:  # fmt: skip
+        self.declaration = declaration
+        self.kind = "window" if isinstance(declaration, WindowDeclaration) else "table"
+        self.name = declaration.name
+        self.columns = tuple(declaration.columns)
+        self.parts = parts
+        self.owners = owners
+        self.named: dict[str, IndexDeclaration] = {}
+        """Declared indexes: each partition has its own."""
+
+    def chosen(self, selector: Selector) -> SpreadRelation:
+        """The same relation with the rows of the chosen partitions only."""
+        return SpreadRelation(self.declaration, lambda _: self.parts(selector), self.owners)
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> AllRows:
+        """The rows of all parts."""
+        return AllRows(self.parts(EVERY))
+
+    @property
+    def version(self) -> tuple[tuple[int, int], ...]:
+        """Another one after every change."""
+        return tuple((id(part), part.version) for part in self.parts(EVERY))
+
+    @property
+    def refused(self) -> int:
+        """How many rows the bounds of the live partitions have refused."""
+        return sum(part.refused for part in self.parts(EVERY))
+
+    def content(self) -> Iterable[Event]:
+        """The rows, partition by partition."""
+        return [event for part in self.parts(EVERY) for event in part.content()]
+
+    def numbers(self) -> dict[Event, Any]:
+        """The rows, each with what a snapshot calls it."""
+        return {event: f"{place}.{event.seq}" for place, part in enumerate(self.parts(EVERY)) for event in part.rows}
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self.parts(EVERY))
+
+    def index(self, equal: tuple[str, ...], ordered: str | None) -> None:
+        """Over all partitions there is no index."""
+        return
+
+    def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
+        """A declared index, in every partition; `indexed` makes it in those to come."""
+        for part in self.parts(EVERY):
+            part.create_index(name, equal, ordered, unique=unique)
+        self.named[name] = IndexDeclaration(name, equal, ordered, unique)
+
+    def indexed(self, part: Part) -> Part:
+        """The relation of a new partition, with the declared indexes."""
+        for index in self.named.values():
+            part.create_index(index.name, index.equal, index.ordered, unique=index.unique)
+        return part
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def insert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
+        """A row comes from outside the context; where its partition does not live it goes nowhere."""
+        deltas = [part.insert(row, now_ms) for part in self.owners(row, now_ms)]
+        return Delta([event for delta in deltas for event in delta.inserted],
+                     [event for delta in deltas for event in delta.removed])  # fmt: skip
+
+    def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
+        """Rows leave the parts that have them, and others come."""
+        return self.write((), rows, tuple(removed), now_ms)
+
+    def write(self, updates: Sequence[tuple[Event, dict[str, Any]]], rows: Sequence[Mapping[str, Any]],
+              removed: Sequence[Event], now_ms: int) -> Delta:  # fmt: skip
+        """Rows are updated and removed in the parts that have them, others come."""
+        found = []
+        for part in self.parts(EVERY):
+            mine = set(part.content())
+            changed = [item for item in updates if item[0] in mine]
+            gone = [event for event in removed if event in mine]
+            if changed or gone:
+                found.append(part.write(changed, (), gone, now_ms))
+        found += [self.insert(row, now_ms) for row in rows]
+        return Delta([event for delta in found for event in delta.inserted],
+                     [event for delta in found for event in delta.removed])  # fmt: skip
+
+
+class AllRows:
+    """The rows of several relations, as one collection."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+
+    def __iter__(self) -> Iterator[Event]:
+        for part in self.parts:
+            yield from part.rows if part.kind == "window" else part.content()
+
+    def __contains__(self, event: Event) -> bool:
+        return any(event in part.rows for part in self.parts)
