@@ -15,7 +15,7 @@ from sql.binder.ownership import check_ownership
 from sql.binder.select import bind
 from sql.binder.triggers import TriggerBinder, bind_choice
 from sql.catalog.streams import Catalog
-from sql.errors import Problem, Problems, SqlError
+from sql.errors import Problems
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.plan.options import RuleOptions
 from sql.plan.relations import Acts, Declaration
@@ -25,10 +25,6 @@ Bind = Callable[[Any, Catalog, RuleOptions, str], Plan]
 
 def bind_statement(statement: ast.Statement, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
     """The plan of a statement; relations that it declares are added to the catalog's streams. Raises SqlError."""
-    trigger = trigger_of(statement)
-    if isinstance(trigger, ast.StreamSource) and trigger.pattern is not None:
-        raise SqlError([Problem("P090", "a pattern as a trigger is not supported yet", trigger.span,
-                                "insert its matches into a stream, and take that as the trigger")], text)  # fmt: skip
     plan = BINDERS[type(statement)](statement, catalog, options, text)
     problems = Problems()
     check_ownership(problems, plan, catalog, statement)
@@ -39,16 +35,6 @@ def bind_statement(statement: ast.Statement, catalog: Catalog, options: RuleOpti
 def is_bound(statement: ast.Statement) -> bool:
     """Whether a statement has a plan: others are declarations, or asked on demand."""
     return type(statement) in BINDERS
-
-
-def trigger_of(statement: ast.Statement) -> ast.Source | None:
-    """What makes a statement act."""
-    if isinstance(statement, ast.OnSet):
-        return statement.source
-    return statement.trigger if isinstance(statement, ACTING) else None
-
-
-ACTING = ast.OnDelete | ast.OnUpdate | ast.OnMerge | ast.OnSelect | ast.Split
 
 
 def _acting(statement: ast.OnDelete | ast.OnUpdate | ast.OnMerge, catalog: Catalog, options: RuleOptions, text: str
@@ -90,7 +76,7 @@ def _table(statement: ast.CreateTable, catalog: Catalog, options: RuleOptions, t
 
 def _heard(trigger: SourcePlan, subqueries: Iterable[SubqueryPlan]) -> tuple[str, ...]:
     """The streams a triggered statement hears of: its trigger's, and those of the windows of its subqueries."""
-    found = [trigger.stream, *(name for part in subqueries for name in part.plan.reads)]
+    found = [*trigger.streams, *(name for part in subqueries for name in part.plan.reads)]
     return tuple(dict.fromkeys(found))
 
 

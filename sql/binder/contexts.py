@@ -298,6 +298,7 @@ class LevelBinder:
         around = Scope(self.catalog, self.problems, [])
         around.places = self._places(None)
         binder = PatternBinder(node.pattern, self.catalog, self.options, self.text, self.problems, around)
+        binder.refuse_annotations("in the definition of a context")
         plan = binder.bind()
         for stream in plan.streams:
             self.reads[stream] = None

@@ -86,6 +86,13 @@ class PatternBinder:
         for tag in self.tags.values():
             self.note(tag.stream, None if tag.columns is None else set(tag.columns))
 
+    def refuse_annotations(self, where: str) -> None:
+        """Report annotations of the pattern, which compare the matches of a pattern that stands alone in FROM."""
+        if self.clause.suppress or self.clause.discard:
+            name = "@SuppressOverlappingMatches" if self.clause.suppress else "@DiscardPartialsOnMatch"
+            self.problems.error("B824", f"{name} has no effect {where}", self.clause.span,
+                                "insert the matches into a stream first")  # fmt: skip
+
     # --- tags ---------------------------------------------------------------------------------------------------------
 
     def _collect(self, node: ast.PatternNode, *, in_repeat: bool) -> None:

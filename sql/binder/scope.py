@@ -221,7 +221,8 @@ class Scope:
             return
         among = self.sources[: self.own] if source is None else [self.sources[source]]
         known = [column for item in among for column in (item.columns or {}) if column != META]
-        where = " and ".join(f"stream '{item.stream}'" for item in among) or "a statement without FROM"
+        where = " and ".join(f"stream '{item.stream}'" if item.stream else "the pattern" for item in among)
+        where = where or "a statement without FROM"
         has = f"; it has {', '.join(sorted(known)[:12])}" if known else ""
         hint = did_you_mean(name, [*known, *self.aliases, *self.catalog.variables])
         self.problems.error("B201", f"unknown column '{name}' in {where}{has}", span, hint)

@@ -68,13 +68,15 @@ class SelectBinder:
     """Binds one SELECT; subqueries are bound by binders of their own into the same problems."""
 
     def __init__(self, select: ast.Select, catalog: Catalog, options: RuleOptions, text: str, problems: Problems,
-                 context: ContextPlan | None = None, outer: Scope | None = None, *, on_demand: bool = False
-                 ) -> None:  # fmt: skip
-        """`outer`: the scope around a subquery. `on_demand`: the query runs once, over relations."""
+                 context: ContextPlan | None = None, outer: Scope | None = None, *, on_demand: bool = False,
+                 is_trigger: bool = False) -> None:  # fmt: skip
+        """`outer`: the scope around a subquery. `on_demand`: the query runs once, over relations. `is_trigger`: it is
+        the trigger of a statement that acts."""
         select = relations.with_criteria(select, catalog) if select.into_table else select
         self.select = select
         self.outer = outer
         self.on_demand = on_demand
+        self.is_trigger = is_trigger
         self.catalog = catalog
         self.options = options
         self.text = text
@@ -110,6 +112,8 @@ class SelectBinder:
             pattern = PatternBinder(source.pattern, self.catalog, self.options, self.text, self.problems,
                                     Scope(self.catalog, self.problems, [], context=self.context))  # fmt: skip
             self.patterns[index] = pattern
+            if self.select.joins or self.is_trigger:
+                pattern.refuse_annotations("beside other sources and in a trigger")
             return Stream(source.name, pattern.columns(), declared=pattern.declared())
         stream = self.catalog.streams.get(source.name)
         if stream is None:
@@ -143,7 +147,7 @@ class SelectBinder:
 
     def _matches_alone(self) -> bool:
         """Whether the statement reads the matches of one pattern and nothing beside them: tags are its sources."""
-        return bool(self.patterns) and not self.select.joins
+        return bool(self.patterns) and not self.select.joins and not self.is_trigger
 
     def _is_epl(self) -> bool:
         select = self.select

@@ -46,7 +46,7 @@ class TriggerBinder:
         self.trigger = trigger or ast.StreamSource(NOTHING, NOTHING)
         select = ast.Select((), self.trigger, span=self.trigger.span, context=context)
         own = catalog if trigger is not None else _with_nothing(catalog)
-        self.select = SelectBinder(select, own, options, text, self.problems)
+        self.select = SelectBinder(select, own, options, text, self.problems, is_trigger=True)
         self.select.binder.epl = True
         self.source = self.select._source(0, self.trigger) if trigger is not None else None
         scope = self.select.scope
@@ -226,7 +226,7 @@ def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions,
     problems.raise_if_any(text)
     if statement.delete and stream is not None and stream.kind not in ("window", "table"):
         problems.error("B202", "AND DELETE deletes from a named window or table", statement.span)
-    heard = {plan.sources[0].stream, *(name for part in plan.subqueries for name in part.plan.reads)}
+    heard = {*plan.sources[0].streams, *(name for part in plan.subqueries for name in part.plan.reads)}
     heard |= set() if plan.context is None else set(plan.context.reads)
     reads = {name: columns for name, columns in plan.reads.items() if name in heard}
     return replace(plan, reads=reads, acts=ChoicePlan(plan, True, statement.delete))

@@ -31,6 +31,8 @@ class Statement:
     def __init__(self, plan: Plan, start_ms: int = 0) -> None:
         if plan.output or plan.joins or plan.subqueries or plan.analytics:
             raise NotImplementedError("the reference evaluator has no output limits, joins, subqueries, analytics")
+        if any(source.pattern or source.recognize for source in plan.sources):
+            raise NotImplementedError("patterns have a twin of their own")
         if any(call.definition.name not in AGGREGATES for call in plan.aggregates):
             raise NotImplementedError("the reference evaluator has not every aggregate")
         self.plan = plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.state import decode
@@ -24,14 +24,14 @@ class Packer:
         self._bindings: dict[int, int] = {}
 
     def binding(self, binding: Binding) -> int:
-        """The place of a binding in the table of bindings."""
+        """The place in the table of bindings of one that the state holds: it is known by its identity."""
         place = self._bindings.get(id(binding))
         if place is None:
             place = self._bindings[id(binding)] = len(self.bindings)
             self.bindings.append([self._value(value) for value in binding])
         return place
 
-    def rows(self, rows: list[Any]) -> list[int]:
+    def rows(self, rows: Sequence[Any]) -> list[int]:
         """The places of rows in the table of rows."""
         return [self._row(row) for row in rows]
 
@@ -42,7 +42,7 @@ class Packer:
     def _value(self, value: Any) -> Any:
         if value is None:
             return None
-        return self.rows(value) if value.__class__ is list else self._row(value)
+        return self.rows(value) if value.__class__ in (list, tuple) else self._row(value)
 
     def _row(self, row: Any) -> int:
         place = self._rows.get(id(row))

@@ -23,11 +23,15 @@ class Reading(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A complete reading: of the rows from `first` to `last`, by their numbers."""
+    """A complete reading: of the rows from `first` to `last`, by their numbers.
+
+    `is_final`: it has reached the end of the pattern, where no further row can be added to it.
+    """
 
     first: int
     last: int
     values: Values
+    is_final: bool = False
 
 
 @dataclass(slots=True)
@@ -99,7 +103,7 @@ class Attempts:
             after = (*values[:variable], value, *values[variable + 1 :])
             for following in program.after[place]:
                 if following == END:
-                    matches.append(Match(attempt.first, number, after))
+                    matches.append(Match(attempt.first, number, after, len(program.after[place]) == 1))
                 else:
                     readings.append(Reading(following, after))
         attempt.readings = readings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import tzinfo
 from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any
 
 from sql.algebra.pattern.snapshot import Packer, Unpacker, unpack_key
@@ -58,7 +59,7 @@ class Recognizer:
         return told
 
     def _read(self, rows: Sequence[Row]) -> list[Values]:
-        """Rows that come together are read before any match is chosen."""
+        """Rows that come together are read before any match is chosen; all matches come in order of their last rows."""
         found: dict[Hashable, dict[int, tuple[Attempt, list[Match]]]] = {}
         for number, row, at in rows:
             key = self.key(row)
@@ -78,14 +79,16 @@ class Recognizer:
             if keeps:
                 self._wait(key, partition)
             self.live += len(partition.live) - before
-        told: list[Values] = []
+        told: list[Match] = []
         for key, by_first in found.items():
             partition = self.partitions[key]
             before = len(partition.live)
             in_order = [by_first[first] for first in sorted(by_first)]
             told += self._told(partition, in_order) if self.interval is None else self._held(partition, in_order)
             self._settle(key, partition, before)
-        return told
+        if self.plan.all_matches:
+            told.sort(key=_row_that_completes)
+        return [match.values for match in told]
 
     def _settle(self, key: Hashable, partition: Attempts, before: int) -> None:
         """Count the attempts of a partition again, and forget it where nothing can come of it."""
@@ -93,17 +96,17 @@ class Recognizer:
         if not partition.live and not partition.rows and not self.plan.previous:
             del self.partitions[key]
 
-    def _told(self, partition: Attempts, found: Sequence[tuple[Attempt, list[Match]]]) -> list[Values]:
+    def _told(self, partition: Attempts, found: Sequence[tuple[Attempt, list[Match]]]) -> list[Match]:
         """The matches, the earliest attempt first, as far as skipping lets them be told."""
-        out: list[Values] = []
+        told: list[Match] = []
         skipped = -1
         for attempt, matches in found:
             if attempt.first > skipped or self.plan.all_matches:
                 chosen = self._chosen(matches)
-                out += [match.values for match in chosen]
+                told += chosen
                 skipped = max(skipped, *(self._skipped(match) for match in chosen))
         partition.drop(skipped)
-        return out
+        return told
 
     def _chosen(self, matches: list[Match]) -> list[Match]:
         """All, or of those that end last the preferred."""
@@ -125,23 +128,23 @@ class Recognizer:
             newest.due = self.interval.add(newest.begun, self.zone)
             heappush(self.dues, (newest.due, newest.first, key))
 
-    def _held(self, partition: Attempts, found: Sequence[tuple[Attempt, list[Match]]]) -> list[Values]:
+    def _held(self, partition: Attempts, found: Sequence[tuple[Attempt, list[Match]]]) -> list[Match]:
         """Matches wait for the end of their interval, or for the row after which nothing can be added."""
         for attempt, matches in found:
             attempt.complete = self._chosen([*attempt.complete, *matches])
         if not self.plan.or_terminated:
             return []
-        ended = [attempt for attempt in partition.live if attempt.complete and not attempt.readings]
-        return [values for attempt in ended for values in self._end(partition, attempt)]
+        ended = [attempt for attempt in partition.live if _is_terminated(attempt)]
+        return [match for attempt in ended for match in self._end(partition, attempt)]
 
-    def _end(self, partition: Attempts, attempt: Attempt) -> list[Values]:
+    def _end(self, partition: Attempts, attempt: Attempt) -> list[Match]:
         """The end of an attempt: its matches are told, unless a match before has ended it."""
         if all(other is not attempt for other in partition.live):
             return []
         partition.live = [other for other in partition.live if other is not attempt]
         if attempt.complete:
             partition.drop(self._skipped(attempt.complete[-1]))
-        return [match.values for match in attempt.complete]
+        return attempt.complete
 
     def deadline(self) -> int | None:
         """When the interval of an attempt ends next."""
@@ -161,7 +164,7 @@ class Recognizer:
             attempt, partition = self._attempt(entry), self.partitions[entry[2]]
             assert attempt is not None
             before = len(partition.live)
-            told += self._end(partition, attempt)
+            told += [match.values for match in self._end(partition, attempt)]
             self._settle(entry[2], partition, before)
         self.counts["matches"] += len(told)
         return told
@@ -182,17 +185,19 @@ class Recognizer:
         """The whole state as plain data."""
         packer = Packer()
         partitions = [[packer.key(key), self._packed(partition, packer)] for key, partition in self.partitions.items()]
-        return {"partitions": partitions, "rows": packer.packed, "bindings": packer.bindings, "counts": self.counts}
+        return {
+            "partitions": partitions,
+            "rows": packer.packed,
+            "bindings": packer.bindings,
+            "counts": dict(self.counts),
+        }
 
     @staticmethod
     def _packed(partition: Attempts, packer: Packer) -> Any:
-        def binding(values: Values) -> int:
-            return packer.binding(tuple(list(value) if value.__class__ is tuple else value for value in values))
-
         attempts = [
             [attempt.first, attempt.begun, attempt.due,
-             [[place, binding(values)] for place, values in attempt.readings],
-             [[first, last, binding(values)] for first, last, values in attempt.complete]]
+             [[place, packer.binding(values)] for place, values in attempt.readings],
+             [[match.first, match.last, packer.binding(match.values)] for match in attempt.complete]]
             for attempt in partition.live
         ]  # fmt: skip
         recent = [[number, packer.rows([row])[0]] for number, row in partition.recent]
@@ -223,3 +228,11 @@ class Recognizer:
                 heappush(self.dues, (due, first, key))
         partition.recent.extend((number, unpacker.rows([place])[0]) for number, place in recent)
         partition.rows = {number: (unpacker.rows([place])[0], at) for number, place, at in rows}
+
+
+_row_that_completes = attrgetter("last")
+
+
+def _is_terminated(attempt: Attempt) -> bool:
+    """Whether nothing can be added to what has matched: no reading goes on, or one has reached the pattern's end."""
+    return bool(attempt.complete) and (not attempt.readings or any(match.is_final for match in attempt.complete))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.event import Delta, Event
+from sql.algebra.operator import earliest
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.relations.hosted import Hosted
 from sql.engine.relations.subqueries import Subqueries
+from sql.engine.running.matches import Matches
 from sql.engine.running.statement import looking
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
@@ -52,7 +54,7 @@ Partition = Sequence[Any] | None
 
 
 class Triggered(Statement):
-    """A statement that acts on each event of its trigger: of a stream, or the rows that enter a named window."""
+    """A statement that acts on each event of its trigger: of a stream, a row that enters a named window, or a match."""
 
     def __init__(self, name: str, plan: Plan, catalog: Catalog, source: SourcePlan,
                  subqueries: Sequence[SubqueryPlan], now_ms: int, partition: Partition = None) -> None:  # fmt: skip
@@ -76,6 +78,10 @@ class Triggered(Statement):
         self.functions = FunctionSet(catalog, self.context, self.warnings, joined=True, text=plan.text,
                                      subqueries=self.subqueries.answers)  # fmt: skip
         self.looked: bool | None = None
+        self.matches: Matches | None = None
+        if source.pattern is not None:
+            self.matches = Matches(source, plan.options, catalog, self.context, self.warnings, "dict", now_ms,
+                                   is_heard=partition is not None)  # fmt: skip
 
     def arriving(self, stream: str, row: Any, now_ms: int) -> None:
         self.context.now_ms = now_ms
@@ -98,7 +104,27 @@ class Triggered(Statement):
             except DATA_ERRORS as error:
                 self.looked = None
                 out += self.failed(row, self.functions.failure(error), now_ms)
+            if self.matches is not None:
+                out += self._completed(self.matches, stream, row, now_ms)
         return out
+
+    def _completed(self, matches: Matches, stream: str, row: Any, now_ms: int) -> list[Emission]:
+        """Act on the matches that an event completes."""
+        try:
+            found = matches.enter(stream, row, now_ms)
+        except DATA_ERRORS as error:
+            return self.failed(row, matches.functions.failure(error), now_ms)
+        return self._acted(matches, found, now_ms)
+
+    def _acted(self, matches: Matches, found: Iterable[Any], now_ms: int) -> list[Emission]:
+        """Act on matches, one after the other; what the pattern could not evaluate is told behind them."""
+        rows = list(found)
+        out: list[Emission] = []
+        try:
+            out = self.act(rows, now_ms) if rows else []
+        except DATA_ERRORS as error:
+            out = self.failed(None, self.functions.failure(error), now_ms)
+        return out + [each for failure in matches.failures() for each in self.failed(None, failure, now_ms)]
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         delta = changes.get(self.source.stream)
@@ -117,16 +143,25 @@ class Triggered(Statement):
         raise NotImplementedError
 
     def advance(self, now_ms: int) -> list[Emission]:
+        self.context.now_ms = now_ms
         self.subqueries.advance(now_ms)
-        return []
+        matches = self.matches
+        return [] if matches is None else self._acted(matches, matches.advance(now_ms), now_ms)
 
     def next_deadline(self) -> int | None:
-        return self.subqueries.next_deadline()
+        pattern = None if self.matches is None else self.matches.next_deadline()
+        return earliest((self.subqueries.next_deadline(), pattern))
+
+    def counters(self) -> dict[str, int]:
+        return self.counts | ({} if self.matches is None else self.matches.counters())
 
     def snapshot(self) -> dict[str, Any]:
-        return {"fingerprint": self.plan.fingerprint, "subqueries": self.subqueries.snapshot(),
+        kept = {"fingerprint": self.plan.fingerprint, "subqueries": self.subqueries.snapshot(),
                 "counts": dict(self.counts)}  # fmt: skip
+        return kept if self.matches is None else kept | {"pattern": self.matches.snapshot()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.subqueries.restore(snapshot["subqueries"])
         self.counts |= snapshot["counts"]
+        if self.matches is not None:
+            self.matches.restore(snapshot["pattern"], dict)
