@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sinks.base import Outcome, SinkContext, SinkFactory
 from sinks.cache.store import CacheStore, Stored
@@ -41,7 +41,8 @@ _owners: dict[Path, threading.Lock] = {}
 class Numbered(Protocol):
     """A token that tells the number of the result's last row."""
 
-    last: int
+    @property
+    def last(self) -> int: ...
 
 
 class CachedDelivery:
@@ -71,8 +72,11 @@ class CachedDelivery:
 
     # --- the caller's side ---------------------------------------------------------------------------------------
 
-    def submit(self, emission: Emission, token: Numbered | None = None, timeout_ms: int = 0) -> bool:
-        """Take one emission; False when the file is full, the disk is, or the delivery is closed."""
+    def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
+        """Take one emission; False when the file is full, the disk is, or the delivery is closed.
+
+        The token is `Numbered`, or None for no receipt.
+        """
         until_ms = self._clock.monotonic_ms() + timeout_ms
         late = self._delivery.stats().state in ("retrying", "degraded")
         with self._changed:

@@ -94,6 +94,30 @@ def test_without_the_package_they_are_unknown(tmp_path: Path) -> None:
     assert "unknown function 'fahrenheit'" in checked.stdout and "'weather'" in checked.stdout
 
 
+CONTRACTS = """
+import json
+from edge.contracts.sinks import Destination, SinkContract
+from edge.plugins import load_plugins
+
+load_plugins()
+
+class TestShout(SinkContract):
+    sink = "shout"
+
+    def destination(self, bench, folder):
+        path = folder / "out.txt"
+        path.touch()
+        return Destination({"path": str(path)}, lambda: [json.loads(line)["N"] for line in path.open()])
+"""
+
+
+def test_its_own_tests_can_run_the_contract_of_sinks(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_shout.py").write_text(CONTRACTS)
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    done = subprocess.run(run, capture_output=True, text=True, env=environment(site), cwd=tmp_path, check=False)
+    assert "5 passed" in done.stdout, done.stdout + done.stderr
+
+
 def test_a_gateway_runs_them_and_survives_what_they_raise(site: Path, tmp_path: Path) -> None:
     rules, out = tmp_path / "rules", tmp_path / "out.txt"
     rules.mkdir()

@@ -13,7 +13,7 @@ from typing import Any
 
 from edge.clock import SystemClock
 from edge.delivery.dead_letters import DeadLetters
-from sinks import Delivery, Environment, MemoryBus, build_action
+from sinks import CachedDelivery, Delivery, Environment, MemoryBus, build_action
 from tests.unit.sinks.support import PATIENCE_MS, poll
 
 
@@ -28,12 +28,12 @@ class Gateway:
         self.environment = Environment(
             self.clock, random.Random(3), folder / "data", self.letters, self.memory, self._on_done
         )
-        self.deliveries: list[Delivery] = []
+        self.deliveries: list[Delivery | CachedDelivery] = []
 
     def _on_done(self, token: Any, outcome: str) -> None:
         self.receipts.append((token, outcome))
 
-    def action(self, name: str, settings: dict[str, Any]) -> Delivery:
+    def action(self, name: str, settings: dict[str, Any]) -> Delivery | CachedDelivery:
         """A delivery that retries fast and is closed with the gateway."""
         fast = {"retryInterval": 20, "retryMaxInterval": 100}
         delivery = build_action(name, fast | settings, rule_id="hot", environment=self.environment)

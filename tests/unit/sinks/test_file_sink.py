@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sinks import Delivery, build_action
+from sinks import build_action
 from sql import Emission
 from tests.unit.sinks.support import PATIENCE_MS, Bench, LeapingClock, Scripted, rows
 
@@ -25,7 +25,7 @@ class Files:
         self.root = root
         self.clock = LeapingClock()
         self.bench = Bench(Scripted(), clock=self.clock, tmp_path=root)
-        self.delivery: Delivery = build_action("file", settings, rule_id="hot", environment=self.bench.environment)
+        self.delivery = build_action("file", settings, rule_id="hot", environment=self.bench.environment)
         self.count = 0
 
     def write(self, *inserted: dict[str, Any]) -> str:
