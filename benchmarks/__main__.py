@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import daemon, growth, intake, latency, latency_state, replay, rules, statements
+from benchmarks import daemon, gateway_cpu, growth, intake, latency, latency_state, replay, rules, statements
 from benchmarks.measure import Result
 
 CASES = {
@@ -19,6 +19,7 @@ CASES = {
     **latency.CASES,
     **latency_state.CASES,
     **daemon.CASES,
+    **gateway_cpu.CASES,
     **growth.CASES,
 }
 

@@ -180,10 +180,11 @@ def drain(connection: socket.socket) -> None:
         pass
 
 
-def packet(number: int, stamp: int, keys: int) -> bytes:
-    """A PUBLISH of QoS 1 with a payload of about 130 bytes."""
-    body = struct.pack(">H", 7) + b"plant/1" + struct.pack(">H", number % 65_535 + 1) + payload_of(number, stamp, keys)
-    return bytes([0x32, len(body) & 127 | 128, len(body) >> 7]) + body
+def packet(number: int, stamp: int, keys: int, qos: int = 1) -> bytes:
+    """A PUBLISH with a payload of about 130 bytes."""
+    packet_id = struct.pack(">H", number % 65_535 + 1) if qos else b""
+    body = struct.pack(">H", 7) + b"plant/1" + packet_id + payload_of(number, stamp, keys)
+    return bytes([0x30 | qos << 1, len(body) & 127 | 128, len(body) >> 7]) + body
 
 
 def payload_of(number: int, stamp: int, keys: int) -> bytes:

@@ -24,6 +24,7 @@ from edge.config import Config
 from edge.delivery.actions import ActionBuilder, register_sinks
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.effects import Effects
+from edge.delivery.mqtt_lines import Lines
 from edge.delivery.outbox import Outbox
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery, open_journal
@@ -52,8 +53,8 @@ STOP_SOURCES_SHARE = 0.2
 FLUSH_SHARE = 0.6
 """Shares of the time of a shutdown: ending the sources, flushing the sinks; the rest is for commit and snapshot."""
 
-SNAPSHOT_SHARE = 0.5
-"""A last snapshot is written if the one before took less than this share of the time that is left."""
+SNAPSHOT_SHARE = 0.95
+"""When a last snapshot must be written, as a share of the whole time."""
 
 
 class Daemon:
@@ -77,11 +78,11 @@ class Daemon:
         )
         self.spool = self._open_spool()
         self.outbox = Outbox(self.dead_letters, limits.delivery_rows_max)
-        self.intake: Intake[Arrival] = Intake(self.clock, limits.intake_bytes_max)
+        self.intake: Intake[Arrival] = Intake(limits.intake_bytes_max)
         self.engine = Engine(Catalog())
         self.gateway = Gateway(
             self.engine, self.clock, self.intake, self.outbox, self.dead_letters,
-            Limits(limits.intake_bytes_max, limits.unacknowledged_max),
+            Limits(limits.intake_bytes_max, limits.unacknowledged_max, config.gateway.latency_ms),
         )  # fmt: skip
         self.mqtt = self._mqtt_source()
         allow = None if config.secrets.allow is None else frozenset(config.secrets.allow)
@@ -140,7 +141,7 @@ class Daemon:
         self.gateway.drain(began_ms + int(total_ms * STOP_SOURCES_SHARE))
         self._flush_sinks(began_ms + int(total_ms * (STOP_SOURCES_SHARE + FLUSH_SHARE)))
         stored = self.gateway.commit(force=True)
-        self._last_snapshot(began_ms + total_ms)
+        self._last_snapshot(began_ms + int(total_ms * SNAPSHOT_SHARE))
         # Only now: the acknowledgements of the last commit must still reach the broker.
         self.gateway.stop_sources(max(200, int(total_ms * STOP_SOURCES_SHARE)))
         if self.http is not None:
@@ -221,7 +222,7 @@ class Daemon:
             # Beside the payload a packet holds its topic, of up to 64 KB, and properties; the codec bounds the payload.
             packet_bytes_max=min(self.config.limits.payload_bytes_max + 131_072, 268_435_455),
         )  # fmt: skip
-        return MqttSource(options, self.clock, random.Random(os.urandom(8)))
+        return MqttSource(options, self.clock, random.Random(os.urandom(8)), poller=self.intake.poller)
 
     def _stream_sources(self) -> StreamSources:
         config, directory = self.config, self.config.data.dir
@@ -243,7 +244,8 @@ class Daemon:
             self.clock, random.Random(os.urandom(8)), output, self.dead_letters, bus, self.outbox.on_done,
             connections=self.config.sink_connections, cache_dir=self.config.data.dir / "cache",
         )  # fmt: skip
-        builder = ActionBuilder(environment, self.spool, self.clock, self.dead_letters, self.outbox)
+        lines = Lines(self.intake.poller, self.clock, environment.random)
+        builder = ActionBuilder(environment, self.spool, self.clock, self.dead_letters, self.outbox, lines)
         self.manager = Manager(
             self.gateway, builder, bus, self.mqtt, qos=self.config.mqtt.qos,
             payload_bytes_max=self.config.limits.payload_bytes_max, grace_ms=self.config.gateway.removed_grace_ms,
@@ -255,15 +257,15 @@ class Daemon:
         self.commits = open_journal(
             self.recovery, self.config.data.dir, self.clock, self.config.journal, effects, spool=self.spool
         )
+        self.commits.latency_ms = self.config.gateway.latency_ms
         self.gateway.commits = self.commits
         self.manager.reload(self.rule_files.read())
         self.outbox.resume()
 
     def _last_snapshot(self, until_ms: int) -> None:
         """Store the state, so that the next start has nothing to replay; left out where there is no time for it."""
-        left_ms = until_ms - self.clock.monotonic_ms()
-        if self.commits.snapshots.last_ms < left_ms * SNAPSHOT_SHARE:
-            self.commits.snapshot(fork=False)
+        if not self.commits.last_snapshot(until_ms):
+            log.info("snapshot.left_out", extra={"note": "the next start replays the journal"})
 
     # --- events ----------------------------------------------------------------------------------------------------
 

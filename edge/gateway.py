@@ -1,11 +1,12 @@
 """The gateway loop: the one thread that owns the engine.
 
-    sources --> intake --> journal, decode --> engine --> outbox --> sinks
-                              |
-                           commits --> acknowledge to the sources
+    broker ----> poller --> backlog --> journal, decode --> engine --> outbox --> sinks
+    sources --> intake ------^              |
+                                         commits --> acknowledge to the sources
 
-One turn takes everything that waits, never waiting for more; then fires the timers that are due, hands results over,
-commits if that is due, and sleeps until the next deadline or the next message. There is no polling.
+One turn takes everything that has come; then fires the timers that are due, hands results over, commits if that is due,
+and sleeps until the next deadline or the next message. On a busy line it lets messages wait for company, at most
+`latency_ms`: each wake-up costs as much as dozens of messages. There is no polling.
 
 Whatever can change the engine is recorded in the journal first, so `replay` of the records does it all again.
 Nothing here reads files or knows rule syntax: `edge.deploy.manager` deploys rules, `edge.daemon` puts the parts
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from edge.base.poller import PROMPT_MS
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
@@ -50,6 +52,9 @@ DEFECT_PAUSE_MS = 1_000
 REJECT_KINDS_MAX = 50
 """Reasons counted by themselves; further ones are counted together."""
 
+NEVER = -1_000_000
+"""Before any time of the monotonic clock."""
+
 SLOW_SINK_RETRY_MS = 50
 """How often results that a full delivery refused are offered again."""
 
@@ -67,6 +72,7 @@ class Limits:
 
     intake_bytes_max: int = 8_000_000
     unacknowledged_max: int = 20_000
+    latency_ms: int = 0
 
 
 class Gateway:
@@ -106,6 +112,8 @@ class Gateway:
         self._is_stopping = False
         self._timers_failed = False
         self._backlog = Backlog()
+        self._taken_ms = NEVER
+        """When messages were last taken in, on the monotonic clock."""
 
     # --- sources ---------------------------------------------------------------------------------------------------
 
@@ -149,14 +157,17 @@ class Gateway:
         self.outbox.reconcile()
         for call in self.intake.take_calls():
             call()
-        if self._is_stopping or not self.outbox.is_full():
+        if self.intake.has_items() and (self._is_stopping or not self.outbox.is_full()):
             self._backlog.put(self.intake.take_items())
+            self._taken_ms = self.clock.monotonic_ms()
         now_ms = self.clock.now_ms()
         if self.alarm_ms is not None and self.alarm_ms <= now_ms:
             self.on_alarm(now_ms)
         self._fire(now_ms)
         self._push_backlog(now_ms)
         if self.commits is not None and self.commits.due_in_ms() == 0:
+            if self.commits.is_waited_for:
+                self._taken_ms = NEVER
             self.commit()
         self._brake()
         return self._sleep_ms()
@@ -176,8 +187,17 @@ class Gateway:
             if done:
                 return
             sleep_ms = self.turn()
-            if sleep_ms != 0:
-                self.intake.wait(sleep_ms)
+            self.intake.poller.flush()
+            self._gather(sleep_ms)
+            self.intake.poller.wait(sleep_ms)
+
+    def _gather(self, sleep_ms: int | None) -> None:
+        """On a busy line, let messages wait for company, at most `latency_ms` since the last look."""
+        if sleep_ms == 0 or not self._limits.latency_ms:
+            return
+        rest_ms = self._taken_ms + self._limits.latency_ms - PROMPT_MS - self.clock.monotonic_ms()
+        if rest_ms > 0:
+            self.intake.poller.pause(rest_ms)
 
     def drain(self, deadline_ms: int) -> None:
         """Process what was taken in, without sleeping, until the monotonic `deadline_ms`."""
@@ -329,7 +349,7 @@ class Gateway:
 
     def _sleep_ms(self) -> int | None:
         """Until the next thing that is due of itself; 0 when there is work left."""
-        if self._backlog:
+        if self._backlog or self.intake.has_items():
             return 0
         waits: list[int] = []
         deadline_ms = self.engine.next_deadline_ms()

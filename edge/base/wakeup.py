@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import weakref
 from contextlib import suppress
 
 
@@ -14,6 +15,7 @@ class Wakeup:
         self._reading.setblocking(False)
         self._writing.setblocking(False)
         self._is_set = False
+        self._release = weakref.finalize(self, _close, self._reading, self._writing)
 
     def fileno(self) -> int:
         return self._reading.fileno()
@@ -33,5 +35,10 @@ class Wakeup:
             self._is_set = False
 
     def close(self) -> None:
-        self._reading.close()
-        self._writing.close()
+        """Release both ends; it happens with the end of the object as well."""
+        self._release()
+
+
+def _close(*ends: socket.socket) -> None:
+    for end in ends:
+        end.close()

@@ -60,6 +60,9 @@ class GatewayConfig(Section):
     """Part of every uploaded file's name; must be unique among the gateways of one bucket."""
     zone: str = "UTC"
     """Time zone of calendar windows and crontabs, unless the rule names its own."""
+    latency_ms: int = Field(default=5, ge=0, le=1_000)
+    """How long a message may wait for others on its way in. On a quiet line it is taken at once; on a busy one the
+    gateway wakes at most once in this time. 0: it always wakes at once, which costs processor time."""
     removed_grace_ms: int = Field(default=600_000, ge=0)
     """A rule whose file is gone keeps its state and its subscription for so long, and its results are held back; if the
     file comes back, nothing was missed. 0: it is removed at once."""

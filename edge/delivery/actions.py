@@ -9,15 +9,20 @@ from cloud_sync.spool import Spool
 from edge.clock import Clock
 from edge.delivery.cloud_action import CLOUD, CloudAction
 from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.inline_action import INLINE, InlineAction
 from edge.delivery.memory_action import MEMORY, MemoryAction
+from edge.delivery.mqtt_action import MQTT, MqttAction
+from edge.delivery.mqtt_lines import Lines, shares
 from edge.delivery.outbox import Action, Outbox, Taker
 from rules.compile import CompiledRule
 from rules.model import Action as RuleAction
 from rules.model import register_action
-from sinks import Environment, SinkSettings, build_action, cache_mark, sink_kinds
+from sinks import Environment, SinkContext, SinkSettings, build_action, cache_mark, sink_kind, sink_kinds
+from sinks.base import Fatal
+from sinks.builtin.mqtt import MqttSettings
 
-IN_LOOP = (CLOUD, MEMORY)
-"""Sinks that work inside the loop."""
+REPLAYED = (CLOUD, MEMORY)
+"""Sinks whose effects a replay computes again."""
 
 
 def register_sinks() -> None:
@@ -29,7 +34,17 @@ def register_sinks() -> None:
 class ActionBuilder:
     """Builds the deliveries of rules."""
 
-    def __init__(self, environment: Environment, spool: Spool, clock: Clock, dead_letters: DeadLetters, outbox: Outbox):
+    def __init__(
+        self,
+        environment: Environment,
+        spool: Spool,
+        clock: Clock,
+        dead_letters: DeadLetters,
+        outbox: Outbox,
+        lines: Lines | None = None,
+    ) -> None:
+        """`lines`: connections on which the loop publishes; None: every mqtt action has a thread of its own."""
+        self._lines = lines
         self._environment = environment
         self._spool = spool
         self._clock = clock
@@ -48,7 +63,7 @@ class ActionBuilder:
                     found.append(known)
                 else:
                     delivery = self._delivery(rule.id, written.sink, settings, f"{rule.id}/{role}/{position}")
-                    found.append(Action(role, position, settings, delivery, written.sink in IN_LOOP))
+                    found.append(Action(role, position, settings, delivery, written.sink in REPLAYED))
         return found
 
     def _settings(self, rule: CompiledRule, written: RuleAction) -> SinkSettings:
@@ -81,4 +96,23 @@ class ActionBuilder:
         if sink == MEMORY:
             bus, on_done = self._environment.memory, self._outbox.on_done_in_loop
             return MemoryAction(settings, rule_id, bus, self._dead_letters, on_done)
+        context = SinkContext(rule_id, sink, self._environment)
+        if sink == MQTT and self._lines is not None and (action := self._mqtt(settings, context, self._lines)):
+            return action
+        if sink in INLINE and not settings.batches and not settings.enable_cache:
+            on_done = self._outbox.on_done_in_loop
+            made = sink_kind(sink).factory(settings, context)
+            return InlineAction(sink, made, settings, rule_id, self._dead_letters, on_done)
         return build_action(sink, settings, rule_id=rule_id, environment=self._environment, key=key)
+
+    def _mqtt(self, settings: SinkSettings, context: SinkContext, lines: Lines) -> Taker | None:
+        """An action that the loop publishes for, where that is possible."""
+        assert isinstance(settings, MqttSettings)
+        if not shares(settings):
+            return None
+        try:
+            line = lines.take(settings, context)
+        except Fatal:  # no such connection: a delivery of its own says so, and tries again
+            return None
+        on_done = self._outbox.on_done_in_loop
+        return MqttAction(settings, context.rule_id, lines, line, self._clock, self._dead_letters, on_done)

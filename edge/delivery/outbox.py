@@ -48,7 +48,7 @@ class Taker(Protocol):
 class Action:
     """One delivery of a rule: its list and place there, the settings it was built from, and what it has not taken.
 
-    is_in_loop   its effects are part of the replay, or known by their numbers: it is given everything again
+    is_replayed  its effects are part of the replay, or known by their numbers: it is given everything again
     open         emissions without a receipt by the number of their last row, each with that of its first
     waiting      those of them that it has refused
     last         number of the last row that was meant for it
@@ -58,7 +58,7 @@ class Action:
     position: int
     settings: Any
     delivery: Taker
-    is_in_loop: bool = False
+    is_replayed: bool = False
     open: dict[int, tuple[int, Emission]] = field(default_factory=dict)
     waiting: deque[int] = field(default_factory=deque)
     last: int = 0
@@ -230,7 +230,7 @@ class Outbox:
     def _submit(self, action: Action, first: int, last: int, emission: Emission) -> None:
         action.open[last] = (first, emission)
         action.last = last
-        if self.is_replaying and not action.is_in_loop:
+        if self.is_replaying and not action.is_replayed:
             return
         if action.waiting or not action.delivery.submit(emission, Token(action, first, last)):
             action.waiting.append(last)
@@ -249,7 +249,7 @@ class Outbox:
         for rule, action in self._all():
             key = (rule, action.role, action.position, action.delivery.name)
             delivered = action.delivered
-            if not action.is_in_loop and delivered > self._told.get(key, 0):
+            if not action.is_replayed and delivered > self._told.get(key, 0):
                 self._told[key] = delivered
                 new.append((*key, delivered))
         return Receipts(new) if new else None
@@ -267,7 +267,7 @@ class Outbox:
         """The replay is over: hand over what has no receipt."""
         self.is_replaying = False
         for _, action in self._all():
-            if not action.is_in_loop:
+            if not action.is_replayed:
                 action.waiting = deque(action.open)
         self.reconcile()
 
@@ -297,7 +297,7 @@ class Outbox:
                     self._dead_letter(emission, f"action {sink} is gone since the last run")
                     continue
                 action.open[number] = (first, emission)
-                if action.is_in_loop:
+                if action.is_replayed:
                     action.waiting.append(number)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from edge.clock import Clock
+from edge.base.poller import Poller
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,22 +22,22 @@ Result = TypeVar("Result")
 class Intake(Generic[Item]):
     """Batches and calls for the gateway loop; `put`, `call` and `wake` may be used from any thread."""
 
-    def __init__(self, clock: Clock, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self.bytes = 0
-        self._clock = clock
+        self.poller = Poller()
+        """What the loop sleeps in."""
         self._items: list[Item] = []
         self._calls: list[Callable[[], None]] = []
-        self._woken = False
         self._closed = False
-        self._condition = threading.Condition()
+        self._lock = threading.Lock()
 
     def put(self, item: Item, size_bytes: int) -> None:
         """Add a batch. Always accepted: what a source has already read must go somewhere."""
-        with self._condition:
+        with self._lock:
             self._items.append(item)
             self.bytes += size_bytes
-            self._notify()
+        self.poller.wake()
 
     def call(self, function: Callable[[], Result], timeout_s: float) -> Result:
         """Run `function` in the loop and return its result. Raises TimeoutError, or what the function raised."""
@@ -50,11 +50,11 @@ class Intake(Generic[Item]):
                 except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
                     future.set_exception(error)
 
-        with self._condition:
+        with self._lock:
             if self._closed:
                 raise TimeoutError
             self._calls.append(run)
-            self._notify()
+        self.poller.wake()
         try:
             return future.result(timeout_s)
         except TimeoutError:
@@ -63,42 +63,27 @@ class Intake(Generic[Item]):
 
     def wake(self) -> None:
         """Make the loop turn, without giving it anything."""
-        with self._condition:
-            self._notify()
+        self.poller.wake()
 
     def take_items(self) -> list[Item]:
         """Everything that waits, at once: batches are as large as the traffic makes them, never waited for."""
-        with self._condition:
+        with self._lock:
             items, self._items = self._items, []
             self.bytes = 0
             return items
 
     def take_calls(self) -> list[Callable[[], None]]:
         """The functions that other threads want run."""
-        with self._condition:
+        with self._lock:
             calls, self._calls = self._calls, []
             return calls
 
     def has_items(self) -> bool:
         """Whether batches wait."""
-        with self._condition:
+        with self._lock:
             return bool(self._items)
-
-    def wait(self, timeout_ms: int | None) -> None:
-        """Sleep until something is put, or `timeout_ms` has passed.
-
-        Returns at once if something was put since the last wait: it came during the turn, and perhaps too late for it.
-        """
-        with self._condition:
-            if not self._woken:
-                self._clock.wait(self._condition, timeout_ms)
-            self._woken = False
 
     def close(self) -> None:
         """Refuse further calls: the loop has ended."""
-        with self._condition:
+        with self._lock:
             self._closed = True
-
-    def _notify(self) -> None:
-        self._woken = True
-        self._condition.notify()

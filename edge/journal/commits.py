@@ -26,6 +26,7 @@ from edge.config import JournalConfig
 from edge.intake.sources.base import Message
 from edge.journal.record import Record
 from edge.journal.snapshots import Snapshots
+from edge.journal.window import Window
 from edge.journal.writer import Journal
 
 log = logging.getLogger("penstock.journal")
@@ -66,6 +67,8 @@ class Commits:
         self.snapshots = snapshots
         self.made = self.failures = 0
         self.last_ms = 0
+        self.latency_ms = 0
+        """How long the loop may not have looked for messages: a line is quiet only after that."""
         self.problem: str | None = None
         self.snapshot_at = journal.position
         """Position of the last snapshot that was begun."""
@@ -76,6 +79,7 @@ class Commits:
         self._effects = effects
         self._acknowledge: list[tuple[Callable[[Any], None], Any]] = []
         self._messages = 0
+        self._window = Window()
         self._first_ms: int | None = None
         self._last_ms = 0
         self._changed_ms: int | None = None
@@ -85,6 +89,11 @@ class Commits:
     def unacknowledged(self) -> int:
         """Messages taken in and not acknowledged yet."""
         return self._messages
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether the broker sends nothing more before an acknowledgement, as far as its traffic shows."""
+        return self._window.is_full(self._messages)
 
     def append(self, record: Record) -> None:
         """Record an input before it takes effect."""
@@ -113,8 +122,7 @@ class Commits:
         now_ms = self._clock.monotonic_ms()
         due = []
         if self._first_ms is not None:
-            config = self._config
-            due.append(min(self._first_ms + config.sync_interval_ms, self._last_ms + config.quiet_ms) - now_ms)
+            due.append(0 if self.is_waited_for else self._sync_ms - now_ms)
         if self._changed_ms is not None:
             due.append(self._changed_ms + self._config.idle_interval_ms - now_ms)
         if (rows_ms := self._effects.due_in_ms()) is not None:
@@ -125,12 +133,25 @@ class Commits:
             due.append(CHILD_POLL_MS)
         return min(due, default=None)
 
+    @property
+    def _sync_ms(self) -> int:
+        """When what has been received is to be acknowledged."""
+        assert self._first_ms is not None
+        return min(self._first_ms + self._config.sync_interval_ms, self._quiet_ms)
+
+    @property
+    def _quiet_ms(self) -> int:
+        """From when on the line is quiet, unless something comes."""
+        return self._last_ms + self.latency_ms + self._config.quiet_ms
+
     def make(self, *, force: bool = False) -> bool:
         """Make everything recorded durable and acknowledge it; False (and nothing acknowledged) when that failed.
 
         `force`: commit spooled rows too, though they are not due.
         """
         began_ms = self._clock.monotonic_ms()
+        if self._messages and began_ms >= self._quiet_ms:
+            self._window.fell_quiet(self._messages)
         if self.snapshots.poll():
             # On a full disk the journal of the older snapshot is given up.
             self.bytes = self.journal.forget(self.snapshots.newest if self.journal.is_short else self.snapshots.oldest)
@@ -189,6 +210,15 @@ class Commits:
             self._failed(error)
             return False
         self.snapshot_at = position
+        return True
+
+    def last_snapshot(self, until_ms: int) -> bool:
+        """Store the state before an orderly end, so that the next start has nothing to replay; False where there is no
+        time for it until the monotonic `until_ms`. A child writes, for it can be ended at any time."""
+        self.snapshots.wait(until_ms)
+        if self.snapshots.is_busy or not self.snapshot(fork=True) or not self.snapshots.wait(until_ms):
+            return False
+        self.bytes = self.journal.forget(self.snapshots.oldest)
         return True
 
     def _failed(self, error: Exception) -> None:

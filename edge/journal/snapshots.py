@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import struct
+import threading
 import warnings
 import zlib
 from collections.abc import Callable
@@ -32,6 +33,9 @@ SUFFIX = ".snapshot"
 DRAFT_SUFFIX = ".draft"
 _HEADER = struct.Struct("<8sII")
 _MAGIC = b"penstkS1"
+
+WAIT_STEP_MS = 5
+"""How often a gateway that ends looks after the child."""
 
 CHILD_MS_MAX = 600_000
 """A child that has not finished by then is ended and counts as failed."""
@@ -80,9 +84,13 @@ def decode(data: bytes) -> dict[str, Any]:
     return state | {RULES: rules}
 
 
-def sizes(data: bytes) -> dict[str, int]:
-    """The size of each rule's state, from the beginning of a snapshot's file. Raises ValueError."""
-    return {name: plain for name, _, _, plain in _index(data)[0] if name}
+def sizes(path: Path) -> dict[str, int]:
+    """The size of each rule's state, from the beginning of a snapshot's file. Raises OSError and ValueError."""
+    with path.open("rb") as file:
+        head = file.read(_HEADER.size)
+        if len(head) == _HEADER.size:
+            head += file.read(_HEADER.unpack(head)[1])
+    return {name: plain for name, _, _, plain in _index(head)[0] if name}
 
 
 def _index(data: bytes) -> tuple[list[Any], int]:
@@ -181,6 +189,16 @@ class Snapshots:
             return False
         return True
 
+    def wait(self, until_ms: int) -> bool:
+        """Wait for the child until a monotonic time; whether there is a new snapshot."""
+        nobody = threading.Condition()
+        while self._child is not None and self._clock.monotonic_ms() < until_ms:
+            if self.poll():
+                return True
+            with nobody:
+                self._clock.wait(nobody, WAIT_STEP_MS)
+        return False
+
     def abandon(self) -> None:
         """End a child that is writing: the gateway stops."""
         if self._child is not None:
@@ -196,7 +214,7 @@ class Snapshots:
 
     def _finish(self, position: int, draft: Path, began_ms: int) -> None:
         self.last_bytes = draft.stat().st_size
-        self.sizes = sizes(draft.read_bytes())
+        self.sizes = sizes(draft)
         self._disk.rename(draft, self._path(position))
         self.made += 1
         self.written_bytes += self.last_bytes

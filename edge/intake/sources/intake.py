@@ -14,6 +14,7 @@ from __future__ import annotations
 import ssl
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from paho.mqtt import MQTTException
@@ -26,6 +27,7 @@ from edge.intake.sources.publish_parser import PublishParser, escaped, too_large
 RECEIVE_BYTES = 65_536
 STOCK_PACKETS_PER_TURN = 500
 
+_NOTHING_THERE = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _PUBACK_WITHOUT_ID = 0x4002_0000
 _HOOKS: dict[str, Any] = {
     "_packet_handle": Callable,
@@ -45,8 +47,14 @@ class Reader(Protocol):
     def read(self, batch: list[Message], bad: list[BadMessage]) -> bool:
         """Append what has arrived; whether more may wait that the socket does not show. Raises `ConnectionLost`."""
 
+    def read_ahead(self) -> bool:
+        """Take bytes off the socket for the next `read`; whether there were any."""
+
     def acknowledge(self, ids: Sequence[int]) -> None:
         """Send PUBACKs for these packet ids, in this order."""
+
+    def send(self, packets: bytes) -> None:
+        """Send whole packets."""
 
     def cut_off_id(self) -> int | None:
         """The packet id of a message whose first transmission has not come to its end; None where none is known."""
@@ -96,6 +104,12 @@ class StockReader:
         for packet_id in ids:
             self._client.ack(packet_id, 1)
 
+    def read_ahead(self) -> bool:
+        return False
+
+    def send(self, packets: bytes) -> None:
+        raise NotImplementedError("only the buffered reader sends packets of others")
+
     def cut_off_id(self) -> int | None:
         return None  # paho does not tell
 
@@ -122,8 +136,18 @@ class StockReader:
 class BufferedReader(StockReader):
     """Reads many packets at once; see the module. What it does not read itself, paho delivers as in `StockReader`."""
 
-    def __init__(self, client: paho.Client, epoch: int, packet_bytes_max: int, has_properties: bool) -> None:
+    def __init__(
+        self,
+        client: paho.Client,
+        epoch: int,
+        packet_bytes_max: int,
+        has_properties: bool,
+        confirmed: Callable[[int, int], bool] = lambda packet_id, code: False,
+    ) -> None:
+        """`confirmed` is told packet id and reason code of each PUBACK, and whether to keep it from paho."""
         super().__init__(client, epoch, packet_bytes_max)
+        self._confirmed = confirmed
+        self._ahead = b""
         self._parser = PublishParser(epoch, has_properties, packet_bytes_max, self._hand_to_paho)
 
     def read(self, batch: list[Message], bad: list[BadMessage]) -> bool:
@@ -131,29 +155,53 @@ class BufferedReader(StockReader):
         sock: Any = self._client.socket()
         if sock is None:
             raise ConnectionLost("connection closed by the broker")
-        try:
-            data = sock.recv(RECEIVE_BYTES)
-        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        ahead, self._ahead = self._ahead, b""
+        data = self._received(sock, not ahead)
+        if not (data or ahead):
             return False
-        except OSError as error:
-            raise ConnectionLost(f"receiving failed: {error}") from error
-        if not data:
-            raise ConnectionLost("connection closed by the broker")
         # paho sends pings, and gives a connection up, by this time stamp.
         self._client._last_bytes_received = paho.time_func()
-        self._parser.feed(data, batch, bad)
+        self._parser.feed(ahead + data if ahead else data, batch, bad)
         self.duplicates = self._parser.duplicates
         return len(data) == RECEIVE_BYTES or buffered_by_tls(sock)
 
+    def read_ahead(self) -> bool:
+        sock: Any = self._client.socket()
+        if sock is not None and not self._ahead:
+            with suppress(OSError):  # what is wrong with the socket, the next read says
+                self._ahead = sock.recv(RECEIVE_BYTES)
+        return bool(self._ahead)
+
+    def _received(self, sock: Any, must: bool) -> bytes:
+        """What the socket has; a broken one raises `ConnectionLost` unless there is something to be read before."""
+        try:
+            data: bytes = sock.recv(RECEIVE_BYTES)
+        except _NOTHING_THERE:
+            return b""
+        except OSError as error:
+            if must:
+                raise ConnectionLost(f"receiving failed: {error}") from error
+            return b""
+        if must and not data:
+            raise ConnectionLost("connection closed by the broker")
+        return data
+
     def acknowledge(self, ids: Sequence[int]) -> None:
         packets = struct.pack(f">{len(ids)}I", *[_PUBACK_WITHOUT_ID | packet_id for packet_id in ids])
+        self.send(packets)
+
+    def send(self, packets: bytes) -> None:
+        # As PUBACK, whatever they are: paho keeps no books about those.
         self._client._packet_queue(paho.PUBACK, packets, 0, 1)
 
     def cut_off_id(self) -> int | None:
         return self._parser.cut_off_id()
 
     def _hand_to_paho(self, command: int, body: bytes) -> None:
-        """Let paho handle a packet as if it had read it."""
+        """Let paho handle a packet as if it had read it, but for confirmations of what it did not send."""
+        code = body[2] if len(body) > 2 else 0
+        if command == paho.PUBACK and len(body) >= 2 and self._confirmed(body[0] << 8 | body[1], code):
+            return
         packet = self._client._in_packet
         packet["command"], packet["remaining_length"], packet["packet"] = command, len(body), bytearray(body)
         packet["pos"] = 0

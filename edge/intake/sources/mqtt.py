@@ -1,5 +1,8 @@
 """The MQTT source: stays connected to one broker, or tries to, and hands on what arrives in batches.
 
+The gateway's loop serves it: one thread from the socket to the rule. Without a loop it has one of its own. Only opening
+a connection, which may block, has a thread for as long as it takes.
+
     QoS 1, session kept by the broker, acknowledged by hand: a message is the broker's until `acknowledge` was called.
     Broker away: `problem` says why, and it is tried again, ever more slowly up to `reconnect_ms_max`, with jitter.
     Consumer too slow: it calls `pause`; bytes then wait in the socket and the broker, and pings go on.
@@ -14,37 +17,31 @@ import logging
 import random
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Literal
 
+from edge.base.poller import Poller
 from edge.clock import Clock
 from edge.intake.router import BadTopicFilter, check_filter
-from edge.intake.sources.base import BadMessage, ConnectionLost, OnBad, OnBatch
+from edge.intake.sources.base import ConnectionLost, OnBad, OnBatch
+from edge.intake.sources.mqtt_attempts import Opening, Pause, VersionChoice, backoff_ms
 from edge.intake.sources.mqtt_client import BadOptions, MqttOptions, Version
 from edge.intake.sources.mqtt_connection import Connection, Counters, Orders, VersionRefused
+from edge.intake.sources.publishing import Publishing
 from edge.journal.record import Session
 
 log = logging.getLogger("penstock.mqtt")
 
-VERSION_ANSWER_MS = 3_000
-"""How long a broker may think about CONNECT while we do not know which version it speaks."""
-
 Intake = Literal["auto", "buffered", "stock"]
-
-
-def backoff_ms(failures: int, low_ms: int, high_ms: int, jitter: float) -> int:
-    """How long to wait after so many failures in a row; `jitter` between 0 and 1 takes away up to half of it.
-
-    >>> [backoff_ms(n, 500, 30_000, 0.0) for n in (1, 2, 3, 20)], backoff_ms(1, 500, 30_000, 1.0)
-    ([500, 1000, 2000, 30000], 250)
-    """
-    full = min(high_ms, low_ms * 2 ** min(failures - 1, 32))
-    return int(full * (1 - jitter / 2))
 
 
 class MqttSource:
     """One broker, one session, any number of subscriptions. Implements `edge.intake.sources.base.Source`.
 
     intake   "auto": the buffered reader where paho's internals are as expected, else paho's own loop
+    poller   of the loop that serves the source, on whose thread `start` and `stop` are called; None: it has its own
+    publishing   what goes out on the connection; needs the buffered reader
     """
 
     def __init__(
@@ -53,6 +50,8 @@ class MqttSource:
         clock: Clock,
         rng: random.Random | None = None,
         intake: Intake = "auto",
+        poller: Poller | None = None,
+        publishing: Publishing | None = None,
     ) -> None:
         self.options = options
         self._problem = "not connected yet"
@@ -62,16 +61,21 @@ class MqttSource:
         self._orders = Orders()
         self._counters = Counters()
         self._connection: Connection | None = None
-        self._version: Version = "3.1.1" if options.version == "3.1.1" else "5"
-        self._version_is_sure = options.version != "auto"
+        self._versions = VersionChoice(options)
+        self._pause = Pause(options.reconnect_ms_min, options.reconnect_ms_max)
         self._epoch = 0
-        self._farewell_ms = 0
         self._granted: dict[str, int] = {}
         self._cut_off: list[int] = []
         self.on_session: Callable[[Session], None] = lambda session: None
         """Told what the broker keeps of this gateway; on the source's thread, in order with the batches."""
-        self._retry = threading.Condition()
+        self._publishing = publishing
+        self._is_alone = poller is None
+        self._poller = poller or Poller()
+        self._farewell_ms = 0
         self._thread: threading.Thread | None = None
+        self._opening: Opening | None = None
+        self._on_batch: OnBatch = lambda batch: None
+        self._on_bad: OnBad = lambda bad: self.acknowledge(token for _, _, token, _ in bad if token is not None)
         if options.insecure_skip_verify:
             log.warning("mqtt.tls_insecure", extra={"server": options.server})
 
@@ -90,7 +94,7 @@ class MqttSource:
                     "before the message is safe; use qos 1, whose duplicates penstock makes harmless"
                 )
         self._orders.wanted = dict(wanted)
-        self._orders.wakeup.set()
+        self._poller.wake()
 
     @property
     def session_name(self) -> str:
@@ -105,40 +109,43 @@ class MqttSource:
     def start(self, on_batch: OnBatch, on_bad: OnBad | None = None) -> None:
         """Begin to connect. Does not wait: a broker that is away makes the source degraded, not the gateway fail.
 
-        `on_batch` runs on the source's thread. If it raises, the connection is given up and the messages come again.
+        `on_batch` runs on the thread of the loop. If it raises, the connection is given up and the messages come again.
         Without `on_bad`, messages whose topic cannot be used are counted and acknowledged.
         """
-        assert self._thread is None, "a source is started once"
-        self._thread = threading.Thread(
-            target=self._run, args=(on_batch, on_bad or self._forget), name="mqtt-source", daemon=True
-        )
-        self._thread.start()
+        self._on_batch = on_batch
+        if on_bad is not None:
+            self._on_bad = on_bad
+        self._poller.add(self)
+        if self._is_alone:
+            arguments = (self, self._orders, self._poller)
+            self._thread = threading.Thread(target=serve_alone, args=arguments, name="mqtt-source", daemon=True)
+            self._thread.start()
 
     def acknowledge(self, tokens: Iterable[int]) -> None:
         self._orders.tokens.extend(tokens)
-        if threading.current_thread() is not self._thread:  # on its own thread it looks by itself, after the batch
-            self._orders.wakeup.set()
+        self._poller.wake()
 
     def pause(self) -> None:
         self._orders.paused = True
-        self._orders.wakeup.set()
+        self._poller.wake()
 
     def resume(self) -> None:
         self._orders.paused = False
-        self._orders.wakeup.set()
+        self._poller.wake()
 
     def stop(self, timeout_ms: int) -> bool:
-        """Send what was acknowledged, tell "offline", disconnect. The session stays with the broker."""
+        """Send what was acknowledged, tell "offline", disconnect. The session stays with the broker.
+
+        Called on the loop's thread where a loop serves the source.
+        """
         self._farewell_ms = timeout_ms
         self._orders.stopping = True
-        self._orders.wakeup.set()
-        with self._retry:
-            self._retry.notify_all()
         if self._thread is not None:
+            self._poller.wake()
             self._thread.join(timeout_ms / 1000)
-        else:
-            self._orders.wakeup.close()
-        return self._thread is None or not self._thread.is_alive()
+            return not self._thread.is_alive()
+        self.end()
+        return True
 
     @property
     def problem(self) -> str | None:
@@ -161,12 +168,12 @@ class MqttSource:
     def refused(self) -> dict[str, str]:
         """Topic filters the broker did not accept as asked, with the reason."""
         connection = self._connection
-        return dict(connection.refused) if connection is not None else {}
+        return dict(connection.subscriptions.refused) if connection is not None else {}
 
     @property
     def version(self) -> Version:
         """The version of MQTT spoken, or tried next."""
-        return self._version
+        return self._versions.version
 
     @property
     def intake(self) -> str:
@@ -186,81 +193,103 @@ class MqttSource:
             **{name: getattr(counters, name) for name in Counters.__slots__},
         }
 
-    # The thread.
+    # The loop.
 
-    def _run(self, on_batch: OnBatch, on_bad: OnBad) -> None:
-        """One connection after the other, until the source is to stop."""
-        granted = self._granted
-        failures = 0
-        while not self._orders.stopping:
-            began_ms = self._clock.monotonic_ms()
-            problem, granted = self._connect_and_serve(on_batch, on_bad, granted)
-            if self._orders.stopping:
-                break
-            # A broker that accepts and hangs up at once must not be asked again at once.
-            lasted_ms = self._clock.monotonic_ms() - began_ms
-            failures = 1 if lasted_ms > self.options.reconnect_ms_max else failures + 1
-            delay_ms = backoff_ms(
-                failures, self.options.reconnect_ms_min, self.options.reconnect_ms_max, self._rng.random()
-            )
-            self._problem = problem
-            log.warning(
-                "mqtt.disconnected", extra={"server": self.options.server, "reason": problem, "retry_ms": delay_ms}
-            )
-            with self._retry:
-                if not self._orders.stopping:
-                    self._clock.wait(self._retry, delay_ms)
-        self._problem = "stopped"
-        self._orders.wakeup.close()
+    def interest(self) -> tuple[int, int]:
+        return (-1, 0) if self._connection is None else self._connection.interest()
 
-    def _connect_and_serve(
-        self, on_batch: OnBatch, on_bad: OnBad, granted: dict[str, int]
-    ) -> tuple[str, dict[str, int]]:
-        """Why the connection ended, and the subscriptions that the broker keeps."""
+    def due_in_ms(self) -> int | None:
+        if self._connection is not None:
+            return self._connection.due_in_ms()
+        if self._opening is not None:
+            return None  # its thread wakes the loop
+        return max(0, self._pause.until_ms - self._clock.monotonic_ms())
+
+    def prompt(self) -> None:
+        if self._connection is not None:
+            self._connection.prompt()
+
+    def turn(self, is_ready: bool) -> None:
+        """Go on with the connection there is, or with making one."""
+        if self._orders.stopping:
+            return
+        if self._connection is not None:
+            self._serve(self._connection, is_ready)
+        elif self._opening is not None:
+            opening = self._opening
+            if not opening.is_over:
+                return
+            self._opening = None
+            if opening.failure is None:
+                self._connection = opening.connection
+            else:
+                self._counters.connect_failures += 1
+                self._lost(opening.failure)
+        elif self._clock.monotonic_ms() >= self._pause.until_ms:
+            self._open()
+
+    def _open(self) -> None:
+        """Begin a connection."""
         self._epoch += 1
-        connection = Connection(self.options, self._version, self._epoch, self._orders, self._counters, self._clock)
-        connection.on_session = self._tell_session
-        problem = ""
+        self._pause.began_ms = self._clock.monotonic_ms()
+        version = self._versions.version
+        connection = Connection(self.options, version, self._epoch, self._orders, self._counters, self._clock)
+
+        def tell(granted: dict[str, int], is_new: bool) -> None:
+            cut_off, self._cut_off = self._cut_off, []
+            self.on_session(Session(self.session_name, granted, is_new, cut_off))
+
+        connection.on_session = tell
+        connection.publishing = self._publishing
+        open_it = partial(connection.open, self._intake, self._granted, self._versions.answer_ms)
+        self._opening = Opening(connection, open_it, self._poller.wake)
+
+    def _serve(self, connection: Connection, is_ready: bool) -> None:
         try:
-            connection.open(self._intake, granted, self._answer_ms())
-            self._connection = connection
-            connection.serve(on_batch, on_bad)
-            connection.farewell(self._farewell_ms)
-        except VersionRefused as error:
-            problem = str(error)
-            self._try_other_version(error.said_so)
-        except (ConnectionLost, OSError, ValueError) as error:
-            problem = str(error) or type(error).__name__
-        except Exception as error:  # the consumer's: whatever it is, the messages must come again
-            log.exception("mqtt.consumer_failed")
-            problem = f"the batch could not be taken: {error!r}"
-        finally:
+            connection.turn(is_ready, self._on_batch, self._on_bad)
+        except Exception as error:  # noqa: BLE001 - the consumer's as well: the messages must come again
             self._connection = None
             cut_off = connection.cut_off_id()
             self._cut_off = [] if cut_off is None else [cut_off]
             connection.abandon()
-        if not connection.accepted:
-            self._counters.connect_failures += 1
-            return problem, granted
-        self._version_is_sure = True
-        return problem, connection.granted
+            if connection.accepted:
+                self._versions.is_sure = True
+                self._granted = connection.subscriptions.granted
+            else:
+                self._counters.connect_failures += 1
+            self._lost(error)
 
-    def _tell_session(self, granted: dict[str, int], is_new: bool) -> None:
-        cut_off, self._cut_off = self._cut_off, []
-        self.on_session(Session(self.session_name, granted, is_new, cut_off))
+    def _lost(self, error: Exception) -> None:
+        """Note why there is no connection, and when to try again."""
+        if isinstance(error, VersionRefused):
+            self._versions.refused(error.said_so)
+        if isinstance(error, (ConnectionLost, OSError, ValueError)):
+            self._problem = str(error) or type(error).__name__
+        else:
+            log.error("mqtt.consumer_failed", exc_info=error)
+            self._problem = f"the batch could not be taken: {error!r}"
+        delay_ms = self._pause.after_loss(self._clock.monotonic_ms(), self._rng.random())
+        server = self.options.server
+        log.warning("mqtt.disconnected", extra={"server": server, "reason": self._problem, "retry_ms": delay_ms})
 
-    def _answer_ms(self) -> int:
-        """Some brokers meet a version they do not know with silence: do not wait long before the other is tried."""
-        patience_ms = int(self.options.connect_timeout_s * 1_000)
-        return patience_ms if self._version_is_sure else min(patience_ms, VERSION_ANSWER_MS)
+    def end(self) -> None:
+        """Say goodbye on the connection there is."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(OSError, ValueError, ConnectionLost):
+                connection.farewell(self._farewell_ms)
+            connection.abandon()
+        if self._opening is not None:
+            self._opening.abandon()
+        self._problem = "stopped"
 
-    def _try_other_version(self, said_so: bool) -> None:
-        """Brokers that know only 3.1.1 say so, hang up or keep silent; one that spoke 5 before has merely gone away."""
-        if self.options.version == "auto" and (said_so or not self._version_is_sure):
-            self._version = "3.1.1" if self._version == "5" else "5"
 
-    def _forget(self, bad: list[BadMessage]) -> None:
-        self.acknowledge(token for _, _, token, _ in bad if token is not None)
+def serve_alone(source: MqttSource, orders: Orders, poller: Poller) -> None:
+    """The loop of a source that has one of its own."""
+    while not orders.stopping:
+        poller.wait(None)
+    source.end()
+    poller.close()
 
 
 __all__ = ["BadOptions", "BadTopicFilter", "MqttOptions", "MqttSource", "backoff_ms"]

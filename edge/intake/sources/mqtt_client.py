@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -37,7 +37,8 @@ class MqttOptions:
     """How to reach a broker, and as whom.
 
     server              mqtt://host[:port] or mqtts://host[:port]; tcp, ssl and tls are understood as well
-    client_id           must stay the same over restarts: the broker keeps the session under it
+    client_id           must stay the same over restarts: the broker keeps the session under it; empty, where there is
+                        no session: the broker chooses
     version             "auto" tries MQTT 5 first and falls back to 3.1.1 where the broker does not know it
     session_expiry_s    how long the broker keeps subscriptions and unacknowledged messages while we are away;
                         0: no session, and nothing survives a disconnect (MQTT 3.1.1 knows only "never" and "at once")
@@ -45,6 +46,7 @@ class MqttOptions:
     packet_bytes_max    largest packet taken; a larger one is dropped as it comes in, acknowledged and reported
     keepalive_s         a dead connection is noticed after at most twice this time
     status_prefix       retained `<prefix>/<client_id>/status` tells "online" or "offline"; None: neither
+    tls                 makes the context of an encrypted connection; None: from the files named here
     no_loss             refuse QoS 2, whose second half would live in memory only
     """
 
@@ -67,10 +69,12 @@ class MqttOptions:
     reconnect_ms_min: int = 500
     reconnect_ms_max: int = 30_000
     no_loss: bool = True
+    tls: Callable[[], ssl.SSLContext] | None = None
 
     def __post_init__(self) -> None:
         address(self.server)
-        if not self.client_id or any(char in self.client_id for char in "/+#\0"):
+        is_named = bool(self.client_id) or not self.session_expiry_s
+        if not is_named or (self.status_prefix is not None and any(char in self.client_id for char in "/+#\0")):
             raise BadOptions(f"client id {self.client_id!r} must not be empty, nor contain '/', '+', '#' or NUL")
         if (self.cert_file is None) != (self.key_file is None):
             raise BadOptions("a client certificate needs both the certificate file and the key file")
@@ -134,8 +138,9 @@ def make_client(options: MqttOptions, version: Version) -> Client:
             revealed(options.username), None if options.password is None else revealed(options.password)
         )
     if address(options.server)[2]:
-        client.tls_set_context(tls_context(options))
-        client.tls_insecure_set(options.insecure_skip_verify)
+        client.tls_set_context(tls_context(options) if options.tls is None else options.tls())
+        if options.tls is None:
+            client.tls_insecure_set(options.insecure_skip_verify)
     if options.status_topic is not None:
         client.will_set(options.status_topic, OFFLINE, qos=1, retain=True)
     return client

@@ -1,7 +1,7 @@
-"""One connection to a broker, from CONNECT to its end: session, subscriptions, and the loop that turns it.
+"""One connection to a broker, from CONNECT to its end: session, subscriptions, and what a loop does with it.
 
-A turn: wait for the socket or for an order, read, hand on, acknowledge, write, keep alive. Everything that touches paho
-happens on the thread of the loop; other threads leave their wishes in `Orders` and wake it.
+A turn: read, hand on, acknowledge, write, keep alive. Once the connection is open, everything that touches paho happens
+on the thread of the loop; other threads leave their wishes in `Orders` and wake it.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import logging
 import select
 import socket
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from edge.base.wakeup import Wakeup
 from edge.intake.sources.base import BadMessage, ConnectionLost, Message, OnBad, OnBatch
-from edge.intake.sources.mqtt_client import OFFLINE, ONLINE, MqttOptions, Version, connect, make_client, subscribe
+from edge.intake.sources.mqtt_client import OFFLINE, ONLINE, MqttOptions, Version, connect, make_client
+from edge.intake.sources.mqtt_subscriptions import Subscriptions
+from edge.intake.sources.publishing import PACKET_BYTES_MAX, Publishing
 from sinks.tcp import acknowledge_at_once, send_at_once
 
 if TYPE_CHECKING:
@@ -29,11 +30,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.mqtt")
 
-FILTERS_PER_PACKET = 100
 _payload = itemgetter(1)
 
 PINGREQ = b"\xc0\x00"
-WAIT_MS_MAX = 1_000
 
 
 class VersionRefused(ConnectionLost):
@@ -54,7 +53,6 @@ class Orders:
     tokens: deque[int] = field(default_factory=deque)
     paused: bool = False
     stopping: bool = False
-    wakeup: Wakeup = field(default_factory=Wakeup)
 
 
 @dataclass(slots=True)
@@ -72,76 +70,68 @@ class Counters:
 
 
 class Connection:
-    """A single connection. `serve` returns when the source is to stop, and raises when the connection is lost.
-
-    granted    filters the broker confirmed, with the QoS it gave; outlives the connection as the broker's session does
-    refused    filters the broker did not accept, and its reason
-    """
+    """A single connection: `open`, then `turn` whenever its socket is ready or something is due, then `farewell`."""
 
     def __init__(
         self, options: MqttOptions, version: Version, epoch: int, orders: Orders, counters: Counters, clock: Clock
     ) -> None:
         self.options, self.version, self.epoch = options, version, epoch
-        self.granted: dict[str, int] = {}
-        self.refused: dict[str, str] = {}
+        self.subscriptions = Subscriptions({}, version, self._tell_session)
         self.session_present = False
         self.accepted = False
         self.intake = ""
         self._orders, self._counters, self._clock = orders, counters, clock
         self._refusal = ""
         self._lost_because = ""
-        self._asked: dict[str, int] = {}
-        self._waiting: dict[int, list[tuple[str, int]]] = {}
         self._socket: Any = None
-        self._known_wanted: dict[str, int] | None = None
-        self._poll = select.poll()
-        self._mask = 0
+        self._descriptor = -1
         self._more = False
         self._behind = False
         self._pinged_ms = 0
         self._answer_by_ms = 0
         self._opened: Client | None = None
+        self.publishing: Publishing | None = None
+        """What goes out on this connection; None: nothing but paho's own packets."""
         self._reader: Reader | None = None
         self.on_session: Callable[[dict[str, int], bool], None] = lambda granted, is_new: None
         """Told the subscriptions that the broker keeps, and whether its session is new, before anything of it comes."""
 
     def open(self, intake: str, granted: dict[str, int], answer_ms: int) -> None:
-        """Connect the socket and send CONNECT. Raises `OSError`.
+        """Connect the socket and send CONNECT; blocks, on any thread. Raises `OSError`.
 
         granted     subscriptions that an earlier connection of the session left
         answer_ms   how long the broker may take to accept or refuse
         """
         from edge.intake.sources.intake import BufferedReader, StockReader, fits
 
-        self.granted = granted
+        self.subscriptions.granted = granted
         self._opened = make_client(self.options, self.version)
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
-        self._client.on_subscribe = self._on_subscribe
+        self._client.on_subscribe = lambda _, __, mid, reasons, ___: self.subscriptions.answered(mid, reasons)
         size = self.options.packet_bytes_max
+        confirmed = never if self.publishing is None else self.publishing.confirmed
         buffered = intake == "buffered" or (intake == "auto" and fits(self._client))
         self.intake = "buffered" if buffered else "stock"
         self._reader = (
-            BufferedReader(self._client, self.epoch, size, has_properties=self.version == "5")
+            BufferedReader(self._client, self.epoch, size, self.version == "5", confirmed)
             if buffered
             else StockReader(self._client, self.epoch, size)
         )
         connect(self._client, self.options, self.version)
         self._socket = self._client.socket()
+        self._descriptor = self._socket.fileno()
         # Each turn sends its acknowledgements at once; holding them back would only make the broker wait for them.
         send_at_once(self._socket)
         # While we do not read we cannot see answers to pings; the kernel then notices that nobody is there.
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2_000 * self.options.keepalive_s)
         self._answer_by_ms = self._clock.monotonic_ms() + answer_ms
-        self._poll.register(self._orders.wakeup, select.POLLIN)
 
-    def serve(self, on_batch: OnBatch, on_bad: OnBad) -> None:
-        """Turn until the source is to stop. Raises `ConnectionLost` and `OSError`."""
+    def turn(self, is_ready: bool, on_batch: OnBatch, on_bad: OnBad) -> None:
+        """Do what can be done without waiting. Raises `ConnectionLost` and `OSError`."""
         try:
-            while not self._orders.stopping:
-                self._wait()
-                self._turn(on_batch, on_bad)
+            self._turn(is_ready or self._more, on_batch, on_bad)
         except ConnectionLost as lost:
             text = self._refusal or self._lost_because or str(lost)
             said_so = "protocol version" in self._refusal.lower()
@@ -184,38 +174,54 @@ class Connection:
 
     # The loop.
 
-    def _wait(self) -> None:
-        """Sleep until there is something to do: bytes, room to write, an order, or the next look at the keepalive."""
+    def interest(self) -> tuple[int, int]:
+        """The socket, and what to wait for: bytes, and room to write where something waits."""
         mask = select.POLLIN if self._reading() else 0
         if self._client.want_write():
             mask |= select.POLLOUT
-        if mask != self._mask:
-            # A socket without a mask is taken out: it would wake us for ever once the other side has hung up.
-            if mask:
-                self._poll.register(self._socket, mask)
-            else:
-                self._poll.unregister(self._socket)
-            self._mask = mask
-        self._poll.poll(0 if self._more and self._reading() else min(WAIT_MS_MAX, self.options.keepalive_s * 250))
+        return self._descriptor, mask
+
+    def prompt(self) -> None:
+        """Take what is there: brokers hold back small packets until the kernel has acknowledged the ones before."""
+        if self._reading() and self._reader is not None and self._reader.read_ahead():
+            acknowledge_at_once(self._socket)
+            self._more = True
+
+    def due_in_ms(self) -> int:
+        """How long until the next turn: none while acknowledgements wait, else until a look at the keepalive."""
+        if self._more and self._reading():
+            return 0
+        if self.accepted and (self._orders.tokens or self.subscriptions.are_behind(self._orders.wanted)):
+            return 0
+        due_ms = self.options.keepalive_s * 250
+        if self.accepted and self.publishing is not None:
+            if self.publishing.can_send and not self._client.want_write():
+                return 0
+            overdue_ms = self.publishing.due_in_ms(self._clock.monotonic_ms())
+            due_ms = due_ms if overdue_ms is None else min(due_ms, overdue_ms)
+        return due_ms if self.accepted else min(due_ms, max(1, self._answer_by_ms - self._clock.monotonic_ms()))
 
     def _reading(self) -> bool:
         """Whether to read: before the broker has accepted us in any case, or we would never know."""
         return not (self._orders.paused and self.accepted)
 
-    def _turn(self, on_batch: OnBatch, on_bad: OnBad) -> None:
-        self._orders.wakeup.clear()
+    def _turn(self, is_ready: bool, on_batch: OnBatch, on_bad: OnBad) -> None:
         if self._reading():
-            self._read(on_batch, on_bad)
+            if is_ready:
+                self._read(on_batch, on_bad)
         else:
             self._behind = True
         has_answered = self._acknowledge()
         if self.accepted:
-            self._follow_subscriptions()
+            if self.subscriptions.are_behind(self._orders.wanted):
+                self.subscriptions.follow(self._client, self._orders.wanted)
+            if self.publishing is not None:
+                self._publish(self.publishing)
         elif self._clock.monotonic_ms() > self._answer_by_ms:
             raise ConnectionLost("the broker did not answer CONNECT in time")
         if self._client.want_write():
             self._client.loop_write()
-        elif not has_answered:  # else the kernel's acknowledgement goes along with ours
+        elif is_ready and not has_answered:  # else the kernel's acknowledgement goes along with ours
             acknowledge_at_once(self._socket)
         self._keep_alive()
         if self._client.socket() is None:
@@ -260,6 +266,16 @@ class Connection:
         self._counters.stale_acknowledgements += len(waiting) - len(ids)
         return bool(ids)
 
+    def _publish(self, publishing: Publishing) -> None:
+        """Send what waits, unless the broker is slow to read or to confirm."""
+        now_ms = self._clock.monotonic_ms()
+        if publishing.due_in_ms(now_ms) == 0:
+            raise ConnectionLost("the broker did not confirm in time")
+        if publishing.can_send and not self._client.want_write() and self._reader is not None:
+            packets = publishing.packets(now_ms)
+            if packets:
+                self._reader.send(packets)
+
     def _keep_alive(self) -> None:
         """paho's housekeeping, unless it would hang up because we have not read what the broker answered."""
         if not self._behind:
@@ -279,15 +295,20 @@ class Connection:
             return
         self.accepted = True
         self.session_present = flags.session_present
-        if not flags.session_present:
-            self.granted = {}
-        self._asked = dict(self.granted)
-        self.on_session(dict(self.granted), not flags.session_present)
+        self.subscriptions.begin(flags.session_present)
+        self.on_session(dict(self.subscriptions.granted), not flags.session_present)
         self._counters.connects += 1
+        if self.publishing is not None:
+            told = {} if properties is None else properties.json()
+            window, size = told.get("ReceiveMaximum", 65_535), told.get("MaximumPacketSize", PACKET_BYTES_MAX)
+            self.publishing.begin(window, size, has_properties=self.version == "5")
         if self.options.status_topic is not None:
             client.publish(self.options.status_topic, ONLINE, qos=1, retain=True)
         log.info("mqtt.connected", extra={"server": self.options.server, "version": self.version, "epoch": self.epoch,
                                           "session": flags.session_present, "intake": self.intake})  # fmt: skip
+
+    def _tell_session(self) -> None:
+        self.on_session(dict(self.subscriptions.granted), False)
 
     def _on_disconnect(self, client: Any, userdata: Any, flags: Any, reason: Any, properties: Any) -> None:
         if flags.is_disconnect_packet_from_server:
@@ -295,46 +316,11 @@ class Connection:
         elif reason.is_failure:
             self._lost_because = f"connection lost: {reason}"
 
-    def _follow_subscriptions(self) -> None:
-        """Ask the broker for what is wanted and not asked yet, and drop what is wanted no more."""
-        wanted = self._orders.wanted
-        if wanted is self._known_wanted:
-            return
-        self._known_wanted = wanted
-        gone = [name for name in self._asked if name not in wanted]
-        new = [(name, qos) for name, qos in wanted.items() if self._asked.get(name) != qos]
-        # First the new ones: what matches an old filter and a new one must not be missed in between.
-        for chunk in chunks(new):
-            self._waiting[subscribe(self._client, chunk, self.version)] = chunk
-        for chunk in chunks(gone):
-            self._client.unsubscribe(chunk)
-        for name in gone:
-            self.granted.pop(name, None)
-            self.refused.pop(name, None)
-        if gone:
-            self.on_session(dict(self.granted), False)
-        self._asked = dict(wanted)
-
-    def _on_subscribe(self, client: Any, userdata: Any, mid: int, reasons: list[Any], properties: Any) -> None:
-        for (name, qos), reason in zip(self._waiting.pop(mid, ()), reasons, strict=False):
-            if reason.is_failure:
-                self.refused[name] = str(reason)
-                log.error("mqtt.subscription_refused", extra={"filter": name, "reason": str(reason)})
-                continue
-            self.refused.pop(name, None)
-            self.granted[name] = qos
-            if reason.value < qos:
-                self.refused[name] = f"granted QoS {reason.value} only; QoS {qos} was asked for"
-                log.warning("mqtt.subscription_weaker", extra={"filter": name, "granted": reason.value, "asked": qos})
-        self.on_session(dict(self.granted), False)
-
     def subscribed(self) -> bool:
         """Whether the broker has answered every subscription that is wanted now."""
-        wanted = self._orders.wanted
-        return self.accepted and all(name in self.granted or name in self.refused for name in wanted)
+        return self.accepted and self.subscriptions.are_answered(self._orders.wanted)
 
 
-def chunks(items: list[Any]) -> Iterator[list[Any]]:
-    """`items` in lists that fit into one packet each."""
-    for start in range(0, len(items), FILTERS_PER_PACKET):
-        yield items[start : start + FILTERS_PER_PACKET]
+def never(packet_id: int, code: int) -> bool:
+    """Whether a confirmation is of one of our packets, where paho sends all there are."""
+    return False

@@ -110,6 +110,11 @@ class Process:
         self._child = None
         return code
 
+    @property
+    def pid(self) -> int:
+        assert self._child is not None
+        return self._child.pid
+
     def resident_bytes(self) -> int:
         assert self._child is not None
         return int(Path(f"/proc/{self._child.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -6,12 +6,11 @@ import threading
 
 import pytest
 
-from edge.clock import SystemClock
 from edge.intake.queue import Intake
 
 
 def test_everything_that_waits_is_taken_at_once() -> None:
-    intake: Intake[str] = Intake(SystemClock(), 100)
+    intake: Intake[str] = Intake(100)
     intake.put("a", 40)
     intake.put("b", 80)
     assert (intake.bytes, intake.has_items()) == (120, True)
@@ -21,16 +20,18 @@ def test_everything_that_waits_is_taken_at_once() -> None:
 
 def test_a_put_during_the_turn_prevents_the_sleep() -> None:
     """Nothing may be missed between the last look and the sleep; a lost wake-up would hang here."""
-    intake: Intake[str] = Intake(SystemClock(), 100)
+    intake: Intake[str] = Intake(100)
     for late in (lambda: intake.put("late", 1), intake.wake):
         intake.take_calls()
-        late()
+        other = threading.Thread(target=late)
+        other.start()
+        other.join()
         intake.take_items()
-        intake.wait(None)
+        intake.poller.wait(None)
 
 
 def test_a_call_runs_in_the_loop_and_returns_its_result() -> None:
-    intake: Intake[str] = Intake(SystemClock(), 100)
+    intake: Intake[str] = Intake(100)
     ran_in: list[str] = []
     answers: list[str] = []
 
@@ -44,7 +45,7 @@ def test_a_call_runs_in_the_loop_and_returns_its_result() -> None:
     thread = threading.Thread(target=ask)
     thread.start()
     while not ran_in:
-        intake.wait(1_000)
+        intake.poller.wait(1_000)
         for call in intake.take_calls():
             call()
     thread.join(5)
@@ -53,7 +54,7 @@ def test_a_call_runs_in_the_loop_and_returns_its_result() -> None:
 
 
 def test_a_call_that_is_not_answered_times_out_and_is_not_run_later() -> None:
-    intake: Intake[str] = Intake(SystemClock(), 100)
+    intake: Intake[str] = Intake(100)
     ran: list[bool] = []
     with pytest.raises(TimeoutError):
         intake.call(lambda: ran.append(True), 0.01)
@@ -66,10 +67,10 @@ def test_a_call_that_is_not_answered_times_out_and_is_not_run_later() -> None:
 
 
 def test_what_a_call_raises_reaches_the_caller() -> None:
-    intake: Intake[str] = Intake(SystemClock(), 100)
+    intake: Intake[str] = Intake(100)
 
     def loop() -> None:
-        intake.wait(5_000)
+        intake.poller.wait(5_000)
         for call in intake.take_calls():
             call()
 

@@ -100,7 +100,7 @@ class World:
         self.letters = DeadLetters(self.folder / "dead")
         self.spool = Spool(self.folder / "spool.db", "gw", self.spool_settings)
         self.outbox = Outbox(self.letters, rows_max=1_000)
-        self.intake: Intake[Arrival] = Intake(self.clock, self.limits.intake_bytes_max)
+        self.intake: Intake[Arrival] = Intake(self.limits.intake_bytes_max)
         self.engine = Engine(Catalog())
         self.gateway = Gateway(self.engine, self.clock, self.intake, self.outbox, self.letters, self.limits)
         bus = MemoryBus()

@@ -1,0 +1,193 @@
+"""Processor time of the whole gateway per message, from the socket to the acknowledgement, beside a bare subscriber.
+
+A filter rule that 50 messages a second pass, published to the broker again; nothing else runs. The
+yardstick is a stock paho client that decodes each message and acknowledges it on receipt. Both run in turn, each
+as a process of its own, at each rate and quality of service; so the ratio stands whatever else the machine does. The
+latency is that of a passing message, from its stamp to the receipt of what the rule makes of it.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.latency import CONNECT, paho_client
+from benchmarks.latency_state import STREAMS, drain, packet, quantiles
+from benchmarks.measure import Result
+from sinks.tcp import acknowledge_at_once, send_at_once
+from tests.integration.daemon.support import daemon
+from tests.support.brokers import Mosquitto, mosquitto
+
+SECONDS = 6.0
+WARM_UP_S = 2.0
+TICK_S = 0.002
+STAMPED_PER_S = 50
+KEYS = 2_000
+
+BARS = {0: {1_000: 0.7, 5_000: 0.35, 20_000: 0.2, 50_000: 0.2}, 1: {1_000: 0.7, 5_000: 0.4, 20_000: 0.25}}
+"""Bars of the ratio by quality of service and rate."""
+
+RULE = (
+    STREAMS.replace(', TIMESTAMP="ts"', "")
+    + """rules:
+  - id: pass
+    sql: SELECT sent FROM m WHERE sent > 0
+    actions: [{mqtt: {topic: results, qos: QOS, sendSingle: true}}]
+"""
+)
+
+
+@dataclass
+class Load:
+    """What is sent: messages a second, their quality of service."""
+
+    rate: int
+    qos: int
+
+    @property
+    def name(self) -> str:
+        return f"cpu_qos{self.qos}_{self.rate // 1_000}k"
+
+
+def gateway_cpu() -> Result:
+    """Microseconds per message of gateway and bare subscriber, and the latency of results."""
+    result = Result("gateway_cpu", unit="µs")
+    for qos, bars in BARS.items():
+        for rate, bar in bars.items():
+            load = Load(rate, qos)
+            bare, _ = measured(load, bare_subscriber)
+            gateway, found = measured(load, the_gateway)
+            p50, p99, _ = quantiles(found)
+            result.numbers |= {load.name: gateway / bare, f"{load.name}_us": gateway, f"{load.name}_p99_ms": p99}
+            result.lines.append(
+                f"{load.name} ratio {gateway / bare:.2f} (bar {bar}); {gateway:.1f} µs a message, bare paho "
+                f"{bare:.1f}; message to result p50 {p50:.1f} ms, p99 {p99:.1f} ms (bar 12)"
+            )
+    return result
+
+
+def measured(load: Load, subject: Callable[[Path, Mosquitto, Load], Any]) -> tuple[float, list[float]]:
+    """Microseconds of processor time a message, and the latency in ms of each passing one."""
+    lines = ("max_inflight_messages 20",)  # as it comes; only the queue is not bounded, so that nothing is lost
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mosquitto(Path(folder) / "broker", lines=lines) as broker,
+        subject(Path(folder), broker, load) as pid,
+    ):
+        found: list[float] = []
+        with results(broker, found):
+            used = used_while_sending(broker, load, pid)
+        return used / load.rate * 1e6, found[len(found) // 4 :] or [float("nan")]
+
+
+def used_while_sending(broker: Mosquitto, load: Load, pid: int) -> float:
+    """Seconds of processor time that a process takes a second while messages are sent."""
+    context = multiprocessing.get_context("spawn")
+    began_sending = context.Event()
+    sender = context.Process(target=publish, args=(broker.port, load, began_sending), daemon=True)
+    sender.start()
+    assert began_sending.wait(30)
+    time.sleep(WARM_UP_S)
+    before, began = processor_s(pid), time.monotonic()
+    time.sleep(SECONDS - WARM_UP_S - 0.5)
+    used, passed = processor_s(pid) - before, time.monotonic() - began
+    sender.join(60)
+    return used / passed
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that a process has taken, in all of its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def the_gateway(folder: Path, broker: Mosquitto, load: Load) -> Iterator[int]:
+    """The daemon; its process id."""
+    rule = RULE.replace("QOS", str(load.qos))
+    with daemon(folder / "gateway", broker.url, {"pass.yaml": rule}, PENSTOCK__MQTT__QOS=str(load.qos)) as process:
+        process.wait_ready()
+        yield process.pid
+
+
+@contextmanager
+def bare_subscriber(folder: Path, broker: Mosquitto, load: Load) -> Iterator[int]:
+    """A process with a stock client; its process id."""
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    process = context.Process(target=subscribe, args=(broker.port, load.qos, ready), daemon=True)
+    process.start()
+    try:
+        assert ready.wait(10)
+        assert process.pid is not None
+        yield process.pid
+    finally:
+        process.kill()
+        process.join()
+
+
+def subscribe(port: int, qos: int, ready: Any) -> None:
+    """Subscribe and decode as paho's manual shows it. Runs in a process of its own, for ever."""
+    client = paho_client("bare")
+    client.on_subscribe = lambda *_: ready.set()
+    client.on_message = lambda _, userdata, message: json.loads(message.payload)
+    client.connect("127.0.0.1", port)
+    client.subscribe("plant/+", qos)
+    client.loop_forever()
+
+
+@contextmanager
+def results(broker: Mosquitto, found: list[float]) -> Iterator[None]:
+    """Collect the milliseconds from stamp to result."""
+    client = paho_client("results")
+    subscribed = threading.Event()
+    client.on_subscribe = lambda *_: subscribed.set()
+
+    def on_message(_: Any, userdata: Any, message: Any) -> None:
+        received_ns = time.monotonic_ns()
+        acknowledge_at_once(client.socket())
+        found.append((received_ns - json.loads(message.payload)["sent"]) / 1e6)
+
+    client.on_message = on_message
+    client.connect("127.0.0.1", broker.port)
+    client.subscribe("results", 0)
+    client.loop_start()
+    assert subscribed.wait(5)
+    yield
+    client.disconnect()
+    client.loop_stop()
+
+
+def publish(port: int, load: Load, began_sending: Any) -> None:
+    """Send at an even rate. Runs in a process of its own."""
+    connection = socket.create_connection(("127.0.0.1", port))
+    send_at_once(connection)
+    connection.sendall(CONNECT + b"pub")
+    connection.recv(4)
+    threading.Thread(target=drain, args=(connection,), daemon=True).start()
+    bodies = [packet(number, 0, KEYS, load.qos) for number in range(KEYS)]
+    number = 0
+    began_sending.set()
+    began = time.monotonic()
+    while (passed := time.monotonic() - began) < SECONDS:
+        packets = []
+        while number < passed * load.rate:
+            is_stamped = number % (load.rate // STAMPED_PER_S) == 0
+            packets.append(packet(number, time.monotonic_ns(), KEYS, load.qos) if is_stamped else bodies[number % KEYS])
+            number += 1
+        connection.sendall(b"".join(packets))
+        time.sleep(TICK_S)
+    connection.sendall(b"\xe0\x00")
+
+
+CASES: dict[str, Callable[[], Result]] = {"gateway_cpu": gateway_cpu}

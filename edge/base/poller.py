@@ -1,0 +1,105 @@
+"""What a loop waits for: its sockets, the clock, and other threads.
+
+A member lives on one socket. The loop asks it what it waits for, sleeps until that has come for one of them, and lets
+every member do what it can. Nothing polls: without traffic the loop sleeps until the next thing that is due.
+"""
+
+from __future__ import annotations
+
+import select
+import threading
+from typing import Protocol
+
+from edge.base.wakeup import Wakeup
+
+
+class Member(Protocol):
+    """Something served by the loop; all of it runs on the loop's thread."""
+
+    def interest(self) -> tuple[int, int]:
+        """Descriptor and `poll` mask; a mask of 0: it waits for nothing but time."""
+
+    def due_in_ms(self) -> int | None:
+        """How long until `turn` should be called in any case; None: never."""
+
+    def prompt(self) -> None:
+        """The loop will turn in a moment: let the other side send what it holds back."""
+
+    def turn(self, is_ready: bool) -> None:
+        """Do what can be done; `is_ready`: the descriptor is."""
+
+
+PROMPT_MS = 1
+"""How long before the end of a pause the other sides are asked for what they hold back."""
+
+
+class Poller:
+    """The members of one loop, all of it for the loop's thread, but `wake` for any.
+
+    The thread that called `wait` last is the loop's: what it asks for by itself it sees before it sleeps.
+    """
+
+    def __init__(self) -> None:
+        self._wakeup = Wakeup()
+        self._owner: int | None = None
+        self._members: dict[Member, tuple[int, int]] = {}
+        self._poll = select.poll()
+        self._poll.register(self._wakeup, select.POLLIN)
+        self._orders = select.poll()
+        self._orders.register(self._wakeup, select.POLLIN)
+
+    def wake(self) -> None:
+        """End the sleep of the loop, now or the next one."""
+        if threading.get_ident() != self._owner:
+            self._wakeup.set()
+
+    def add(self, member: Member) -> None:
+        """Serve a member from now on."""
+        self._members[member] = (-1, 0)
+
+    def remove(self, member: Member) -> None:
+        """Serve it no longer."""
+        self._register(member, (-1, 0))
+        del self._members[member]
+
+    def flush(self) -> None:
+        """Let members that have something to do do it, without looking at the sockets."""
+        for member in list(self._members):
+            if member.due_in_ms() == 0:
+                member.turn(False)
+
+    def pause(self, timeout_ms: int) -> None:
+        """Sleep without looking at the sockets, so that what comes meanwhile is read together; `wake` ends it."""
+        if timeout_ms > PROMPT_MS and self._orders.poll(timeout_ms - PROMPT_MS):
+            return
+        for member in self._members:
+            member.prompt()
+        self._orders.poll(min(timeout_ms, PROMPT_MS))
+
+    def wait(self, timeout_ms: int | None) -> None:
+        """Sleep until a member has something to do, `wake` was called, or the time has passed; then let all turn."""
+        self._owner = threading.get_ident()
+        for member in self._members:
+            self._register(member, member.interest())
+            due_ms = member.due_in_ms()
+            if due_ms is not None and (timeout_ms is None or due_ms < timeout_ms):
+                timeout_ms = due_ms
+        ready = {descriptor for descriptor, _ in self._poll.poll(timeout_ms)}
+        self._wakeup.clear()
+        for member in list(self._members):
+            member.turn(self._members[member][0] in ready)
+
+    def close(self) -> None:
+        """Release the descriptors of the loop."""
+        self._wakeup.close()
+
+    def _register(self, member: Member, interest: tuple[int, int]) -> None:
+        before = self._members[member]
+        if interest == before:
+            return
+        # A socket without a mask is taken out: it would wake us for ever once the other side has hung up.
+        if before[1]:
+            self._poll.unregister(before[0])
+        if interest[1]:
+            self._poll.register(*interest)
+        self._members[member] = interest

@@ -1,0 +1,70 @@
+"""Actions whose sink never waits, such as `nop` and `log`: rendered and sent inside the gateway loop, without a thread.
+
+What a thread costs here is more than the work: a queue, two wake-ups, and a share of the interpreter for each result.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from edge.delivery.dead_letters import DeadLetters
+from sinks import Outcome, Sink, SinkSettings, Stats
+from sinks.render import Renderer
+from sql import Emission
+
+log = logging.getLogger("penstock.sinks")
+
+INLINE = ("nop", "log")
+"""Sinks whose `send` neither waits nor fails."""
+
+
+class InlineAction:
+    """Has the shape of a `Delivery`, without queue and thread. Used by the gateway loop only."""
+
+    def __init__(
+        self,
+        name: str,
+        sink: Sink,
+        settings: SinkSettings,
+        rule_id: str,
+        dead_letters: DeadLetters,
+        on_done: Callable[[Any, Outcome], None],
+    ) -> None:
+        self.name = name
+        self.rule_id = rule_id
+        self._sink = sink
+        self._renderer = Renderer(settings, rule_id)
+        self._dead_letters = dead_letters
+        self._on_done = on_done
+        self._sent = self._rejected = self._non_finite = 0
+        self._last_error = ""
+
+    def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
+        """Send the rows of an emission; always taken."""
+        rendered = self._renderer.render([emission])
+        self._sink.send(rendered.messages)
+        self._sent += len(rendered.messages)
+        self._non_finite += rendered.non_finite
+        for failed in rendered.failed:
+            self._rejected += 1
+            self._last_error = failed.reason
+            rows = list(failed.rows)
+            self._dead_letters.keep(emission.at_ms, failed.reason, rule=self.rule_id, sink=self.name, rows=rows)
+            log.warning("sink.rejected", extra={"rule": self.rule_id, "sink": self.name, "error": failed.reason})
+        if token is not None:
+            self._on_done(token, "rejected" if rendered.failed else "delivered")
+        return True
+
+    def begin_close(self, deadline_ms: int) -> None:
+        """Nothing is under way."""
+
+    def close(self, deadline_ms: int) -> int:
+        """Nothing is left behind."""
+        self._sink.close()
+        return 0
+
+    def stats(self) -> Stats:
+        """The counters, in the words of all deliveries."""
+        return Stats("ok", self._sent, 0, self._rejected, 0, 0, self._non_finite, self._last_error)

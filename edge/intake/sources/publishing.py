@@ -1,0 +1,168 @@
+"""Messages out on an MQTT connection: many packets in one write, confirmations back.
+
+    publish --> waiting --> packets, at most `window` of them unconfirmed --> open --> PUBACK --> done
+                   ^                                                            |
+                   +------------------- the connection ended -------------------+
+
+Order is kept: what was open when a connection ended goes first on the next one, marked as sent before.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from edge.intake.sources.base import DUPLICATE, RETAINED
+
+FIRST_ID, LAST_ID = 0x8000, 0xFFFF
+"""Packet ids used here; paho counts those of its own packets from 1."""
+
+WINDOW_MAX = 1_000
+"""Unconfirmed messages, where the broker does not ask for fewer."""
+
+PACKETS_PER_TURN = 500
+
+PACKET_BYTES_MAX = 268_435_455
+"""MQTT's own limit."""
+
+QUOTA_EXCEEDED = 0x97
+FAILURE_FROM = 0x80
+
+TOPICS_MAX = 10_000
+"""Encoded topics that are remembered; one more and the memory is emptied."""
+
+
+class Outgoing:
+    """A message on its way. `done` is told the reason of a refusal, or None once the broker has the message."""
+
+    __slots__ = ("done", "flags", "payload", "sent_ms", "topic")
+
+    def __init__(self, topic: bytes, payload: bytes, flags: int, done: Callable[[str | None], None]) -> None:
+        self.topic, self.payload, self.flags, self.done = topic, payload, flags, done
+        self.sent_ms = 0
+
+
+class Publishing:
+    """What goes out on one connection after the other. For the loop's thread only.
+
+    confirm_ms   a broker that does not confirm within this time is given up, and the messages are sent again
+    """
+
+    def __init__(self, confirm_ms: int) -> None:
+        self._confirm_ms = confirm_ms
+        self._waiting: deque[Outgoing] = deque()
+        self._open: dict[int, Outgoing] = {}
+        self._next_id = FIRST_ID
+        self._window = WINDOW_MAX
+        self._bytes_max = PACKET_BYTES_MAX
+        self._has_properties = False
+        self._topics: dict[str, bytes] = {}
+
+    def publish(self, topic: str, payload: bytes, qos: int, retained: bool, done: Callable[[str | None], None]) -> None:
+        """Queue a message of QoS 0 or 1. Raises ValueError for a topic that is none."""
+        flags = qos << 1 | (RETAINED if retained else 0)
+        self._waiting.append(Outgoing(self._topics.get(topic) or self._encoded(topic), payload, flags, done))
+
+    def begin(self, window: int, bytes_max: int, has_properties: bool) -> None:
+        """A new connection: the broker takes so many unconfirmed messages, and packets of so many bytes."""
+        self._window = min(window, WINDOW_MAX)
+        self._bytes_max = min(bytes_max, PACKET_BYTES_MAX)
+        self._has_properties = has_properties
+        for message in reversed(self._open.values()):
+            message.flags |= DUPLICATE
+            self._waiting.appendleft(message)
+        self._open.clear()
+
+    @property
+    def can_send(self) -> bool:
+        """Whether `packets` would give some."""
+        return bool(self._waiting) and (len(self._open) < self._window or not self._waiting[0].flags & 0x02)
+
+    def due_in_ms(self, now_ms: int) -> int | None:
+        """How long until the oldest unconfirmed message is overdue."""
+        oldest = next(iter(self._open.values()), None)
+        return None if oldest is None else max(0, oldest.sent_ms + self._confirm_ms - now_ms)
+
+    def packets(self, now_ms: int) -> bytes:
+        """The next packets, joined."""
+        found: list[bytes] = []
+        waiting = self._waiting
+        for _ in range(min(len(waiting), PACKETS_PER_TURN)):
+            if not self.can_send:
+                break
+            message = waiting.popleft()
+            message.sent_ms = now_ms
+            self._add(found, message)
+        return b"".join(found)
+
+    def _add(self, found: list[bytes], message: Outgoing) -> None:
+        variable = message.topic
+        packet_id = 0
+        if message.flags & 0x02:
+            packet_id = self._free_id()
+            variable += packet_id.to_bytes(2, "big")
+        if self._has_properties:
+            variable += b"\0"
+        length = len(variable) + len(message.payload)
+        if length + 5 > self._bytes_max:
+            message.done(f"packet of {length} bytes is longer than the {self._bytes_max} that the broker takes")
+            return
+        found += (bytes((0x30 | message.flags,)), encoded_length(length), variable, message.payload)
+        if packet_id:
+            self._open[packet_id] = message
+        else:
+            message.done(None)
+
+    def _free_id(self) -> int:
+        packet_id = self._next_id
+        while packet_id in self._open:
+            packet_id = FIRST_ID if packet_id == LAST_ID else packet_id + 1
+        self._next_id = FIRST_ID if packet_id == LAST_ID else packet_id + 1
+        return packet_id
+
+    def confirmed(self, packet_id: int, code: int) -> bool:
+        """The broker has answered a message; whether it was one of ours."""
+        message = self._open.pop(packet_id, None)
+        if message is None:
+            return False
+        if code == QUOTA_EXCEEDED:
+            self._waiting.appendleft(message)
+        else:
+            message.done(None if code < FAILURE_FROM else f"broker refused the message: {reason_of(code)}")
+        return True
+
+    def _encoded(self, topic: str) -> bytes:
+        name = topic.encode()
+        if not name or len(name) > 65_535 or any(char in topic for char in "+#\0"):
+            raise ValueError(f"'{topic}' is no topic to publish to: it is empty, too long, or contains '+', '#' or NUL")
+        if len(self._topics) >= TOPICS_MAX:
+            self._topics.clear()
+        self._topics[topic] = encoded = len(name).to_bytes(2, "big") + name
+        return encoded
+
+
+def encoded_length(length: int) -> bytes:
+    """MQTT's integer of one to four bytes.
+
+    >>> encoded_length(127), encoded_length(128)
+    (b'\\x7f', b'\\x80\\x01')
+    """
+    if length < 128:
+        return bytes((length,))
+    found = bytearray()
+    while length > 127:
+        found.append(length & 127 | 128)
+        length >>= 7
+    found.append(length)
+    return bytes(found)
+
+
+def reason_of(code: int) -> str:
+    """What a reason code of PUBACK means, in MQTT's words."""
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.reasoncodes import ReasonCode
+
+    try:
+        return str(ReasonCode(PacketTypes.PUBACK, identifier=code).getName())
+    except KeyError:
+        return f"code {code}"
