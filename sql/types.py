@@ -191,6 +191,14 @@ def order_key(value: Any) -> tuple[int, Any]:
     return (rank, "" if value is None else repr(value))
 
 
+def order_key_down(value: Any) -> tuple[int, Any]:
+    """A key for the reverse of the order of `order_key`. Numbers need no wrapper, so that they compare at once."""
+    if value.__class__ in (int, float) and value == value:
+        return (-2, -value, 0)  # type: ignore[return-value]
+    rank, *rest = order_key(value)
+    return (-2, -math.inf, -1) if rank == 2 else (-rank, Descending(tuple(rest)))  # type: ignore[return-value]
+
+
 class Descending:
     """Wraps an order key so that it sorts the other way round."""
 

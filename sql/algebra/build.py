@@ -6,23 +6,24 @@ Expressions of parameters are compiled once per plan; lengths and sizes are eval
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from math import isfinite
 from typing import Any
 
 from sql.aggregates.base import Removal
-from sql.algebra import arrivals
 from sql.algebra.accumulators import AggregateSet
 from sql.algebra.derived.statistics import Derived
 from sql.algebra.event import Event
 from sql.algebra.gate.batch import Batch, Trigger
-from sql.algebra.gate.lots import Hold, Latest
-from sql.algebra.meet import Alone, Join, Meet
+from sql.algebra.gate.gate import Gate
+from sql.algebra.gate.lots import GatedQueue, Hold, Latest, LatestOf
+from sql.algebra.meet import Join, MeetBatch, allow_gaps, meet
 from sql.algebra.operator import Chain, LastRow, Operator, Pass
 from sql.algebra.partition import Key, Reclaim
-from sql.algebra.retain.policies import Count, Forever, Lifetime, Policy
+from sql.algebra.retain.grouped import LinePerKey
+from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
+from sql.algebra.retain.queues import Count, Forever, Lifetime, Line, check_stamp
 from sql.algebra.windows import catalog as windows
-from sql.algebra.windows.catalog import Start, WindowSpec
+from sql.algebra.windows.catalog import Computed, Start, WindowSpec
 from sql.calendar.grid import Grid
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog
@@ -69,43 +70,24 @@ class WindowBuilder:
         if not plans:
             return LastRow() if self.source.keeps_last else Pass()
         if plans[0].name == "groupwin":
-            return self._per_key(plans) or self._grouped(plans, new_event)
-        found = self._inline(plans[0]) if self.alone and len(plans) == 1 and not self.source.union else None
-        return found or self._stages(plans, {}, now_ms, new_event)
+            return self._per_key(plans, now_ms) or self._grouped(plans, new_event)
+        return self._stages(plans, {}, now_ms, new_event)
 
-    def _per_key(self, plans: list[WindowPlan]) -> Operator | None:
-        """One window of the loop per key, if there is no more to it."""
+    def _per_key(self, plans: list[WindowPlan], now_ms: int) -> Operator | None:
+        """One queue of the loop per key, if there is no more to it."""
         group, *inner = plans
         if not self.alone or len(inner) != 1 or self.source.reclaim_ms or inner[0].name not in PER_KEY:
             return None
         keys = group.arguments["keys"]
         key = self._once(group, "keys", lambda: self.functions.key(keys))
-        return arrivals.PerKey(keys, key, lambda: self._line(inner[0]), self.options.max_groups)
+        return LinePerKey(keys, key, lambda: self._line(inner[0], now_ms), self.options.max_groups)
 
-    def _line(self, plan: WindowPlan) -> arrivals.Line:
-        window = self._inline(plan)
-        assert isinstance(window, arrivals.Line)
+    def _line(self, plan: WindowPlan, now_ms: int) -> Line:
+        spec = windows.lookup(plan.name)
+        assert spec is not None
+        window = self._make(spec, plan, now_ms)
+        assert isinstance(window, Line)
         return window
-
-    def _inline(self, plan: WindowPlan) -> Operator | None:
-        """The window with statements of the loop, if it has any."""
-        find = plan.arguments.__getitem__
-        if plan.name in ("length", "lastevent"):
-            return arrivals.Newest(1 if plan.name == "lastevent" else size(find("size"), self.functions))
-        if plan.name == "keepall":
-            return arrivals.Everything()
-        if plan.name == "time":
-            return arrivals.Recent(period(plan.arguments["period"], self.functions), self.context.zone)
-        if plan.name == "time_accum":
-            return arrivals.UntilGap(period(plan.arguments["period"], self.functions), self.context.zone)
-        if plan.name == "ext_timed":
-            length = period(plan.arguments["period"], self.functions)
-            stamp = self._once(plan, "timestamp", lambda: _time_of(self.functions.value(find("timestamp"))))
-            return None if length.is_calendar else arrivals.RecentByData(find("timestamp"), stamp, length.millis)
-        if plan.name == "unique":
-            keys = plan.arguments["keys"]
-            return arrivals.NewestPerKey(keys, self._once(plan, "keys", lambda: self.functions.key(keys)))
-        return None
 
     def _once(self, plan: WindowPlan, name: str, make: Callable[[], Any]) -> Any:
         """What `make` gives, made once for all instances."""
@@ -153,13 +135,15 @@ class WindowBuilder:
     def _combine(self, members: list[Policy | Batch]) -> Operator:
         if not members:
             return Pass()
+        policies = [member for member in members if isinstance(member, Policy)]
+        if not self.alone:
+            allow_gaps(policies)
         if self.source.union:
             return Join(*members)
-        if len(members) == 1 and isinstance(members[0], Policy):
-            return Alone(members[0])
-        policies = [member for member in members if isinstance(member, Policy)]
         batch = next((member for member in members if isinstance(member, Batch)), None)
-        return Meet(*policies, batch=batch)
+        if batch is not None:
+            return MeetBatch(policies, batch) if policies else Gate(batch)
+        return policies[0].lone() if self.alone and len(policies) == 1 else meet(policies)
 
     def _make(self, spec: WindowSpec, plan: WindowPlan, now_ms: int) -> Any:
         assert spec.make is not None
@@ -182,9 +166,9 @@ class WindowBuilder:
         if kind in ("reference", "include"):
             return constant_value(argument, self.functions)
         if kind == "value":
-            return self._once(plan, name, lambda: _time_of(self.functions.value(argument)))
+            return Computed(argument, self._once(plan, name, lambda: _time_of(self.functions.value(argument))))
         if kind == "keys":
-            return self._once(plan, name, lambda: self.functions.key(argument))
+            return Computed(argument, self._once(plan, name, lambda: self.functions.key(argument)))
         if kind == "criteria":
             return self._once(plan, name, lambda: self.functions.criteria(argument, nulls_lowest=True))
         if kind == "predicate":
@@ -234,19 +218,11 @@ class WindowBuilder:
     # --- stream queries -----------------------------------------------------------------------------------------------
 
     def _lot(self, lot: LotPlan, now_ms: int, started: Callable[[], int]) -> Operator:
-        if self.alone and lot.is_line:
-            return self._lot_line(lot)
         if not lot.partition_by:
             return self._lot_window(lot, now_ms)
         if "lot" not in self._lots:
             self._lots["lot"] = self.functions.key(lot.partition_by)
         return Key(self._lots["lot"], lambda key, event: self._lot_window(lot, started()))
-
-    def _lot_line(self, lot: LotPlan) -> Operator:
-        """The window as one of the loop."""
-        if lot.within is not None:
-            return arrivals.Recent(period(lot.within, self.functions), self.context.zone)
-        return arrivals.Everything() if lot.retain is None else arrivals.Newest(size(lot.retain, self.functions))
 
     def _lot_window(self, lot: LotPlan, now_ms: int) -> Operator:
         policies: list[Policy] = []
@@ -258,17 +234,26 @@ class WindowBuilder:
             policies.append(Forever())
         if not policies:
             return Pass()
-        stages: list[Operator] = [Meet(*policies)]
+        window, hold, latest = meet(policies), self._hold(lot, now_ms), self._latest(lot)
+        if hold is not None and latest is not None:
+            return Chain(window, hold, latest)
+        if hold is not None:
+            assert isinstance(window, Line)
+            return GatedQueue(window, hold)
+        return window if latest is None else LatestOf(window, latest)
+
+    def _hold(self, lot: LotPlan, now_ms: int) -> Hold | None:
         if lot.every_period is not None:
             every = period(lot.every_period, self.functions)
-            stages.append(Hold(period_ms=every.millis, origin_ms=self._origin(every, now_ms)))
-        elif lot.every_count is not None:
-            stages.append(Hold(count=size(lot.every_count, self.functions)))
-        if lot.unique:
-            if "unique" not in self._lots:
-                self._lots["unique"] = self.functions.key(lot.unique)
-            stages.append(Latest(self._lots["unique"]))
-        return stages[0] if len(stages) == 1 else Chain(*stages)
+            return Hold(period_ms=every.millis, origin_ms=self._origin(every, now_ms))
+        return None if lot.every_count is None else Hold(count=size(lot.every_count, self.functions))
+
+    def _latest(self, lot: LotPlan) -> Latest | None:
+        if not lot.unique:
+            return None
+        if "unique" not in self._lots:
+            self._lots["unique"] = self.functions.key(lot.unique)
+        return Latest(self._lots["unique"])
 
     def _origin(self, every: Period, now_ms: int) -> int | None:
         """Where update points count from (`align`); None: the first event's arrival."""
@@ -283,9 +268,9 @@ def _time_of(value: Callable[[Event], Any]) -> Callable[[Event], Any]:
 
     def time_of(event: Event) -> Any:
         found = value(event)
-        if found is None or found.__class__ is int or (found.__class__ is float and isfinite(found)):
-            return found
-        raise DataError(f"a time stamp is a number of milliseconds, not {found!r}")
+        if found.__class__ is not int and found is not None:
+            check_stamp(found)
+        return found
 
     return time_of
 

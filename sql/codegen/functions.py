@@ -25,7 +25,7 @@ from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.logical import Criterion, ItemPlan
 from sql.plan.patterns import OWN
 from sql.rows import Shape, as_dict, as_dicts, attribute_name
-from sql.types import Descending, Type, key_of, order_key
+from sql.types import Type, key_of, order_key, order_key_down
 
 DATA_ERRORS = (DataError, TypeError, ValueError, ArithmeticError, AttributeError, KeyError, IndexError)
 """What a wrong value in an event may raise; everything else is a defect of ours."""
@@ -86,7 +86,7 @@ class EngineReader:
             depth, index = ("-1", None) if slot.key == "id" else slot.key
             return Code(f"{partition}[{depth}]" if index is None else f"{partition}[{depth}][{index}]")
         if slot.kind == "builtin":
-            return Code(f"w.get({slot.key!r})")
+            return Code(f"w.{slot.key}")
         if slot.kind == "event_time":
             return Code("(e.time_ms if w is None or w is True or w is False else w[1])", False, False, NUMBER)
         assert slot.kind == "istream", slot.kind
@@ -176,13 +176,12 @@ class FunctionSet:
 
     def criteria(self, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> EventFunction:
         """A sort key. NULL is lowest (EPL) or last in either direction (eKuiper), where NULLS FIRST does not say."""
-        name = self.names.bind(order_key, "order_key")
-        down = self.names.bind(Descending, "Descending")
+        up = self.names.bind(order_key, "order_key")
+        down = self.names.bind(order_key_down, "order_key_down")
         parts = []
         for item in criteria:
             code = self.writer.value(item.value)
-            key = f"{name}({code.text})"
-            key = f"{down}({key})" if item.descending else key
+            key = f"{down if item.descending else up}({code.text})"
             if not nulls_lowest or item.nulls_first is not None:
                 first = bool(item.nulls_first)
                 key = f"(({code.text}) is {'not ' if first else ''}None, {key})"

@@ -9,7 +9,7 @@ from sql.errors import NOWHERE, Span
 from sql.plan.bound import Read
 from sql.plan.logical import Criterion, ItemPlan, Plan
 from sql.rows import as_dict, as_dicts
-from sql.types import Descending, Type, order_key
+from sql.types import Type, order_key, order_key_down
 
 
 def write_row(loop: LoopWriter, plan: Plan, before: str, after: str) -> None:
@@ -61,11 +61,11 @@ def _spread(loop: LoopWriter, item: ItemPlan, plan: Plan, names: Names) -> str:
 def criteria_text(loop: LoopWriter, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> str:
     """The sort key of ORDER BY."""
     names = loop.expressions.names
-    order, down = names.bind(order_key, "order_key"), names.bind(Descending, "Descending")
+    up, down = names.bind(order_key, "order_key"), names.bind(order_key_down, "order_key_down")
     parts = []
     for item in criteria:
         value = loop.value(item.value)
-        key = f"{down}({order}({value}))" if item.descending else f"{order}({value})"
+        key = f"{down if item.descending else up}({value})"
         # NULL is lowest in EPL and last in eKuiper, where NULLS FIRST or LAST does not say.
         if not nulls_lowest or item.nulls_first is not None:
             key = f"(({value}) is {'not ' if item.nulls_first else ''}None, {key})"

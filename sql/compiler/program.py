@@ -57,7 +57,7 @@ class Program:
         self.item_keys = self._item_keys()
         relational = bool(plan.joins) or plan.sources[0].relation is not None
         first = None if relational else self.builders[0].build(now_ms, _no_event, lambda: now_ms)
-        self.text = StatementText(plan, catalog, shape, self.context, self.warnings, first,
+        self.text = StatementText(plan, catalog, shape, self.context, self.warnings, None if calls_windows else first,
                                   Removal.ANY if first is None else first.departure, self.offsets, self.answers,
                                   is_driven=drives(plan), is_joined=plan.reads_tuples)  # fmt: skip
         self.keys = {

@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import Any
 
 from sql.aggregates.base import Removal
-from sql.algebra.arrivals import Inline
 from sql.algebra.event import UNSEEN, Delta, Event
+from sql.algebra.gate.gated import Gated
+from sql.algebra.inline import Inline
 from sql.algebra.windows.catalog import lookup
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code, ExpressionWriter, Names
@@ -38,13 +39,14 @@ from sql.types import key_of
 Answer = Callable[[Event], Any]
 """The value of a subquery for an event."""
 
-LOCALS = frozenset((
-    "Group", "a", "b", "before", "changed", "deltas", "e", "edge", "entered", "error", "events", "fail", "g", "get",
-    "gone", "groups", "h", "inserted", "is_new", "is_roomy", "key", "left", "length_ms", "name", "new", "now", "old",
-    "out", "q", "r", "recent", "removed", "rows", "seq", "size", "stamp", "stamps", "times", "touched", "unique",
-    "whole", "window", "x", "y", "show", "change", "present", "prepare", "keys", "found", "push", "number_in",
-    "number_out", "partition", "subqueries", "waits", "arrivals", "part", "parts",
-))  # fmt: skip
+_NAMES = (
+    "Group a admits arrivals b before change changed deltas e edge end_ms enter entered entering error events "
+    "evict fail found g get gone groups h held hold inserted is_new is_roomy key keys leaving left length_ms "
+    "name new now number_in number_out old operator out part partition parts prepare present push q r recent "
+    "removed rows seq show size stamp stamps subqueries times touched trigger unique waits whole window x y "
+)
+_PER_MEMBER = [f"{name}_{place}" for name in ("size", "end_ms", "admits", "evict") for place in range(8)]
+LOCALS = frozenset((*_NAMES.split(), *_PER_MEMBER))
 """What the text calls its own names: a function or a constant of the rule gets another name."""
 
 PREV_IN_LINE = ("prev", "prevtail", "prevcount", "prevwindow")
@@ -68,6 +70,8 @@ class StatementText:
         self.offsets = offsets
         self.window: Inline | None = window if isinstance(window, Inline) else None
         """The window whose entering and leaving is written into the loop."""
+        self.gate: Gated | None = window if isinstance(window, Gated) else None
+        """The window that holds events back."""
         self.has_window = any(source.windows or source.lot or source.keeps_last for source in plan.sources)
         self.is_timed = takes_times(plan)
         self.names = Names()
@@ -122,7 +126,7 @@ class StatementText:
             return False
         if call.name == "prior":
             return self.window is not None or not self.has_window
-        return self.window is not None and self.window.departure is not Removal.ANY
+        return self.window is not None and self.window.is_queue
 
     def _prev_text(self, call: PrevCall) -> str:
         assert isinstance(call.value, Read)
@@ -353,7 +357,9 @@ class StatementText:
             if self.window is not None:
                 self.window.write_load(source, "q.windows[0]")
             elif self.has_window:
-                source.line("window = q.windows[0]")
+                source.line("operator = q.windows[0]")
+                if self.gate is not None:
+                    self.gate.write_load(source)
             with source.block("for e, now in zip(rows, times):" if self.is_timed else "for e in rows:"):
                 self._write_event(source)
             source.line("q.seq = seq")
@@ -364,7 +370,8 @@ class StatementText:
         loop = self.make_loop(source, slots)
         if self.is_timed and self._reads_clock:
             source.line("context.now_ms = now")
-        made_first = bool(self.plan.analytics or self.plan.subqueries)
+        needs_event = self.window is not None and self.window.needs_event
+        made_first = bool(self.plan.analytics or self.plan.subqueries or needs_event)
         if made_first or self.plan.sources[0].filter is not None or self.has_window:
             self._write_admitted(loop, made_first)
         if self.recent_rows:
@@ -401,9 +408,11 @@ class StatementText:
         if not made_first:
             source.line("seq += 1")
             source.line("x = Event(e, now, seq)")
+        if self.gate is not None:
+            self.gate.write_hold(source)
         source.line("q.seq = seq")
         with source.block("try:"):
-            source.line("deltas = window.push(Delta((x,)), now)")
+            source.line("deltas = operator.push(Delta((x,)), now)")
         with source.block("except DATA_ERRORS as error:"):
             source.line("fail(e, error)")
             source.line("continue")
@@ -417,6 +426,8 @@ class StatementText:
                 with source.block("for inserted, removed in deltas:"):
                     source.line("change(q, inserted, removed, now, new, old)")
                 self.show.emit(source)
+            if self.gate is not None:
+                self.gate.write_load(source)
         source.line("seq = q.seq")
 
     # --- inline -------------------------------------------------------------------------------------------------------
@@ -565,7 +576,7 @@ def drives(plan: Plan) -> bool:
     if len(plan.sources) != 1 or plan.relations or plan.into_table is not None:
         return False
     if plan.mode == "lots":
-        return source.lot is not None and source.lot.is_line
+        return source.lot is not None and source.lot.is_simple
     if plan.subqueries and source.filter is not None:
         return False
     return source.pattern is None and source.recognize is None

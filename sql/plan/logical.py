@@ -106,10 +106,11 @@ class LotPlan:
     unique: tuple[Bound, ...] = ()
 
     @property
-    def is_line(self) -> bool:
-        """Whether it keeps items in order of arrival by one bound alone, and shows each change at once."""
-        bounds = (self.within is not None) + (self.retain is not None) + self.retain_all
-        return bounds == 1 and not (self.partition_by or self.every_period or self.every_count or self.unique)
+    def is_simple(self) -> bool:
+        """Whether the loop takes it: one window, behind which is either a gate or `unique`."""
+        is_bound = self.within is not None or self.retain is not None or self.retain_all
+        is_gated = self.every_period is not None or self.every_count is not None
+        return is_bound and not self.partition_by and not (is_gated and self.unique)
 
 
 def key_names(groupwin: WindowPlan) -> list[str]:

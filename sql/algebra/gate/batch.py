@@ -34,6 +34,10 @@ class Trigger(ABC):
         """Raise what `on_event` would raise of the event, so that no other window has it then."""
         return True
 
+    surely_holds = ""
+    """When an arriving event is held and nothing else changes: a condition in the text of a loop, over `trigger` and
+    `held`. Empty: `on_event` must say."""
+
     force = False
     """Whether an empty release is posted all the same."""
 
@@ -103,7 +107,7 @@ class Batch:
             self.trigger.discarded(event)
         return held
 
-    def deadline(self) -> int | None:
+    def next_deadline(self) -> int | None:
         return self.trigger.deadline()
 
     def advance(self, now: int) -> Delta | None:

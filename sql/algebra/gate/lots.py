@@ -13,7 +13,13 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.operator import FindEvent, Operator
+from sql.algebra.gate.gated import Gated
+from sql.algebra.inline import Inline
+from sql.algebra.operator import Chain, FindEvent, Operator
+from sql.algebra.retain.policies import Policy
+from sql.algebra.retain.queues import Line
+from sql.algebra.sight import Sight
+from sql.codegen.source import SourceWriter
 
 
 def net(deltas: Iterable[Delta]) -> Delta:
@@ -39,12 +45,18 @@ class Hold(Operator):
         self.period_ms = period_ms
         self.origin_ms = origin_ms
         self.count = count
-        self.pending = Delta()
+        self.entering: dict[Event, None] = {}
+        self.leaving: dict[Event, None] = {}
         self.arrived = 0
         self.point_ms: int | None = None
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
-        self.pending = net((self.pending, delta))
+        for event in delta.inserted:
+            self.entering[event] = None
+        for event in delta.removed:
+            # What came and goes before the update point is never seen.
+            if self.entering.pop(event, self) is self:
+                self.leaving[event] = None
         if self.period_ms is not None:
             if self.origin_ms is None:
                 self.origin_ms = now
@@ -59,7 +71,8 @@ class Hold(Operator):
         return self._release()
 
     def _release(self) -> list[Delta]:
-        out, self.pending = self.pending, Delta()
+        out = Delta(list(self.entering), list(self.leaving))
+        self.entering, self.leaving = {}, {}
         return [out] if out.inserted or out.removed else []
 
     def next_deadline(self) -> int | None:
@@ -72,26 +85,55 @@ class Hold(Operator):
         return self._release()
 
     def held(self) -> Iterable[Event]:
-        yield from self.pending.inserted
-        yield from self.pending.removed
+        yield from self.entering
+        yield from self.leaving
 
     def is_blank(self) -> bool:
         return self.point_ms is None and not self.arrived
 
     def snapshot(self) -> Any:
         return {
-            "inserted": [event.seq for event in self.pending.inserted],
-            "removed": [event.seq for event in self.pending.removed],
+            "inserted": [event.seq for event in self.entering],
+            "removed": [event.seq for event in self.leaving],
             "arrived": self.arrived,
             "point": self.point_ms,
             "origin": self.origin_ms,
         }
 
     def restore(self, state: Any, find: FindEvent) -> None:
-        self.pending = Delta([find(seq) for seq in state["inserted"]], [find(seq) for seq in state["removed"]])
+        self.entering = dict.fromkeys(map(find, state["inserted"]))
+        self.leaving = dict.fromkeys(map(find, state["removed"]))
         self.arrived = state["arrived"]
         self.point_ms = state["point"]
         self.origin_ms = state["origin"]
+
+
+class GatedQueue(Chain, Gated):
+    """A queue with a gate behind it, in a loop."""
+
+    def __init__(self, line: Line, hold: Hold) -> None:
+        super().__init__(line, hold)
+        self.line = line
+        self.hold = hold
+
+    def write_load(self, source: SourceWriter) -> None:
+        source.line("hold = operator.hold")
+        source.line("entering, leaving = hold.entering, hold.leaving")
+        self.line.write_load(source, "operator.line")
+
+    def write_hold(self, source: SourceWriter) -> None:
+        holds = "hold.point_ms is not None" if self.hold.count is None else "hold.arrived + 1 < hold.count"
+        with source.block(f"if {holds}:"):
+            if self.hold.count is not None:
+                source.line("hold.arrived += 1")
+            source.line("entering[x] = None")
+            self.line.write_enter(source, lambda: _write_leaving(source))
+            source.line("continue")
+
+
+def _write_leaving(source: SourceWriter) -> None:
+    with source.block("if entering.pop(y, hold) is hold:"):
+        source.line("leaving[y] = None")
 
 
 class Latest(Operator):
@@ -106,18 +148,26 @@ class Latest(Operator):
     def push(self, delta: Delta, now: int) -> list[Delta]:
         removed: list[Event] = []
         for event in delta.inserted:
-            key = self.key(event)
-            hidden = self.visible.pop(key, None)
-            if hidden is not None:
-                removed.append(hidden)
-            self.visible[key] = event
+            removed += self.show(event)
         for event in delta.removed:
-            key = self.key(event)
-            if self.visible.get(key) is event:
-                del self.visible[key]
-                removed.append(event)
+            removed += self.hide(event)
         out = net((Delta(delta.inserted, removed),))
         return [out] if out.inserted or out.removed else []
+
+    def show(self, event: Event) -> tuple[Event, ...]:
+        """The item is the newest of its key; the one it hides, if any."""
+        key = self.key(event)
+        hidden = self.visible.pop(key, None)
+        self.visible[key] = event
+        return () if hidden is None else (hidden,)
+
+    def hide(self, event: Event) -> tuple[Event, ...]:
+        """The item leaves; itself, if it was visible."""
+        key = self.key(event)
+        if self.visible.get(key) is not event:
+            return ()
+        del self.visible[key]
+        return (event,)
 
     def content(self) -> Iterable[Event]:
         return self.visible.values()
@@ -130,3 +180,47 @@ class Latest(Operator):
 
     def restore(self, state: Any, find: FindEvent) -> None:
         self.visible = {self.key(event): event for event in map(find, state)}
+
+
+class LatestOf(Inline):
+    """A queue of which only the newest item per key counts."""
+
+    departure = Removal.ANY
+    needs_event = True
+
+    def __init__(self, line: Policy, latest: Latest) -> None:
+        self.line = line
+        self.latest = latest
+        self.has_timers = line.has_timers
+
+    def enter(self, event: Event, now: int) -> list[Event] | None:
+        left = [*self.latest.show(event)]
+        for gone in self.line.insert(event, now):
+            left += self.latest.hide(gone)
+        return left
+
+    def next_deadline(self) -> int | None:
+        return self.line.next_deadline()
+
+    def advance(self, now: int) -> list[Delta]:
+        removed = [event for gone in self.line.expire(now) for event in self.latest.hide(gone)]
+        return [Delta((), removed)] if removed else []
+
+    def content(self) -> Iterable[Event]:
+        return self.latest.content()
+
+    def held(self) -> Iterable[Event]:
+        return self.line.content()
+
+    def sight(self, event: Event) -> Sight:
+        return self.line.sight(event)
+
+    def is_blank(self) -> bool:
+        return self.line.is_blank()
+
+    def snapshot(self) -> Any:
+        return [self.line.snapshot(), self.latest.snapshot()]
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        self.line.restore(state[0], find)
+        self.latest.restore(state[1], find)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from math import inf
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,6 +14,8 @@ from sql.calendar.period import Period
 
 class AfterCount(Trigger):
     """length_batch: at the n-th event."""
+
+    surely_holds = "len(held) + 1 < trigger.size"
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -29,6 +30,8 @@ class Every(Trigger):
     force     posts at empty grid points too, once the grid is known
     start_ms  the grid is known from the start (START_EAGER)
     """
+
+    surely_holds = "trigger.due_ms is not None"
 
     def __init__(self, period: Period, zone: ZoneInfo, *, reference_ms: int | None = None, force: bool = False,
                  start_ms: int | None = None) -> None:  # fmt: skip
@@ -68,6 +71,8 @@ class Every(Trigger):
 
 class CountOrSince(Trigger):
     """time_length_batch: at n events, or d after the first event or the last release, whichever comes first."""
+
+    surely_holds = "len(held) + 1 < trigger.size and trigger.due_ms is not None"
 
     def __init__(self, period: Period, zone: ZoneInfo, size: int, *, force: bool = False,
                  start_ms: int | None = None) -> None:  # fmt: skip
@@ -119,12 +124,6 @@ class DataBoundary(Trigger):
     def _boundary_after(self, first: int, reference_ms: int) -> int:
         """When the batch that begins with an event of that time ends."""
         return self.period.next_after(first, reference_ms, self.zone)
-
-    def surely_before(self, first: Event) -> float:
-        """Below this, whole numbers belong to the batch that began with `first`, and are never refused."""
-        if self.period.is_calendar or self.reference_ms.__class__ is not int:
-            return -inf
-        return self._boundary_after(self.timestamp(first) or 0, self.reference_ms)
 
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
         clock = self.timestamp(event)

@@ -125,10 +125,6 @@ class Counters:
         self.count_insert_total = self.count_remove_total = 0
         self.last_output_timestamp: int | None = None
 
-    def get(self, name: str) -> Any:
-        """The value of a property."""
-        return getattr(self, name)
-
 
 class When(Condition):
     """An expression over counters and variables, tested at each update and variable change.

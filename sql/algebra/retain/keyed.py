@@ -8,17 +8,25 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
+from sql.algebra.inline import WriteLeaving
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
 from sql.algebra.sight import ByArrival, Sight
+from sql.codegen.loop import LoopWriter
+from sql.codegen.source import SourceWriter
 
 
-class PerKey(Policy):
-    """Base: at most one event per key, held in order of arrival."""
+class OnePerKey(Policy):
+    """Base: at most one event per key, held in order of arrival.
+
+    nodes, key  the key of an event, as bound expressions and as function
+    """
 
     departure = Removal.ANY
+    needs_event = False
 
-    def __init__(self, key: Callable[[Event], Hashable]) -> None:
+    def __init__(self, nodes: Any, key: Callable[[Event], Hashable]) -> None:
+        self.nodes = nodes
         self.key = key
         self.by_key: OrderedDict[Hashable, Event] = OrderedDict()
 
@@ -32,7 +40,7 @@ class PerKey(Policy):
     def content(self) -> Iterable[Event]:
         return self.by_key.values()
 
-    def sight(self) -> Sight:
+    def sight(self, event: Event) -> Sight:
         return ByArrival(self.by_key.values())
 
     def is_blank(self) -> bool:
@@ -41,8 +49,14 @@ class PerKey(Policy):
     def restore(self, state: Any, find: FindEvent) -> None:
         self.by_key = OrderedDict((self.key(event), event) for event in map(find, state))
 
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        source.line(f"window = {place}.by_key")
 
-class LatestPerKey(PerKey):
+    def write_prepare(self, loop: LoopWriter) -> None:
+        loop.key(self.nodes, "unique")
+
+
+class LatestPerKey(OnePerKey):
     """unique: a new event replaces the older one of its key in the same step."""
 
     def insert(self, event: Event, now: int) -> list[Event]:
@@ -51,11 +65,18 @@ class LatestPerKey(PerKey):
         self.by_key[key] = event
         return [] if replaced is None else [replaced]
 
+    def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        source.line("y = window.pop(unique, None)")
+        source.line("window[unique] = x")
+        with source.block("if y is not None:"):
+            leave()
 
-class FirstPerKey(PerKey):
+
+class FirstPerKey(OnePerKey):
     """firstunique: the first event of each key stays; later ones are refused."""
 
     departure = Removal.NEVER
+    leaves_on_arrival = False
 
     def admits(self, event: Event, now: int) -> bool:
         return self.key(event) not in self.by_key
@@ -63,3 +84,11 @@ class FirstPerKey(PerKey):
     def insert(self, event: Event, now: int) -> list[Event]:
         self.by_key[self.key(event)] = event
         return []
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        super().write_prepare(loop)
+        with loop.source.block("if unique in window:"):
+            loop.line("continue")
+
+    def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        source.line("window[unique] = x")

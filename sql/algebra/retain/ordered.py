@@ -14,36 +14,77 @@ from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
 from sql.algebra.sight import ByRank, Sight
 from sql.calendar.period import Period
-from sql.types import Descending
+
+Entry = tuple[Any, int, Event]
+"""(criteria, -seq, event): of equal criteria the newest is first."""
 
 
 class Ranked(Policy):
-    """sort: the first n in the order of `criteria`; of tied events the oldest leaves first, ties list newest first.
-
-    With `key` it is rank: only the newest event of a key takes part, and a pushed-out key is forgotten.
-    """
+    """sort: the first n in the order of `criteria`; of tied events the oldest leaves first, ties list newest first."""
 
     departure = Removal.ANY
     ranked = True
 
-    def __init__(self, size: int, criteria: Callable[[Event], Any], key: Callable[[Event], Hashable] | None) -> None:
+    def __init__(self, size: int, criteria: Callable[[Event], Any]) -> None:
         self.size = size
         self.criteria = criteria
-        self.key = key
-        self.entries: list[tuple[Any, int, Event]] = []  # (criteria, -seq, event), best first
-        self.by_key: dict[Hashable, Event] = {}
+        self.entries: list[Entry] = []  # best first
 
     def insert(self, event: Event, now: int) -> list[Event]:
+        entry, entries = (self.criteria(event), -event.seq, event), self.entries
+        if len(entries) < self.size:
+            insort(entries, entry)
+            return []
+        if entries[-1] < entry:
+            return [event]
+        insort(entries, entry)
+        return [entries.pop()[2]]
+
+    def discard(self, event: Event) -> bool:
+        return self._remove((self.criteria(event), -event.seq, event))
+
+    def _remove(self, entry: Entry) -> bool:
+        index = bisect_left(self.entries, entry)
+        held = index < len(self.entries) and self.entries[index][2] is entry[2]
+        if held:
+            del self.entries[index]
+        return held
+
+    def content(self) -> Iterable[Event]:
+        return (entry[2] for entry in self.entries)
+
+    def sight(self, event: Event) -> Sight:
+        return ByRank(self.entries)
+
+    def is_blank(self) -> bool:
+        return not self.entries
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        self.entries = [(self.criteria(event), -event.seq, event) for event in map(find, state)]
+
+
+class RankedPerKey(Ranked):
+    """rank: only the newest event of a key takes part, and a pushed-out key is forgotten."""
+
+    def __init__(self, size: int, criteria: Callable[[Event], Any], key: Callable[[Event], Hashable]) -> None:
+        super().__init__(size, criteria)
+        self.key = key
+        self.by_key: dict[Hashable, Entry] = {}
+
+    def insert(self, event: Event, now: int) -> list[Event]:
+        key = self.key(event)
+        entry = (self.criteria(event), -event.seq, event)
         out = []
-        if self.key is not None:
-            key = self.key(event)
-            older = self.by_key.pop(key, None)
-            if older is not None:
-                self._remove(older)
-                out.append(older)
-            if not _is_unranked(self.criteria(event)):
-                self.by_key[key] = event
-        insort(self.entries, self._entry(event))
+        older = self.by_key.pop(key, None)
+        if older is not None:
+            self._remove(older)
+            out.append(older[2])
+        if len(self.entries) >= self.size and self.entries[-1] < entry:
+            out.append(event)
+            return out
+        insort(self.entries, entry)
+        if not _is_unranked(entry[0]):
+            self.by_key[key] = entry
         if len(self.entries) > self.size:
             worst = self.entries.pop()[2]
             self._forget(worst)
@@ -51,47 +92,26 @@ class Ranked(Policy):
         return out
 
     def _forget(self, event: Event) -> None:
-        if self.key is not None and self.by_key.get(key := self.key(event)) is event:
+        key = self.key(event)
+        entry = self.by_key.get(key)
+        if entry is not None and entry[2] is event:
             del self.by_key[key]
 
-    def _entry(self, event: Event) -> tuple[Any, int, Event]:
-        return (self.criteria(event), -event.seq, event)
-
-    def _remove(self, event: Event) -> bool:
-        index = bisect_left(self.entries, self._entry(event)[:2], key=lambda entry: entry[:2])
-        if index < len(self.entries) and self.entries[index][2] is event:
-            del self.entries[index]
-            return True
-        return False
-
     def discard(self, event: Event) -> bool:
-        held = self._remove(event)
+        held = super().discard(event)
         if held:
             self._forget(event)
         return held
 
-    def content(self) -> Iterable[Event]:
-        return (entry[2] for entry in self.entries)
-
-    def sight(self) -> Sight:
-        return ByRank(self.entries)
-
-    def is_blank(self) -> bool:
-        return not self.entries
-
     def restore(self, state: Any, find: FindEvent) -> None:
-        self.entries = [self._entry(find(seq)) for seq in state]
-        if self.key is not None:
-            ranked = sorted((e for e in self.entries if not _is_unranked(e[0])), key=lambda entry: entry[2].seq)
-            self.by_key = {self.key(entry[2]): entry[2] for entry in ranked}
+        super().restore(state, find)
+        ranked = sorted((entry for entry in self.entries if not _is_unranked(entry[0])), key=lambda entry: -entry[1])
+        self.by_key = {self.key(entry[2]): entry for entry in ranked}
 
 
 def _is_unranked(criteria: tuple[Any, ...]) -> bool:
     """An event whose only criterion is NULL is not its key's last one: what follows does not replace it (reference)."""
-    if len(criteria) != 1:
-        return False
-    key = criteria[0].key if isinstance(criteria[0], Descending) else criteria[0]
-    return bool(key[0] == 0)
+    return len(criteria) == 1 and bool(criteria[0][0] == 0)
 
 
 class Scheduled(Policy):
@@ -99,6 +119,7 @@ class Scheduled(Policy):
 
     departure = Removal.ANY
     ranked = True
+    has_timers = True
 
     def __init__(self, timestamp: Callable[[Event], int | None], period: Period | None, zone: ZoneInfo) -> None:
         self.timestamp = timestamp
@@ -136,7 +157,7 @@ class Scheduled(Policy):
         while self.heap and self.heap[0][2] not in self.waiting:
             heappop(self.heap)
 
-    def deadline(self) -> int | None:
+    def next_deadline(self) -> int | None:
         return self.heap[0][0] if self.heap else None
 
     def expire(self, now: int) -> list[Event]:
@@ -151,7 +172,7 @@ class Scheduled(Policy):
     def content(self) -> Iterable[Event]:
         return (entry[2] for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting)
 
-    def sight(self) -> Sight:
+    def sight(self, event: Event) -> Sight:
         # A heap is ordered at its head only: a place in the middle needs the rest sorted.
         return ByRank([entry for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting])
 

@@ -13,30 +13,42 @@ from typing import Any
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Event
 from sql.algebra.gate.batch import Decision, Trigger
+from sql.algebra.inline import Inline
 from sql.algebra.operator import FindEvent
-from sql.algebra.retain.policies import Arrivals
+from sql.algebra.retain.queues import Line
 
 
 class Builtins:
     """The properties an expression window offers to its predicate."""
 
-    __slots__ = ("current_count", "expired_count", "newest", "oldest", "view_reference")
+    __slots__ = ("current_count", "expired_count", "newest", "oldest")
+    view_reference = None
 
     def __init__(self, count: int, expired: int, oldest: Event | None, newest: Event | None) -> None:
         self.current_count = count
         self.expired_count = expired
         self.oldest = oldest
         self.newest = newest
-        self.view_reference = None
 
-    def get(self, name: str) -> Any:
-        """The value of a built-in property; events as their rows."""
-        event = self.oldest if name.startswith("oldest") else self.newest
-        if name.endswith("_event"):
-            return None if event is None else event.row
-        if name.endswith("_timestamp"):
-            return None if event is None else event.time_ms
-        return getattr(self, name)
+    @property
+    def oldest_event(self) -> Any:
+        """The row of the oldest event."""
+        return None if self.oldest is None else self.oldest.row
+
+    @property
+    def newest_event(self) -> Any:
+        """The row of the newest event."""
+        return None if self.newest is None else self.newest.row
+
+    @property
+    def oldest_timestamp(self) -> int | None:
+        """The arrival of the oldest event."""
+        return None if self.oldest is None else self.oldest.time_ms
+
+    @property
+    def newest_timestamp(self) -> int | None:
+        """The arrival of the newest event."""
+        return None if self.newest is None else self.newest.time_ms
 
 
 class Predicate:
@@ -65,33 +77,47 @@ class Predicate:
         self.accumulators = self.fresh()
 
     def holds(self, event: Event | None, builtins: Builtins) -> bool:
-        values = [accumulator.result() for accumulator in self.accumulators]
+        accumulators = self.accumulators
+        values = [accumulator.result() for accumulator in accumulators] if accumulators else accumulators
         return self.test(event, values, builtins) is True
 
 
-class WhileTrue(Arrivals):
+class WhileTrue(Line):
     """expr: the oldest events leave as long as the predicate is not true for the oldest; an arrival may expel
     itself."""
+
+    has_timers = True  # a variable that changes expels events
+    needs_event = True
+    is_queue = False
+    write_load = Inline.write_load
+    write_prepare = Inline.write_prepare
+    write_enter = Inline.write_enter
 
     def __init__(self, predicate: Predicate) -> None:
         super().__init__()
         self.predicate = predicate
-        self.pending = False
 
     def insert(self, event: Event, now: int) -> list[Event]:
-        self.events[event] = None
         self.predicate.add(event)
-        return self._expel()
+        self.events.append(event)
+        return self.expel()
 
-    def _expel(self) -> list[Event]:
+    def expel(self) -> list[Event]:
+        """What the predicate no longer keeps, also after a variable of it has changed."""
         out: list[Event] = []
-        newest = next(reversed(self.events), None)
-        while (oldest := self.oldest()) is not None:
-            builtins = Builtins(len(self.events), len(out), oldest, newest)
-            if self.predicate.holds(oldest, builtins):
-                break
-            out.append(self.pop_oldest())
+        events = self.events
+        if not events:
+            return out
+        builtins = Builtins(len(events), 0, events[0], events[-1])
+        while not self.predicate.holds(events[0], builtins):
+            oldest = events.popleft()
+            out.append(oldest)
             self._forget(oldest)
+            if not events:
+                break
+            builtins.current_count = len(events)
+            builtins.expired_count = len(out)
+            builtins.oldest = events[0]
         return out
 
     def _forget(self, event: Event) -> None:
@@ -105,10 +131,6 @@ class WhileTrue(Arrivals):
         if held:
             self._forget(event)
         return held
-
-    def variable_changed(self) -> list[Event]:
-        """A variable of the predicate has changed: what leaves (posted at the next advance of time)."""
-        return self._expel()
 
     def restore(self, state: Any, find: FindEvent) -> None:
         super().restore(state, find)

@@ -16,15 +16,23 @@ from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from sql.algebra.derived.statistics import Size
+from sql.algebra.event import Event
 from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, Every
 from sql.algebra.retain.keyed import FirstPerKey, LatestPerKey
-from sql.algebra.retain.ordered import Ranked, Scheduled
-from sql.algebra.retain.policies import Count, DataClock, FirstCount, FirstUntil, Forever, Gap, Lifetime
+from sql.algebra.retain.ordered import Ranked, RankedPerKey, Scheduled
 from sql.algebra.retain.predicate import WhenTrue, WhileTrue
+from sql.algebra.retain.queues import Count, DataClock, FirstCount, FirstUntil, Forever, Gap, Lifetime
 
 ParameterKind = Literal[
     "size", "period", "value", "keys", "criteria", "predicate", "include", "reference", "flags", "extras"
 ]
+
+
+class Computed(NamedTuple):
+    """What is computed from each event: as bound expressions, for the text of a loop, and as a function."""
+
+    nodes: Any
+    of: Callable[[Event], Any]
 
 
 class WindowParameter(NamedTuple):
@@ -103,7 +111,7 @@ register_window("time", "win", "retain", "period:period", lambda start, period: 
         composition="Retain(deadline arrival + d)", cost="O(1)", state="the events of d", clock="processing",
         example="E#time(10 sec)", summary="the events of the last d")  # fmt: skip
 register_window("ext_timed", "win", "retain", "timestamp:value period:period",
-        lambda start, timestamp, period: DataClock(timestamp, period, start.zone),
+        lambda start, timestamp, period: DataClock(timestamp.nodes, timestamp.of, period, start.zone),
         composition="Retain(data clock ts, d)", cost="O(1) amortised", state="the events of d", clock="the events' own",
         example="E#ext_timed(ts, 10 sec)", summary="the last d by the events' own time")  # fmt: skip
 register_window("time_accum", "win", "retain", "period:period", lambda start, period: Gap(period, start.zone),
@@ -125,26 +133,26 @@ register_window("firstevent", "std", "retain", "", lambda start: FirstCount(1),
 register_window("lastevent", "std", "retain", "", lambda start: Count(1),
         composition="Retain(count 1)", cost="O(1)", state="1 event", clock="none",
         example="E#lastevent", summary="the last event")  # fmt: skip
-register_window("unique", "std", "retain", "keys:keys", lambda start, keys: LatestPerKey(keys),
+register_window("unique", "std", "retain", "keys:keys", lambda start, keys: LatestPerKey(keys.nodes, keys.of),
         composition="Retain(replace by k)", cost="O(1)", state="1 event per key", clock="none",
         example="E#unique(k)", summary="the last event per key")  # fmt: skip
-register_window("firstunique", "std", "retain", "keys:keys", lambda start, keys: FirstPerKey(keys),
+register_window("firstunique", "std", "retain", "keys:keys", lambda start, keys: FirstPerKey(keys.nodes, keys.of),
         composition="Retain(admission first per k)", cost="O(1)", state="1 event per key", clock="none",
         example="E#firstunique(k)", summary="the first event per key")  # fmt: skip
 register_window("sort", "ext", "retain", "size:size criteria:criteria",
-        lambda start, size, criteria: Ranked(size, criteria, None),
+        lambda start, size, criteria: Ranked(size, criteria),
         composition="Retain(rank n by criteria)", cost="O(log n)", state="n events", clock="none",
         example="E#sort(10, price desc)", summary="the first n in sort order")  # fmt: skip
 register_window("rank", "ext", "retain", "keys:keys size:size criteria:criteria",
-        lambda start, keys, size, criteria: Ranked(size, criteria, keys),
+        lambda start, keys, size, criteria: RankedPerKey(size, criteria, keys.of),
         composition="Retain(rank n by criteria + replace by k)", cost="O(log n)", state="n events", clock="none",
         example="E#rank(k, 10, price desc)", summary="the first n among the last per key")  # fmt: skip
 register_window("time_order", "ext", "retain", "timestamp:value period:period",
-        lambda start, timestamp, period: Scheduled(timestamp, period, start.zone),
+        lambda start, timestamp, period: Scheduled(timestamp.of, period, start.zone),
         composition="Retain(deadline ts + d, ordered)", cost="O(log n)", state="the events of d", clock="processing",
         example="E#time_order(ts, 10 sec)", summary="events put in order of their own time, held for d")  # fmt: skip
 register_window("timetolive", "ext", "retain", "timestamp:value",
-        lambda start, timestamp: Scheduled(timestamp, None, start.zone),
+        lambda start, timestamp: Scheduled(timestamp.of, None, start.zone),
         composition="Retain(deadline ts, ordered)", cost="O(log n)", state="the living events", clock="processing",
         example="E#timetolive(ts)", summary="events until their own time")  # fmt: skip
 register_window("expr", "win", "retain", "predicate:predicate", lambda start, predicate: WhileTrue(predicate),
@@ -169,7 +177,7 @@ register_window("time_length_batch", "win", "batch", "period:period size:size fl
         clock="processing", example="E#time_length_batch(10 sec, 100)",
         summary="n events or what came in d, whichever is first")  # fmt: skip
 register_window("ext_timed_batch", "win", "batch", "timestamp:value period:period reference:reference?",
-        lambda start, timestamp, period, reference: DataBoundary(timestamp, period, start.zone, reference),
+        lambda start, timestamp, period, reference: DataBoundary(timestamp.of, period, start.zone, reference),
         composition="Gate(data boundary ts, d); Retain(generation)", cost="O(1)", state="the events of 2d",
         clock="the events' own", example="E#ext_timed_batch(ts, 10 sec)",
         summary="what came in each d of the events' own time")  # fmt: skip

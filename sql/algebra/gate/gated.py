@@ -1,0 +1,20 @@
+"""Windows that hold events back: in a loop an event that is surely held takes no call."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from sql.algebra.operator import Operator
+from sql.codegen.source import SourceWriter
+
+
+class Gated(Operator):
+    """In the text `operator` is the window and `x` the event that arrives."""
+
+    @abstractmethod
+    def write_load(self, source: SourceWriter) -> None:
+        """What holds events as locals: before the loop, and anew after each release."""
+
+    @abstractmethod
+    def write_hold(self, source: SourceWriter) -> None:
+        """`continue` for an event that is surely held."""

@@ -1,0 +1,131 @@
+"""groupwin in the loop: a queue per key."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.algebra.event import Delta, Event
+from sql.algebra.inline import Inline, WriteLeaving
+from sql.algebra.operator import FindEvent
+from sql.algebra.retain.queues import Line
+from sql.algebra.sight import Nothing, Sight
+from sql.algebra.state import pack_key, unpack_key
+from sql.codegen.loop import LoopWriter
+from sql.codegen.source import SourceWriter
+from sql.errors import DataError
+
+
+class LinePerKey(Inline):
+    """groupwin(k, …): one window per key. Each posts updates of its own; empty ones are dropped.
+
+    make  makes the window of one more key; all are of one kind
+    """
+
+    departure = Removal.ANY
+    needs_event = False
+
+    def __init__(self, nodes: Any, key: Callable[[Event], Hashable], make: Callable[[], Line], keys_max: int) -> None:
+        self.nodes = nodes
+        self.key = key
+        self.make = make
+        self.keys_max = keys_max
+        self.template = make()
+        self.has_timers = self.template.has_timers
+        self.leaves_on_arrival = self.template.leaves_on_arrival
+        self.instances: dict[Hashable, Line] = {}
+        self.arrivals: deque[tuple[Event, Hashable]] = deque()
+        """In order, where time lets events leave: what has left another way is skipped."""
+
+    def open(self, key: Hashable) -> Line:
+        """The window of a new key; DataError where there are too many."""
+        if len(self.instances) >= self.keys_max:
+            self._drop_empty()
+        if len(self.instances) >= self.keys_max:
+            raise DataError(f"more than {self.keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
+        window = self.instances[key] = self.make()
+        return window
+
+    def _drop_empty(self) -> None:
+        self.instances = {key: window for key, window in self.instances.items() if window.events}
+
+    def enter(self, event: Event, now: int) -> Sequence[Event] | None:
+        key = self.key(event)
+        window = self.instances.get(key) or self.open(key)
+        if self.has_timers:
+            self.arrivals.append((event, key))
+        return window.enter(event, now)
+
+    # --- in the loop --------------------------------------------------------------------------------------------------
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        self.template.write_load(source, f"{place}.template")
+        source.line(f"parts = {place}")
+        if self.has_timers:
+            source.line("arrivals = parts.arrivals")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        loop.key(self.nodes, "part")
+        loop.line("window = parts.instances.get(part)")
+        with loop.source.block("if window is None:"):
+            loop.line("window = parts.open(part)")
+        loop.line("window = window.events")
+
+    def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        if self.has_timers:
+            source.line("arrivals.append((x, part))")
+        self.template.write_enter(source, leave)
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    def _oldest(self) -> tuple[Event, Hashable] | None:
+        """The event that leaves next, and its key."""
+        while self.arrivals:
+            event, key = self.arrivals[0]
+            window = self.instances.get(key)
+            if window is not None and window.events and window.events[0].seq <= event.seq:
+                return self.arrivals[0]
+            self.arrivals.popleft()
+        return None
+
+    def next_deadline(self) -> int | None:
+        oldest = self._oldest()
+        return None if oldest is None else self.instances[oldest[1]].next_deadline()
+
+    def advance(self, now: int) -> list[Delta]:
+        """What leaves the window that is due first; the caller goes on while one is."""
+        oldest = self._oldest()
+        if oldest is None:
+            return []
+        key = oldest[1]
+        window = self.instances[key]
+        out = window.advance(now)
+        if not window.events:
+            del self.instances[key]
+        return out
+
+    # --- content and state --------------------------------------------------------------------------------------------
+
+    def content(self) -> Iterable[Event]:
+        return (event for window in self.instances.values() for event in window.content())
+
+    def sight(self, event: Event) -> Sight:
+        window = self.instances.get(self.key(event))
+        return Nothing() if window is None else window.sight(event)
+
+    def is_blank(self) -> bool:
+        return not any(window.events for window in self.instances.values())
+
+    def snapshot(self) -> Any:
+        return [[pack_key(key), window.snapshot()] for key, window in self.instances.items()]
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        for packed, part in state:
+            key = unpack_key(packed)
+            window = self.instances[key] = self.make()
+            window.restore(part, find)
+        if self.has_timers:
+            held = [(event, key) for key, window in self.instances.items() for event in window.events]
+            self.arrivals = deque(sorted(held, key=lambda entry: entry[0].seq))

@@ -1,0 +1,406 @@
+"""Retention in order of arrival: what leaves is always the oldest.
+
+length(3)        a   b   c   d          time(4 s)   a       b
+                 |---a-------|                      |---a---|        leaves at arrival + 4 s,
+                     |---b---- …                            |---b--- before the events of that instant
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from math import isfinite
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sql.aggregates.base import Removal
+from sql.algebra.event import Event
+from sql.algebra.inline import WriteLeaving
+from sql.algebra.operator import FindEvent, earliest
+from sql.algebra.retain.policies import Policy
+from sql.algebra.sight import ByArrival, Sight
+from sql.calendar.period import Period
+from sql.codegen.loop import LoopWriter
+from sql.codegen.source import SourceWriter
+from sql.errors import DataError
+
+
+class Held(Collection[Event]):
+    """A queue from whose middle events may be taken: what a `deque` does, and `remove` in O(1)."""
+
+    __slots__ = ("_events",)
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        # An OrderedDict keeps both ends O(1) even after many removals from the front; a plain dict does not.
+        self._events: OrderedDict[Event, None] = OrderedDict.fromkeys(events)
+
+    def append(self, event: Event) -> None:
+        self._events[event] = None
+
+    def popleft(self) -> Event:
+        return self._events.popitem(last=False)[0]
+
+    def remove(self, event: Event) -> None:
+        """Take the event out; ValueError if it is not there."""
+        if self._events.pop(event, self) is self:
+            raise ValueError("the event is not in the queue")
+
+    def clear(self) -> None:
+        self._events.clear()
+
+    def __getitem__(self, place: int) -> Event:
+        """The oldest (0) or the newest (-1)."""
+        return next(iter(self._events) if place == 0 else reversed(self._events))
+
+    def __contains__(self, event: object) -> bool:
+        return event in self._events
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._events)
+
+    def __reversed__(self) -> Iterator[Event]:
+        return reversed(self._events)
+
+
+class Line(Policy):
+    """Base: events in order of arrival; the subclass says when the oldest leave."""
+
+    needs_event = False
+    is_queue = True
+    queue: type[deque[Event]] | type[Held] = deque
+    mark = ""
+    """What the names of the text end with, where several windows share one loop."""
+
+    def __init__(self) -> None:
+        self.events: deque[Event] | Held = self.queue()
+
+    def allow_gaps(self) -> None:
+        """Events will be taken out of the middle: use a queue in which that is cheap. Before the first event."""
+        self.queue = Held
+        self.events = Held()
+
+    def insert(self, event: Event, now: int) -> list[Event]:
+        self.events.append(event)
+        return self.evict(event)
+
+    def evict(self, event: Event) -> list[Event]:
+        """What leaves because the event has been appended."""
+        return []
+
+    def discard(self, event: Event) -> bool:
+        try:
+            self.events.remove(event)
+        except ValueError:
+            return False
+        return True
+
+    def content(self) -> Iterable[Event]:
+        return self.events
+
+    def sight(self, event: Event) -> Sight:
+        return ByArrival(self.events)
+
+    def is_blank(self) -> bool:
+        return not self.events
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        self.events = self.queue(find(seq) for seq in state)
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        source.line(f"window = {place}.events")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        """Nothing that may fail."""
+
+    def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        source.line("window.append(x)")
+        self.write_evict(source, leave)
+
+    def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        """What `evict` does, in the loop."""
+
+
+class Count(Line):
+    """length(n), lastevent: the newest n stay."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def evict(self, event: Event) -> list[Event]:
+        return [self.events.popleft()] if len(self.events) > self.size else []
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        super().write_load(source, place)
+        source.line(f"size{self.mark} = {place}.size")
+
+    def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        with source.block(f"if len(window) > size{self.mark}:"):
+            source.line("y = window.popleft()")
+            leave()
+
+
+class Forever(Line):
+    """keepall: nothing leaves."""
+
+    departure = Removal.NEVER
+    leaves_on_arrival = False
+
+
+class Lifetime(Line):
+    """time(d): an event that arrives at a lives during [a, a + d)."""
+
+    has_timers = True
+    leaves_on_arrival = False
+
+    def __init__(self, period: Period, zone: ZoneInfo) -> None:
+        super().__init__()
+        self.period = period
+        self.zone = zone
+
+    def next_deadline(self) -> int | None:
+        return self.period.add(self.events[0].time_ms, self.zone) if self.events else None
+
+    def expire(self, now: int) -> list[Event]:
+        # Entry adds months, expiry subtracts them: on the 31st that is not the same.
+        edge = self.period.subtract(now, self.zone)
+        events, out = self.events, []
+        while events and events[0].time_ms <= edge:
+            out.append(events.popleft())
+        return out
+
+
+class Gap(Line):
+    """time_accum(d): all leave together once nothing has arrived for d."""
+
+    has_timers = True
+    leaves_on_arrival = False
+
+    def __init__(self, period: Period, zone: ZoneInfo) -> None:
+        super().__init__()
+        self.period = period
+        self.zone = zone
+
+    def next_deadline(self) -> int | None:
+        return self.period.add(self.events[-1].time_ms, self.zone) if self.events else None
+
+    def expire(self, now: int) -> list[Event]:
+        deadline = self.next_deadline()
+        if deadline is None or deadline > now:
+            return []
+        out = list(self.events)
+        self.events.clear()
+        return out
+
+
+class DataClock(Line):
+    """ext_timed(ts, d): the arriving event's own time is the clock; older ones leave from the head.
+
+    node, stamp  an event's own time in ms, as bound expression and as function that refuses what is no time
+    """
+
+    needs_event = True
+
+    def __init__(self, node: Any, stamp: Callable[[Event], Any], period: Period, zone: ZoneInfo) -> None:
+        super().__init__()
+        self.node = node
+        self.stamp = stamp
+        self.period = period
+        self.zone = zone
+
+    def admits(self, event: Event, now: int) -> bool:
+        self.stamp(event)
+        return True
+
+    def lone(self) -> Policy:
+        return self if self.period.is_calendar else Stamped(self.node, self.stamp, self.period, self.zone)
+
+    def evict(self, event: Event) -> list[Event]:
+        clock, out = self.stamp(event), []
+        if clock is not None and clock != -1:
+            edge = self.period.subtract(clock, self.zone)
+            while (self.stamp(self.events[0]) or 0) <= edge:
+                out.append(self.events.popleft())
+        return out
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        super().write_load(source, place)
+        source.line(f"admits{self.mark}, evict{self.mark} = {place}.admits, {place}.evict")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        loop.line(f"admits{self.mark}(x, now)")
+
+    def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        with source.block(f"for y in evict{self.mark}(x):"):
+            leave()
+
+
+class Stamped(DataClock):
+    """ext_timed(ts, d) alone, d a fixed number of ms: the events' own times are kept beside them."""
+
+    needs_event = False
+
+    def __init__(self, node: Any, stamp: Callable[[Event], Any], period: Period, zone: ZoneInfo) -> None:
+        super().__init__(node, stamp, period, zone)
+        self.length_ms = period.millis
+        self.stamps: deque[int | float] = deque()
+
+    def insert(self, event: Event, now: int) -> list[Event]:
+        clock = self.stamp(event)
+        self.events.append(event)
+        self.stamps.append(clock or 0)
+        out = []
+        if clock is not None and clock != -1:
+            while self.stamps[0] <= clock - self.length_ms:
+                self.stamps.popleft()
+                out.append(self.events.popleft())
+        return out
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        Line.write_load(self, source, place)
+        source.line(f"stamps = {place}.stamps")
+        source.line(f"length_ms = {place}.length_ms")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        loop.line(f"stamp = {loop.value(self.node)}", self.node.span)
+        with loop.source.block("if stamp.__class__ is not int and stamp is not None:"):
+            name = loop.expressions.names.bind(check_stamp, "check_stamp")
+            loop.source.line(f"{name}(stamp)", self.node.span)
+
+    def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        source.line("stamps.append(stamp or 0)")
+        with source.block("if stamp is not None and stamp != -1:"):
+            source.line("edge = stamp - length_ms")
+            with source.block("while stamps[0] <= edge:"):
+                source.line("stamps.popleft()")
+                source.line("y = window.popleft()")
+                leave()
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        super().restore(state, find)
+        self.stamps = deque(self.stamp(event) or 0 for event in self.events)
+
+
+def check_stamp(value: Any) -> None:
+    """Refuse a time stamp that is no finite number."""
+    if value.__class__ is not int and (value.__class__ is not float or not isfinite(value)):
+        raise DataError(f"a time stamp is a number of milliseconds, not {value!r}")
+
+
+class FirstCount(Line):
+    """firstlength: the first n, for good."""
+
+    departure = Removal.NEVER
+    leaves_on_arrival = False
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def admits(self, event: Event, now: int) -> bool:
+        return len(self.events) < self.size
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        super().write_load(source, place)
+        source.line(f"size{self.mark} = {place}.size")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        with loop.source.block(f"if len(window) >= size{self.mark}:"):
+            loop.line("continue")
+
+
+class FirstUntil(Line):
+    """firsttime: what arrives before start + d; never reopens."""
+
+    departure = Removal.NEVER
+    leaves_on_arrival = False
+
+    def __init__(self, end_ms: int) -> None:
+        super().__init__()
+        self.end_ms = end_ms
+
+    def admits(self, event: Event, now: int) -> bool:
+        return now < self.end_ms
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        super().write_load(source, place)
+        source.line(f"end_ms{self.mark} = {place}.end_ms")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        with loop.source.block(f"if now >= end_ms{self.mark}:"):
+            loop.line("continue")
+
+    def is_blank(self) -> bool:
+        return False
+
+    def snapshot(self) -> Any:
+        return {"end_ms": self.end_ms, "events": super().snapshot()}
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        self.end_ms = state["end_ms"]
+        super().restore(state["events"], find)
+
+
+class Together(Line):
+    """The intersection of windows in order of arrival: one queue, whose oldest event leaves as soon as one says so.
+
+    All members hold the same events, so each decides over the one queue; what one evicts the others have lost too.
+    """
+
+    def __init__(self, members: Sequence[Line]) -> None:
+        self.members = members
+        kinds = {member.departure for member in members}
+        self.departure = Removal.NEVER if kinds == {Removal.NEVER} else Removal.FIFO
+        self.has_timers = any(member.has_timers for member in members)
+        self.leaves_on_arrival = any(member.leaves_on_arrival for member in members)
+        self.needs_event = any(member.needs_event for member in members)
+        super().__init__()
+        self._share()
+
+    def _share(self) -> None:
+        for member in self.members:
+            member.events = self.events
+
+    def allow_gaps(self) -> None:
+        super().allow_gaps()
+        self._share()
+
+    def admits(self, event: Event, now: int) -> bool:
+        return all(member.admits(event, now) for member in self.members)
+
+    def evict(self, event: Event) -> list[Event]:
+        return [out for member in self.members for out in member.evict(event)]
+
+    def next_deadline(self) -> int | None:
+        return earliest(member.next_deadline() for member in self.members)
+
+    def expire(self, now: int) -> list[Event]:
+        return [out for member in self.members for out in member.expire(now)]
+
+    def is_blank(self) -> bool:
+        return all(member.is_blank() for member in self.members)
+
+    def snapshot(self) -> Any:
+        return [member.snapshot() for member in self.members]
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        for member, part in zip(self.members, state, strict=True):
+            member.restore(part, find)
+        self.events = self.members[0].events
+        self._share()
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        for number, member in enumerate(self.members):
+            member.mark = f"_{number}"
+            member.write_load(source, f"{place}.members[{number}]")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        for member in self.members:
+            member.write_prepare(loop)
+
+    def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        for member in self.members:
+            member.write_evict(source, leave)
