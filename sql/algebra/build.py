@@ -253,7 +253,7 @@ class WindowBuilder:
             return None
         if "unique" not in self._lots:
             self._lots["unique"] = self.functions.key(lot.unique)
-        return Latest(self._lots["unique"])
+        return Latest(lot.unique, self._lots["unique"])
 
     def _origin(self, every: Period, now_ms: int) -> int | None:
         """Where update points count from (`align`); None: the first event's arrival."""

@@ -16,11 +16,14 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.batch import Batch
-from sql.algebra.inline import Inline
+from sql.algebra.inline import Inline, WriteLeaving
 from sql.algebra.operator import FindEvent, Operator, earliest
+from sql.algebra.retain.keyed import LatestPerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.queues import Line, Together
 from sql.algebra.sight import ByArrival, ByList, Sight
+from sql.codegen.loop import LoopWriter
+from sql.codegen.source import SourceWriter
 
 
 def meet(members: Sequence[Policy]) -> Policy:
@@ -208,6 +211,54 @@ class Join(Inline):
                 evicted += member.insert(event, now)
         self.holders[event] = len(members)
         return self._release(evicted) if evicted else evicted
+
+    @property
+    def needs_event(self) -> bool:  # type: ignore[override]
+        return not self._is_written
+
+    @property
+    def _is_written(self) -> bool:
+        """Whether the statements of all members stand in the loop: all take every event and keep it at first."""
+        return all(
+            isinstance(member, LatestPerKey) or (isinstance(member, Line) and member.is_queue and not member.refuses)
+            for member in self.members
+        )
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        if not self._is_written:
+            super().write_load(source, place)
+            return
+        source.line(f"holders = {place}.holders")
+        for number, member in enumerate(self.members):
+            assert isinstance(member, LatestPerKey | Line)
+            member.window = f"window_{number}"
+            if isinstance(member, LatestPerKey):
+                member.unique = f"unique_{number}"
+            else:
+                member.mark = f"_{number}"
+            member.write_load(source, f"{place}.members[{number}]")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        if not self._is_written:
+            super().write_prepare(loop)
+            return
+        for member in self.members:
+            member.write_prepare(loop)  # type: ignore[union-attr]
+
+    def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        if not self._is_written:
+            super().write_enter(source, leave)
+            return
+
+        def release() -> None:
+            source.line("holders[y] -= 1")
+            with source.block("if not holders[y]:"):
+                source.line("del holders[y]")
+                leave()
+
+        source.line(f"holders[x] = {len(self.members)}")
+        for member in self.members:
+            member.write_enter(source, release)  # type: ignore[union-attr]
 
     def discard(self, event: Event) -> bool:
         for member in self.members:

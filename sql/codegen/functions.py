@@ -86,7 +86,8 @@ class EngineReader:
             depth, index = ("-1", None) if slot.key == "id" else slot.key
             return Code(f"{partition}[{depth}]" if index is None else f"{partition}[{depth}][{index}]")
         if slot.kind == "builtin":
-            return Code(f"w.{slot.key}")
+            is_count = str(slot.key).endswith("_count") or str(slot.key).startswith("count_")
+            return Code(f"w.{slot.key}", False, False, NUMBER) if is_count else Code(f"w.{slot.key}")
         if slot.kind == "event_time":
             return Code("(e.time_ms if w is None or w is True or w is False else w[1])", False, False, NUMBER)
         assert slot.kind == "istream", slot.kind

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +18,9 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.gate.gated import Gated
 from sql.algebra.inline import Inline
+from sql.algebra.retain.grouped import LinePerKey
+from sql.algebra.retain.keyed import LatestPerKey
+from sql.algebra.retain.policies import Policy
 from sql.algebra.windows.catalog import lookup
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code, ExpressionWriter, Names
@@ -40,12 +44,15 @@ Answer = Callable[[Event], Any]
 """The value of a subquery for an event."""
 
 _NAMES = (
-    "Group a admits arrivals b before change changed deltas e edge end_ms enter entered entering error events "
-    "evict fail found g get gone groups h held hold inserted is_new is_roomy key keys leaving left length_ms "
-    "name new now number_in number_out old operator out part partition parts prepare present push q r recent "
-    "removed rows seq show size stamp stamps subqueries times touched trigger unique waits whole window x y "
+    "a admits arrivals b before brief change changed deltas e edge end_ms enter entered entering error events "
+    "evict fail found g get gone Group groups h held hide hold holders inserted is_new is_roomy key keys "
+    "leaving left length_ms name new now number_in number_out old operator out part partition parts prepare "
+    "present push q r recent removed rows seq show size stamp stamps subqueries times touched trigger unique "
+    "visible waits whole window x y "
 )
-_PER_MEMBER = [f"{name}_{place}" for name in ("size", "end_ms", "admits", "evict") for place in range(8)]
+_PER_MEMBER = [
+    f"{name}_{place}" for name in ("window", "unique", "size", "end_ms", "admits", "evict") for place in range(8)
+]
 LOCALS = frozenset((*_NAMES.split(), *_PER_MEMBER))
 """What the text calls its own names: a function or a constant of the rule gets another name."""
 
@@ -166,7 +173,7 @@ class StatementText:
     @property
     def needs_show(self) -> bool:
         """Whether rows are made by a function of their own."""
-        return self.has_change or not self._is_single
+        return self.has_change or not self._is_single or self._notes_left
 
     @property
     def _is_single(self) -> bool:
@@ -174,13 +181,33 @@ class StatementText:
         show = self.show
         if not show.is_direct or show.has_old or self.reads_beside or (self.has_window and self.window is None):
             return False
-        quiet = self.window is None or not self.window.leaves_on_arrival
-        return quiet or show.kind != "group"
+        return show.kind != "group" or not self._leaves_on_arrival or self._keeps_group
+
+    @property
+    def _leaves_on_arrival(self) -> bool:
+        return self.window is not None and self.window.leaves_on_arrival
+
+    @property
+    def _keeps_group(self) -> bool:
+        """Whether an event that leaves on an arrival counts in the group of the event that arrives."""
+        return isinstance(self.window, LinePerKey | LatestPerKey) and self.window.nodes == self.plan.group_by
+
+    @property
+    def _notes_left(self) -> bool:
+        """Whether the row may be that of an event that leaves, where the one that arrives does not count."""
+        return self.show.kind == "group" and self._leaves_on_arrival
+
+    @property
+    def _skips_brief(self) -> bool:
+        """Whether an event that enters and leaves in one step passes by the aggregates, which it leaves unchanged."""
+        is_brief = isinstance(self.window, Policy) and self.window.expels_arrivals
+        is_plain = not self.fold.is_grouped and not any(call.definition.ever for call in self.plan.aggregates)
+        return is_brief and is_plain and self._is_single
 
     @property
     def _notes_touch(self) -> bool:
         """Whether the only row of a statement changes as well when an event leaves."""
-        return self.show.kind == "aggregate" and self.window is not None and self.window.leaves_on_arrival
+        return self.show.kind == "aggregate" and self._leaves_on_arrival
 
     def _compile(self) -> Generated:
         source = SourceWriter()
@@ -443,8 +470,11 @@ class StatementText:
         self._write_entered(loop)
         if self._is_single and self._notes_touch:
             source.line("touched = g is not None")
+        if self._is_single and self._notes_left:
+            source.line("h = None")
         if self.window is not None:
-            self.window.write_enter(source, lambda: self._write_left(source))
+            with source.block("if not brief:") if self._skips_brief else nullcontext():
+                self.window.write_enter(source, lambda: self._write_left(source))
         if self._is_single:
             self._write_single(loop)
         else:
@@ -463,7 +493,9 @@ class StatementText:
     def _write_entered(self, loop: LoopWriter) -> None:
         """The event counts in its group."""
         source, show = loop.source, self.show
-        with source.block("if g is not None:"):
+        if self._skips_brief:
+            source.line("brief = left and left[0] is x")
+        with source.block("if g is not None and not brief:" if self._skips_brief else "if g is not None:"):
             if not self._is_single:
                 show.before(source, "g", "x")
             self.fold.enter(loop)
@@ -532,6 +564,11 @@ class StatementText:
         """The only row of the event, as an emission."""
         with loop.source.block("if touched:" if self._notes_touch else "if g is not None:"):
             self._write_row(loop)
+        if self._notes_left:
+            with loop.source.block("elif h is not None:"):
+                loop.source.line("new = []")
+                loop.source.line("show(q, y, h, new, True)")
+                self.show.emit(loop.source)
 
     def _write_row(self, loop: LoopWriter) -> None:
         source, plan, show = loop.source, self.plan, self.show

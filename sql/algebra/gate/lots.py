@@ -14,11 +14,12 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.gated import Gated
-from sql.algebra.inline import Inline
+from sql.algebra.inline import Inline, WriteLeaving
 from sql.algebra.operator import Chain, FindEvent, Operator
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.queues import Line
 from sql.algebra.sight import Sight
+from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 
 
@@ -141,7 +142,8 @@ class Latest(Operator):
 
     departure = Removal.ANY
 
-    def __init__(self, key: Callable[[Event], Hashable]) -> None:
+    def __init__(self, nodes: Any, key: Callable[[Event], Hashable]) -> None:
+        self.nodes = nodes
         self.key = key
         self.visible: dict[Hashable, Event] = {}
 
@@ -186,18 +188,37 @@ class LatestOf(Inline):
     """A queue of which only the newest item per key counts."""
 
     departure = Removal.ANY
-    needs_event = True
 
     def __init__(self, line: Policy, latest: Latest) -> None:
         self.line = line
         self.latest = latest
         self.has_timers = line.has_timers
+        self.needs_event = line.needs_event
 
     def enter(self, event: Event, now: int) -> list[Event] | None:
         left = [*self.latest.show(event)]
         for gone in self.line.insert(event, now):
             left += self.latest.hide(gone)
         return left
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        self.line.write_load(source, f"{place}.line")
+        source.line(f"visible, hide = {place}.latest.visible, {place}.latest.hide")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        loop.key(self.latest.nodes, "unique")
+
+    def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        source.line("y = visible.pop(unique, None)")
+        source.line("visible[unique] = x")
+        with source.block("if y is not None:"):
+            leave()
+
+        def evicted() -> None:
+            with source.block("if hide(y):"):
+                leave()
+
+        self.line.write_enter(source, evicted)
 
     def next_deadline(self) -> int | None:
         return self.line.next_deadline()

@@ -95,15 +95,17 @@ class LinePerKey(Inline):
         return None if oldest is None else self.instances[oldest[1]].next_deadline()
 
     def advance(self, now: int) -> list[Delta]:
-        """What leaves the window that is due first; the caller goes on while one is."""
-        oldest = self._oldest()
-        if oldest is None:
-            return []
-        key = oldest[1]
-        window = self.instances[key]
-        out = window.advance(now)
-        if not window.events:
-            del self.instances[key]
+        """What leaves the windows that are due, in order of their deadlines."""
+        out: list[Delta] = []
+        while (oldest := self._oldest()) is not None:
+            key = oldest[1]
+            window = self.instances[key]
+            deadline = window.next_deadline()
+            if deadline is None or deadline > now:
+                break
+            out += window.advance(now)
+            if not window.events:
+                del self.instances[key]
         return out
 
     # --- content and state --------------------------------------------------------------------------------------------

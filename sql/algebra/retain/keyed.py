@@ -24,6 +24,8 @@ class OnePerKey(Policy):
 
     departure = Removal.ANY
     needs_event = False
+    window, unique = "window", "unique"
+    """The names of the container and of the key in the text."""
 
     def __init__(self, nodes: Any, key: Callable[[Event], Hashable]) -> None:
         self.nodes = nodes
@@ -50,10 +52,10 @@ class OnePerKey(Policy):
         self.by_key = OrderedDict((self.key(event), event) for event in map(find, state))
 
     def write_load(self, source: SourceWriter, place: str) -> None:
-        source.line(f"window = {place}.by_key")
+        source.line(f"{self.window} = {place}.by_key")
 
     def write_prepare(self, loop: LoopWriter) -> None:
-        loop.key(self.nodes, "unique")
+        loop.key(self.nodes, self.unique)
 
 
 class LatestPerKey(OnePerKey):
@@ -66,8 +68,8 @@ class LatestPerKey(OnePerKey):
         return [] if replaced is None else [replaced]
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        source.line("y = window.pop(unique, None)")
-        source.line("window[unique] = x")
+        source.line(f"y = {self.window}.pop({self.unique}, None)")
+        source.line(f"{self.window}[{self.unique}] = x")
         with source.block("if y is not None:"):
             leave()
 
@@ -87,8 +89,8 @@ class FirstPerKey(OnePerKey):
 
     def write_prepare(self, loop: LoopWriter) -> None:
         super().write_prepare(loop)
-        with loop.source.block("if unique in window:"):
+        with loop.source.block(f"if {self.unique} in {self.window}:"):
             loop.line("continue")
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        source.line("window[unique] = x")
+        source.line(f"{self.window}[{self.unique}] = x")

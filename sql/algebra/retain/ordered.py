@@ -24,6 +24,7 @@ class Ranked(Policy):
 
     departure = Removal.ANY
     ranked = True
+    expels_arrivals = True
 
     def __init__(self, size: int, criteria: Callable[[Event], Any]) -> None:
         self.size = size
@@ -65,6 +66,8 @@ class Ranked(Policy):
 
 class RankedPerKey(Ranked):
     """rank: only the newest event of a key takes part, and a pushed-out key is forgotten."""
+
+    expels_arrivals = False  # with it the older one of its key may leave
 
     def __init__(self, size: int, criteria: Callable[[Event], Any], key: Callable[[Event], Hashable]) -> None:
         super().__init__(size, criteria)

@@ -12,6 +12,7 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.inline import Inline
+from sql.codegen.source import SourceWriter
 
 
 class Policy(Inline):
@@ -20,6 +21,9 @@ class Policy(Inline):
     departure: Removal = Removal.FIFO
     ranked = False
     """Whether `content` is in rank order (sort, rank, time_order) instead of order of arrival."""
+
+    expels_arrivals = False
+    """Whether `insert` may give back the event that arrives; then it alone."""
 
     def admits(self, event: Event, now: int) -> bool:
         """Whether the event may enter at all (first-type windows refuse). Raises what `insert` would raise of it, so
@@ -32,6 +36,14 @@ class Policy(Inline):
 
     def enter(self, event: Event, now: int) -> list[Event] | None:
         return self.insert(event, now) if self.admits(event, now) else None
+
+    @property
+    def refuses(self) -> bool:
+        """Whether there are events that it does not admit."""
+        return type(self).admits is not Policy.admits
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        source.line(f"enter = {place}.{'enter' if self.refuses else 'insert'}")
 
     @abstractmethod
     def discard(self, event: Event) -> bool: ...

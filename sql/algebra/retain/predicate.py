@@ -15,7 +15,10 @@ from sql.algebra.event import Event
 from sql.algebra.gate.batch import Decision, Trigger
 from sql.algebra.inline import Inline
 from sql.algebra.operator import FindEvent
+from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.queues import Line
+
+NONE: list[Any] = []
 
 
 class Builtins:
@@ -76,10 +79,12 @@ class Predicate:
     def clear(self) -> None:
         self.accumulators = self.fresh()
 
+    def values(self) -> list[Any]:
+        """What the aggregates are now."""
+        return [accumulator.result() for accumulator in self.accumulators]
+
     def holds(self, event: Event | None, builtins: Builtins) -> bool:
-        accumulators = self.accumulators
-        values = [accumulator.result() for accumulator in accumulators] if accumulators else accumulators
-        return self.test(event, values, builtins) is True
+        return self.test(event, self.values(), builtins) is True
 
 
 class WhileTrue(Line):
@@ -89,35 +94,36 @@ class WhileTrue(Line):
     has_timers = True  # a variable that changes expels events
     needs_event = True
     is_queue = False
-    write_load = Inline.write_load
+    write_load = Policy.write_load
     write_prepare = Inline.write_prepare
     write_enter = Inline.write_enter
 
     def __init__(self, predicate: Predicate) -> None:
         super().__init__()
         self.predicate = predicate
+        self._seen = Builtins(0, 0, None, None)
 
     def insert(self, event: Event, now: int) -> list[Event]:
-        self.predicate.add(event)
+        if self.predicate.arguments:
+            self.predicate.add(event)
         self.events.append(event)
         return self.expel()
 
     def expel(self) -> list[Event]:
         """What the predicate no longer keeps, also after a variable of it has changed."""
-        out: list[Event] = []
-        events = self.events
-        if not events:
-            return out
-        builtins = Builtins(len(events), 0, events[0], events[-1])
-        while not self.predicate.holds(events[0], builtins):
-            oldest = events.popleft()
-            out.append(oldest)
-            self._forget(oldest)
-            if not events:
+        events, out, seen, predicate = self.events, [], self._seen, self.predicate
+        seen.newest = events[-1] if events else None
+        seen.current_count, seen.expired_count = len(events), 0
+        while events:
+            seen.oldest = oldest = events[0]
+            if predicate.test(oldest, predicate.values() if predicate.arguments else NONE, seen) is True:
                 break
-            builtins.current_count = len(events)
-            builtins.expired_count = len(out)
-            builtins.oldest = events[0]
+            events.popleft()
+            out.append(oldest)
+            seen.current_count -= 1
+            seen.expired_count += 1
+            if predicate.arguments:
+                self._forget(oldest)
         return out
 
     def _forget(self, event: Event) -> None:

@@ -71,8 +71,11 @@ class Line(Policy):
     needs_event = False
     is_queue = True
     queue: type[deque[Event]] | type[Held] = deque
+    window = "window"
+    """The name of the queue in the text."""
+
     mark = ""
-    """What the names of the text end with, where several windows share one loop."""
+    """What other names of the text end with, where several windows share one loop."""
 
     def __init__(self) -> None:
         self.events: deque[Event] | Held = self.queue()
@@ -110,13 +113,13 @@ class Line(Policy):
         self.events = self.queue(find(seq) for seq in state)
 
     def write_load(self, source: SourceWriter, place: str) -> None:
-        source.line(f"window = {place}.events")
+        source.line(f"{self.window} = {place}.events")
 
     def write_prepare(self, loop: LoopWriter) -> None:
         """Nothing that may fail."""
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        source.line("window.append(x)")
+        source.line(f"{self.window}.append(x)")
         self.write_evict(source, leave)
 
     def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
@@ -138,8 +141,8 @@ class Count(Line):
         source.line(f"size{self.mark} = {place}.size")
 
     def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        with source.block(f"if len(window) > size{self.mark}:"):
-            source.line("y = window.popleft()")
+        with source.block(f"if len({self.window}) > size{self.mark}:"):
+            source.line(f"y = {self.window}.popleft()")
             leave()
 
 
@@ -276,7 +279,7 @@ class Stamped(DataClock):
             source.line("edge = stamp - length_ms")
             with source.block("while stamps[0] <= edge:"):
                 source.line("stamps.popleft()")
-                source.line("y = window.popleft()")
+                source.line(f"y = {self.window}.popleft()")
                 leave()
 
     def restore(self, state: Any, find: FindEvent) -> None:
@@ -308,7 +311,7 @@ class FirstCount(Line):
         source.line(f"size{self.mark} = {place}.size")
 
     def write_prepare(self, loop: LoopWriter) -> None:
-        with loop.source.block(f"if len(window) >= size{self.mark}:"):
+        with loop.source.block(f"if len({self.window}) >= size{self.mark}:"):
             loop.line("continue")
 
 
