@@ -171,12 +171,12 @@ def deferral(plan: Plan) -> Literal["content", "groups"] | None:
     if output.mode == "snapshot":
         return "content"
     is_plain = plan.selector == "istream" and plan.having is None and not plan.prevs and not plan.hits
-    if output.mode != "last" or not is_plain or any(_is_fleeting(item.value) for item in plan.items):
+    if output.mode != "last" or not is_plain or any(is_fleeting(item.value) for item in plan.items):
         return None
     return "groups" if plan.row_kind == "group" else "content" if plan.row_kind == "aggregate" else None
 
 
-def _is_fleeting(value: Bound) -> bool:
+def is_fleeting(value: Bound) -> bool:
     """Whether a value depends on more than its group: on the clock, a variable, a subquery."""
     return any(
         (isinstance(node, Apply) and node.function.context)

@@ -21,7 +21,9 @@ from sql.algebra.table.lookup import finder
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
+from sql.compiler.show import is_fleeting
 from sql.compiler.statement import StatementText
+from sql.emission import Emission
 from sql.engine.running.evaluation import Evaluation
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
@@ -143,17 +145,24 @@ class Alone:
         self.stamp: Any = None
         self.known: list[dict[str, Any]] = []
         self.choice: Choice | None = None
+        self.shows_each = _shows_each(part.plan)
+        self.shown: list[dict[str, Any]] | None = None
+        """The rows of the last emission, where each change gives all present rows."""
         if any(source.relation for source in part.plan.sources):
             self.choice = Choice(part.plan, catalog, self.query, trigger=False)
 
     def push(self, stream: str, row: Any, now_ms: int) -> None:
         """An event of its streams arrives."""
         if stream in self.query.plan.streams and self.choice is None:
-            self.query.push(stream, [row], now_ms)
+            self._note(self.query.push(stream, [row], now_ms))
 
     def advance(self, now_ms: int) -> None:
         """Time has come to `now_ms`."""
-        self.query.advance(now_ms)
+        self._note(self.query.advance(now_ms))
+
+    def _note(self, emissions: list[Emission]) -> None:
+        if emissions and self.shows_each:
+            self.shown = next((each.inserted for each in reversed(emissions) if each.kind == "rows"), self.shown)
 
     def next_deadline(self) -> int | None:
         return self.query.next_deadline()
@@ -161,7 +170,9 @@ class Alone:
     def result(self, event: Event) -> list[dict[str, Any]]:
         """Its present rows."""
         if self.choice is None:
-            return self.query.present()
+            if self.shown is None or not self.shows_each:
+                self.shown = self.query.present()
+            return self.shown
         stamp = [relation.version for relation in self.relations]
         if stamp != self.stamp or self._may_differ():
             self.known, self.stamp = self.choice.rows(None), stamp if self._is_current() else None
@@ -180,6 +191,7 @@ class Alone:
 
     def restore(self, state: Any) -> None:
         self.query.restore(state)
+        self.shown = None
 
 
 class Choice:
@@ -213,6 +225,12 @@ class Choice:
     def rows(self, event: Event | None) -> list[dict[str, Any]]:
         """The rows of one evaluation."""
         return self.evaluation.rows(self.events(event))
+
+
+def _shows_each(plan: Plan) -> bool:
+    """Whether each change of the content gives one row, which depends on nothing but the content."""
+    is_whole = plan.row_kind == "aggregate" and plan.having is None and plan.output is None and plan.limit is None
+    return is_whole and plan.selector == "istream" and not any(is_fleeting(item.value) for item in plan.items)
 
 
 def _keeps_rows(part: SubqueryPlan) -> bool:
