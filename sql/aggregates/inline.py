@@ -74,7 +74,7 @@ AVG = Inline(
 )  # fmt: skip
 SUM = Inline(
     ("count", "total", "floats"), AVG.add + _FLOATS[0], AVG.remove + _FLOATS[1],
-    "({total} / (1 << {shift}) if {floats} else {total} >> {shift}) if {count} else None",
+    "({total} * {scale} if {floats} else {total} >> {shift}) if {count} else None",
 )  # fmt: skip
 MIN = _queue("low", ">")
 MAX = _queue("high", "<")

@@ -463,6 +463,9 @@ class StatementText:
         """The event enters and leaves in the loop itself."""
         source = loop.source
         self._write_begun(source)
+        if self._counts_nothing:
+            self._write_held(loop, made_first)
+            return
         self._write_prepared(loop)
         self._write_made(source, made_first)
         if self._notes_prior:
@@ -479,6 +482,25 @@ class StatementText:
             self._write_single(loop)
         else:
             self._write_finished(source)
+
+    @property
+    def _counts_nothing(self) -> bool:
+        """Whether each event gives a row and no aggregate, group or old row depends on it."""
+        fold = self.fold
+        is_plain = not (fold.kept.parts or fold.is_grouped or fold.counts) and self.plan.where is None
+        return is_plain and self._is_single and not self.has_change and not self._notes_touch
+
+    def _write_held(self, loop: LoopWriter, made_first: bool) -> None:
+        """The event is in the window, and its row leaves."""
+        source = loop.source
+        if self.window is not None and not made_first:
+            source.line("seq += 1")
+            source.line("x = Event(e, now, seq)")
+        if self._notes_prior:
+            source.line("q.prior.note((x,))")
+        if self.window is not None:
+            self.window.write_enter(source, lambda: source.line("pass"))
+        self._write_row(loop)
 
     def _write_begun(self, source: SourceWriter) -> None:
         """Before the event changes anything."""
