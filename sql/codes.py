@@ -228,7 +228,7 @@ CODES: dict[str, Code] = {
     "B817": Code("a statement that reads no stream its context divides", "read one of the streams it lists"),
     "B818": Code("what only a partition has, or what a statement without FROM cannot have", "the message says which"),
     "B819": Code("a context that is still used", "remove the rules that use it before"),
-    "B821": Code("a relation of a context outside it", "write CONTEXT and its name before the statement"),
     "B820": Code("two contexts for one rule", "name it beside the SQL or in it, not both"),
+    "B821": Code("a relation of a context outside it", "write CONTEXT and its name before the statement"),
     "B824": Code("an annotation of a pattern that has no effect there", "insert the matches into a stream first"),
 }
