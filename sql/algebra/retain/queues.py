@@ -68,7 +68,6 @@ class Held(Collection[Event]):
 class Line(Policy):
     """Base: events in order of arrival; the subclass says when the oldest leave."""
 
-    needs_event = False
     is_queue = True
     queue: type[deque[Event]] | type[Held] = deque
     window = "window"
@@ -112,18 +111,35 @@ class Line(Policy):
     def restore(self, state: Any, find: FindEvent) -> None:
         self.events = self.queue(find(seq) for seq in state)
 
+    @property
+    def needs_event(self) -> bool:  # type: ignore[override]
+        return self.refuses and type(self).write_prepare is Line.write_prepare
+
+    @property
+    def _calls_evict(self) -> bool:
+        return type(self).evict is not Line.evict and type(self).write_evict is Line.write_evict
+
     def write_load(self, source: SourceWriter, place: str) -> None:
         source.line(f"{self.window} = {place}.events")
+        if self.refuses:
+            source.line(f"admits{self.mark} = {place}.admits")
+        if self._calls_evict:
+            source.line(f"evict{self.mark} = {place}.evict")
 
     def write_prepare(self, loop: LoopWriter) -> None:
-        """Nothing that may fail."""
+        if self.refuses:
+            with loop.source.block(f"if not admits{self.mark}(x, now):"):
+                loop.line("continue")
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
         source.line(f"{self.window}.append(x)")
         self.write_evict(source, leave)
 
     def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        """What `evict` does, in the loop."""
+        """What `evict` does, in the loop: a call, unless the window has statements for it."""
+        if self._calls_evict:
+            with source.block(f"for y in evict{self.mark}(x):"):
+                leave()
 
 
 class Count(Line):
@@ -205,8 +221,6 @@ class DataClock(Line):
     node, stamp  an event's own time in ms, as bound expression and as function that refuses what is no time
     """
 
-    needs_event = True
-
     def __init__(self, node: Any, stamp: Callable[[Event], Any], period: Period, zone: ZoneInfo) -> None:
         super().__init__()
         self.node = node
@@ -229,22 +243,9 @@ class DataClock(Line):
                 out.append(self.events.popleft())
         return out
 
-    def write_load(self, source: SourceWriter, place: str) -> None:
-        super().write_load(source, place)
-        source.line(f"admits{self.mark}, evict{self.mark} = {place}.admits, {place}.evict")
-
-    def write_prepare(self, loop: LoopWriter) -> None:
-        loop.line(f"admits{self.mark}(x, now)")
-
-    def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        with source.block(f"for y in evict{self.mark}(x):"):
-            leave()
-
 
 class Stamped(DataClock):
     """ext_timed(ts, d) alone, d a fixed number of ms: the events' own times are kept beside them."""
-
-    needs_event = False
 
     def __init__(self, node: Any, stamp: Callable[[Event], Any], period: Period, zone: ZoneInfo) -> None:
         super().__init__(node, stamp, period, zone)
@@ -263,7 +264,7 @@ class Stamped(DataClock):
         return out
 
     def write_load(self, source: SourceWriter, place: str) -> None:
-        Line.write_load(self, source, place)
+        source.line(f"window = {place}.events")
         source.line(f"stamps = {place}.stamps")
         source.line(f"length_ms = {place}.length_ms")
 
@@ -307,7 +308,7 @@ class FirstCount(Line):
         return len(self.events) < self.size
 
     def write_load(self, source: SourceWriter, place: str) -> None:
-        super().write_load(source, place)
+        source.line(f"{self.window} = {place}.events")
         source.line(f"size{self.mark} = {place}.size")
 
     def write_prepare(self, loop: LoopWriter) -> None:
@@ -329,7 +330,7 @@ class FirstUntil(Line):
         return now < self.end_ms
 
     def write_load(self, source: SourceWriter, place: str) -> None:
-        super().write_load(source, place)
+        source.line(f"{self.window} = {place}.events")
         source.line(f"end_ms{self.mark} = {place}.end_ms")
 
     def write_prepare(self, loop: LoopWriter) -> None:
@@ -359,7 +360,6 @@ class Together(Line):
         self.departure = Removal.NEVER if kinds == {Removal.NEVER} else Removal.FIFO
         self.has_timers = any(member.has_timers for member in members)
         self.leaves_on_arrival = any(member.leaves_on_arrival for member in members)
-        self.needs_event = any(member.needs_event for member in members)
         super().__init__()
         self._share()
 
@@ -370,6 +370,10 @@ class Together(Line):
     def allow_gaps(self) -> None:
         super().allow_gaps()
         self._share()
+
+    @property
+    def needs_event(self) -> bool:  # type: ignore[override]
+        return any(member.needs_event for member in self.members)
 
     def admits(self, event: Event, now: int) -> bool:
         return all(member.admits(event, now) for member in self.members)
