@@ -70,7 +70,7 @@ class Statement(RunningQuery):
             self.analytic = AnalyticStage(plan.analytics, program.functions, plan.options.max_groups)
         self.prevs = PrevReader(plan, program.functions, self.windows) if program.text.reads_beside else None
         self.prior = PriorMemory(plan) if self.prevs is not None else None
-        self.recent: deque[Any] = deque(maxlen=program.text.recent_rows or 1)
+        self.recent: deque[Any] = deque(maxlen=program.text.earlier.depth or 1)
         self.shared = program.shared_accumulators()
         self.late_posts: list[Delta] = []
         self.representatives: dict[Any, Event] = {}

@@ -1,0 +1,107 @@
+"""The text of `change`: one update that called windows or a join hand over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sql.algebra.windows.catalog import lookup
+from sql.codegen.source import SourceWriter
+
+if TYPE_CHECKING:
+    from sql.compiler.statement import StatementText
+
+
+class ChangeText:
+    """Writes the fold and the rows of events that enter and leave together."""
+
+    def __init__(self, text: StatementText) -> None:
+        self.text = text
+        self.plan = text.plan
+        self.fold = text.fold
+        self.show = text.show
+
+    @property
+    def posts_unseen(self) -> bool:
+        """Whether a window takes out rows that never came in: a derived-value window its first one."""
+        return any(_is_derived(window.name) for source in self.plan.sources for window in source.windows)
+
+    def write(self, source: SourceWriter) -> None:
+        """The function `change`."""
+        show, fold = self.show, self.fold
+        entered_rows = show.kind not in ("group", "aggregate")
+        with source.block(f"def change(q, inserted, removed, now{'' if show.collects else ', new, old'}):"):
+            self.text.write_state(source)
+            if self.fold.can_reclaim:
+                source.line("q.forget_idle(now)")
+            if self.text.earlier.notes_prior:
+                source.line("q.prior.note(inserted)")
+            if show.collects:
+                source.line("new, old = [], []")
+                source.line("number_in = number_out = 0")
+            show.begin(source)
+            if entered_rows:
+                source.line("entered = []")
+            with source.block("for x in inserted:"):
+                self._write_inserted(source, entered_rows)
+            with source.block("for y in removed:"):
+                source.line("h = y.group")
+                if self.posts_unseen:
+                    with source.block("if h is UNSEEN:"):
+                        source.line("h = prepare(q, y)")
+                with source.block("if h is not None:"):
+                    show.before(source, "h", "y")
+                    fold.leave(self.text.make_loop(source, {}))
+                    show.left(source)
+                    if show.collects:
+                        source.line("number_out += 1")
+            if show.collects and show.kind == "aggregate":
+                with source.block("if not inserted and not removed:"):
+                    show.before(source, "whole", "NOTHING")
+            show.finish(source, "entered")
+            if show.collects:
+                self.text.write_update(source)
+            elif show.kind == "aggregate":
+                source.line("return touched is not None")
+        source.line("")
+
+    def _write_inserted(self, source: SourceWriter, entered_rows: bool) -> None:
+        show, fold = self.show, self.fold
+        source.line("e = x.row")
+        loop = self.text.make_loop(source, self.text.slots("g", "x.time_ms", "True"))
+        with source.block("try:"):
+            self.text.write_counted(loop, "x", "x.time_ms")
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")
+            source.line("g = None")
+        source.line("x.group = g")
+        with source.block("if g is not None:"):
+            source.line(f"x.values = {fold.values}")
+            show.before(source, "g", "x")
+            fold.enter(loop)
+            if entered_rows:
+                source.line("entered.append(x)")
+            if show.collects:
+                source.line("number_in += 1")
+            if show.defers:
+                self.text.write_start(source)
+
+    def write_prepare(self, source: SourceWriter) -> None:
+        """`prepare`: the group of a row that leaves without having come, and what it contributed."""
+        with source.block("def prepare(q, x):"):
+            self.text.write_state(source)
+            source.line("e = x.row")
+            loop = self.text.make_loop(source, self.text.slots("g", "x.time_ms", "True"))
+            with source.block("try:"):
+                self.text.write_counted(loop, "x", "x.time_ms")
+            with source.block("except DATA_ERRORS:"):
+                source.line("g = None")
+            source.line("x.group = g")
+            with source.block("if g is not None:"):
+                source.line(f"x.values = {self.fold.values}")
+            source.line("return g")
+        source.line("")
+
+
+def _is_derived(name: str) -> bool:
+    spec = lookup(name)
+    return spec is not None and spec.role == "derived"

@@ -1,0 +1,206 @@
+"""The text of an arrival whose window stands in the loop: prepare, enter, leave, and the rows."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from sql.algebra.retain.grouped import LinePerKey
+from sql.algebra.retain.keyed import LatestPerKey
+from sql.algebra.retain.policies import Policy
+from sql.codegen.loop import LoopWriter
+from sql.codegen.rows import write_row
+from sql.codegen.source import SourceWriter
+
+if TYPE_CHECKING:
+    from sql.compiler.statement import StatementText
+
+
+class EnterText:
+    """Writes what an admitted event `x` with the row `e` does in the loop."""
+
+    def __init__(self, text: StatementText) -> None:
+        self.text = text
+        self.plan = text.plan
+        self.fold = text.fold
+        self.show = text.show
+        self.window = text.window
+
+    @property
+    def is_single(self) -> bool:
+        """Whether an arriving event gives at most one row, which is an emission as it stands."""
+        show = self.show
+        is_called = self.text.has_window and self.window is None
+        if not show.is_direct or show.has_old or self.text.reads_beside or is_called:
+            return False
+        return show.kind != "group" or not self._leaves_on_arrival or self._keeps_group
+
+    @property
+    def _leaves_on_arrival(self) -> bool:
+        return self.window is not None and self.window.leaves_on_arrival
+
+    @property
+    def _keeps_group(self) -> bool:
+        """Whether an event that leaves on an arrival counts in the group of the event that arrives."""
+        return isinstance(self.window, LinePerKey | LatestPerKey) and self.window.nodes == self.plan.group_by
+
+    @property
+    def notes_left(self) -> bool:
+        """Whether the row may be that of an event that leaves, where the one that arrives does not count."""
+        return self.show.kind == "group" and self._leaves_on_arrival
+
+    @property
+    def _skips_brief(self) -> bool:
+        """Whether an event that enters and leaves in one step passes by the aggregates, which it leaves unchanged."""
+        is_brief = isinstance(self.window, Policy) and self.window.expels_arrivals
+        is_plain = not self.fold.is_grouped and not any(call.definition.ever for call in self.plan.aggregates)
+        return is_brief and is_plain and self.is_single
+
+    @property
+    def _notes_touch(self) -> bool:
+        """Whether the only row of a statement changes as well when an event leaves."""
+        return self.show.kind == "aggregate" and self._leaves_on_arrival
+
+    @property
+    def _counts_nothing(self) -> bool:
+        """Whether each event gives a row and no aggregate, group or old row depends on it."""
+        fold = self.fold
+        is_plain = not (fold.kept.parts or fold.is_grouped or fold.counts) and self.plan.where is None
+        return is_plain and self.is_single and not self.text.has_change and not self._notes_touch
+
+    def write(self, loop: LoopWriter, made_first: bool) -> None:
+        """The event enters and leaves in the loop itself; `made_first`: `x` exists already."""
+        source = loop.source
+        self._write_begun(source)
+        if self._counts_nothing:
+            self._write_held(loop, made_first)
+            return
+        self._write_prepared(loop)
+        self._write_made(source, made_first)
+        if self.text.earlier.notes_prior:
+            source.line("q.prior.note((x,))")
+        self._write_entered(loop)
+        if self.is_single and self._notes_touch:
+            source.line("touched = g is not None")
+        if self.is_single and self.notes_left:
+            source.line("h = None")
+        if self.window is not None:
+            with source.block("if not brief:") if self._skips_brief else nullcontext():
+                self.window.write_enter(source, lambda: self._write_left(source))
+        if self.is_single:
+            self._write_single(loop)
+        else:
+            self._write_finished(source)
+
+    def _write_held(self, loop: LoopWriter, made_first: bool) -> None:
+        """The event is in the window, and its row leaves."""
+        source = loop.source
+        if self.window is not None and not made_first:
+            source.line("seq += 1")
+            source.line("x = Event(e, now, seq)")
+        if self.text.earlier.notes_prior:
+            source.line("q.prior.note((x,))")
+        if self.window is not None:
+            self.window.write_enter(source, lambda: source.line("pass"))
+        self._write_row(loop)
+
+    def _write_begun(self, source: SourceWriter) -> None:
+        """Before the event changes anything."""
+        if self.fold.can_reclaim:
+            source.line("q.forget_idle(now)")
+        if not self.is_single and not self.show.defers:
+            source.line("new, old = [], []")
+            self.show.begin(source)
+            if self.show.collects:
+                source.line("number_in = number_out = 0")
+
+    def _write_prepared(self, loop: LoopWriter) -> None:
+        source = loop.source
+        event = "Event(e, now, seq)"
+        with source.block("try:"):
+            self.text.write_counted(loop, event, "now")
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")
+            source.line("g = None")
+
+    def _write_made(self, source: SourceWriter, made_first: bool) -> None:
+        """The event as an object, where somebody holds it."""
+        if not (self.window is not None or self.fold.needs_event or not self.is_single or self.text.reads_beside):
+            return
+        values = self.fold.values if self.window is not None else "None"
+        if made_first:
+            source.line("x.group = g")
+            if values != "None":
+                with source.block("if g is not None:"):
+                    source.line(f"x.values = {values}")
+            return
+        source.line("seq += 1")
+        if values == "None":
+            source.line("x = Event(e, now, seq, None, g)")
+        else:
+            text = f"Event(e, now, seq, None, g, {values})"
+            source.line(f"x = {text} if g is not None else Event(e, now, seq)")
+
+    def _write_entered(self, loop: LoopWriter) -> None:
+        """The event counts in its group."""
+        source, show = loop.source, self.show
+        if self._skips_brief:
+            source.line("brief = left and left[0] is x")
+        with source.block("if g is not None and not brief:" if self._skips_brief else "if g is not None:"):
+            if not self.is_single:
+                show.before(source, "g", "x")
+            self.fold.enter(loop)
+            if show.collects:
+                source.line("number_in += 1")
+            if show.defers:
+                self.text.write_start(source)
+
+    def _write_left(self, source: SourceWriter) -> None:
+        """The event `y` leaves."""
+        loop = self.text.make_loop(source, {})
+        source.line("h = y.group")
+        with source.block("if h is not None:"):
+            if not self.is_single:
+                self.show.before(source, "h", "y")
+            self.fold.leave(loop)
+            if self.is_single:
+                if self._notes_touch:
+                    source.line("touched = True")
+            else:
+                self.show.left(source)
+            if self.show.collects:
+                source.line("number_out += 1")
+
+    def _write_finished(self, source: SourceWriter) -> None:
+        """The rows of the event, as an emission or an update."""
+        show = self.show
+        show.finish(source, "() if g is None else (x,)")
+        if not show.collects:
+            show.emit(source)
+            return
+        source.line("inserted, removed = (x,), ()")
+        if show.kind == "group_event":
+            source.line("entered = () if g is None else (x,)")
+        self.text.write_update(source)
+        source.line("q.output.end_step(now)")
+
+    def _write_single(self, loop: LoopWriter) -> None:
+        """The only row of the event, as an emission."""
+        with loop.source.block("if touched:" if self._notes_touch else "if g is not None:"):
+            self._write_row(loop)
+        if self.notes_left:
+            with loop.source.block("elif h is not None:"):
+                loop.source.line("new = []")
+                loop.source.line("show(q, y, h, new, True)")
+                self.show.emit(loop.source)
+
+    def _write_row(self, loop: LoopWriter) -> None:
+        source, plan, show = loop.source, self.plan, self.show
+        with source.block("try:"):
+            if plan.having is not None:
+                loop.skip_unless(plan.having)
+                show.note(source, "HAVING", "now")
+            write_row(loop, plan, "out.append(Emission(name, now, 'rows', [", "]))")
+            show.note(source, "SELECT", "now")
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")

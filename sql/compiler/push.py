@@ -1,0 +1,125 @@
+"""The text of `push`: the loop over arriving events, up to the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sql.codegen.loop import LoopWriter
+from sql.codegen.source import SourceWriter
+from sql.plan.bound import Apply, Bound
+
+if TYPE_CHECKING:
+    from sql.compiler.statement import StatementText
+
+
+class PushText:
+    """Writes the loop of one statement."""
+
+    def __init__(self, text: StatementText) -> None:
+        self.text = text
+        self.plan = text.plan
+        self.show = text.show
+        self.window = text.window
+        self.gate = text.gate
+
+    def write(self, source: SourceWriter) -> None:
+        """The function `push`."""
+        arguments = "q, rows, times" if self.text.is_timed else "q, rows, now"
+        with source.block(f"def push({arguments}):"):
+            self.text.write_state(source)
+            source.line("out = q.out")
+            source.line("name = q.name")
+            source.line("seq = q.seq")
+            if self.text.has_window:
+                source.line("is_roomy = q.budget.takes(q, len(rows))")
+            if self.window is not None:
+                self.window.write_load(source, "q.windows[0]")
+            elif self.text.has_window:
+                source.line("operator = q.windows[0]")
+                if self.gate is not None:
+                    self.gate.write_load(source)
+            with source.block("for e, now in zip(rows, times):" if self.text.is_timed else "for e in rows:"):
+                self._write_event(source)
+            source.line("q.seq = seq")
+        source.line("")
+
+    def _write_event(self, source: SourceWriter) -> None:
+        slots = self.text.slots("g" if self.text.fold.is_grouped else "whole", "now", "True")
+        loop = self.text.make_loop(source, slots)
+        if self.text.is_timed and self._reads_clock:
+            source.line("context.now_ms = now")
+        needs_event = self.window is not None and self.window.needs_event
+        made_first = bool(self.plan.analytics or self.plan.subqueries or needs_event)
+        if made_first or self.plan.sources[0].filter is not None or self.text.has_window:
+            self._write_admitted(loop, made_first)
+        if self.text.earlier.depth:
+            source.line("recent.append(e)")
+        if self.text.has_window and self.window is None:
+            self._write_called(source, made_first)
+        else:
+            self.text.enter.write(loop, made_first)
+
+    def _write_admitted(self, loop: LoopWriter, made_first: bool) -> None:
+        """Analytic functions see the event; the filter, the bound and the window's own values decide if it enters."""
+        source = loop.source
+        with source.block("try:"):
+            if made_first:
+                source.line("seq += 1")
+                source.line("x = Event(e, now, seq)")
+            if self.plan.subqueries:
+                source.line(f"q.sources.subqueries.push({self.plan.sources[0].stream!r}, e, now)")
+            if self.plan.analytics:
+                source.line("q.analytic.see(x)")
+            if self.plan.sources[0].filter is not None:
+                loop.skip_unless(self.plan.sources[0].filter)
+            if self.text.has_window:
+                with source.block("if not is_roomy:"):
+                    source.line("q.budget.admit(q)")
+            if self.window is not None:
+                self.window.write_prepare(loop)
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")
+            source.line("continue")
+
+    def _write_called(self, source: SourceWriter, made_first: bool) -> None:
+        """The window is called; each update it gives is a change."""
+        if not made_first:
+            source.line("seq += 1")
+            source.line("x = Event(e, now, seq)")
+        if self.gate is not None:
+            self.gate.write_hold(source)
+        source.line("q.seq = seq")
+        with source.block("try:"):
+            source.line("deltas = operator.push(Delta((x,)), now)")
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")
+            source.line("continue")
+        with source.block("if deltas:"):
+            if self.show.collects:
+                with source.block("for inserted, removed in deltas:"):
+                    source.line("change(q, inserted, removed, now)")
+                source.line("q.output.end_step(now)")
+            else:
+                source.line("new, old = [], []")
+                with source.block("for inserted, removed in deltas:"):
+                    source.line("change(q, inserted, removed, now, new, old)")
+                self.show.emit(source)
+            if self.gate is not None:
+                self.gate.write_load(source)
+        source.line("seq = q.seq")
+
+    @cached_property
+    def _reads_clock(self) -> bool:
+        return any(
+            isinstance(node, Apply) and node.function.context for part in self._expressions() for node in part.walk()
+        )
+
+    def _expressions(self) -> Iterator[Bound]:
+        plan = self.plan
+        yield from (item.value for item in plan.items)
+        yield from plan.group_by
+        yield from (arg for call in plan.aggregates for arg in call.args)
+        yield from (node for node in (plan.sources[0].filter, plan.where, plan.having) if node is not None)
+        yield from (criterion.value for criterion in plan.order_by)
