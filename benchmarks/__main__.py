@@ -8,12 +8,13 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import daemon, gateway_cpu, growth, intake, latency, latency_state, replay, rules, statements
+from benchmarks import daemon, gateway_cpu, growth, intake, latency, latency_state, relations, replay, rules, statements
 from benchmarks.measure import Result
 
 CASES = {
     **rules.CASES,
     **statements.CASES,
+    **relations.CASES,
     **replay.CASES,
     **intake.CASES,
     **latency.CASES,

@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "plugins": "list the plug-ins of this Python environment",
     "schema": "print the JSON Schema of rule files, for editors",
     "cloud": "upload the spool, or aggregate what was uploaded with Spark",
+    "tables": "look into the tables of a running gateway: ls, show, export",
     "spool": "look into the spool: ls, verify, export, repair, replay",
     "journal": "look into the journal: ls, verify, cut",
     "top": "show what the rules of a running gateway do",

@@ -39,6 +39,7 @@ from edge.intake.sources.registry import SourceEnvironment
 from edge.journal.commits import Commits
 from edge.monitor.access import Access, own_token
 from edge.monitor.http import StatusServer
+from edge.monitor.relations import Relations
 from edge.monitor.report import Report
 from edge.plugins import load_plugins
 from rules.functions.guard import WATCH
@@ -169,7 +170,7 @@ class Daemon:
         register_secret(token)
         access = Access(token, frozenset(http.open), http.address[0])
         report = Report(self)
-        self.http = StatusServer(*http.address, report, access, self._management(report))
+        self.http = StatusServer(*http.address, report, access, self._management(report), Relations(self))
 
     # --- parts -----------------------------------------------------------------------------------------------------
 

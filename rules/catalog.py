@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from rules import read_tables
 from rules.loader import Loaded
 from rules.problems import FileProblem
 from rules.read_contexts import bind
-from rules.reading import LoadedStream
+from rules.reading import LoadedStream, LoadedTable
+from sql.binder.rule import RelationPlan
 from sql.catalog.streams import Catalog, Stream, Variable
 from sql.errors import SqlError
 from sql.types import type_of
@@ -55,10 +57,49 @@ class Contexts:
         return problems
 
 
+class Tables:
+    """The tables and named windows of all files, declared as soon as the streams and contexts they name are known."""
+
+    def __init__(self, loaded: Loaded, catalog: Catalog, zone: str) -> None:
+        self.catalog = catalog
+        self.zone = zone
+        self.planned: dict[str, CompiledTable] = {}
+        self.pending = [(item, reported) for files, reported in ((loaded.context, False), (loaded.files, True))
+                        for file in files for item in file.tables]  # fmt: skip
+
+    def declare(self) -> list[FileProblem]:
+        """Declare what can be declared; the problems of the rest, those of neighbours left out."""
+        problems: list[FileProblem] = []
+        rest = []
+        for item, reported in self.pending:
+            try:
+                self.planned[item.name] = CompiledTable(item, read_tables.bind(item, self.catalog, self.zone))
+            except SqlError as error:
+                rest.append((item, reported))
+                found = [item.reading.sql_problem(problem, item.path) for problem in error.problems]
+                problems += found if reported else []
+        self.pending = rest
+        return problems
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledTable:
+    """A table or named window that can be made."""
+
+    loaded: LoadedTable
+    relation: RelationPlan
+
+    @property
+    def path(self) -> str:
+        """The file it stands in, as problems call it."""
+        return self.loaded.reading.text.path
+
+
 def copy_of(catalog: Catalog) -> Catalog:
     """A catalog of its own, so that what an engine derives or sets is not seen by others."""
     copied = Catalog()
     copied.streams, copied.contexts = dict(catalog.streams), dict(catalog.contexts)
+    copied.relations = dict(catalog.relations)
     copied.variables = {name: replace(variable) for name, variable in catalog.variables.items()}
     return copied
 

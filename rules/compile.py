@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rules.catalog import Contexts, build_catalog
+from rules.catalog import CompiledTable, Contexts, Tables, build_catalog
 from rules.effects import idle_options
 from rules.loader import Loaded
 from rules.model import Action, action_kind
@@ -53,6 +53,7 @@ class Compiled:
     catalog: Catalog
     rules: dict[str, CompiledRule]
     problems: list[FileProblem] = field(default_factory=list)
+    tables: dict[str, CompiledTable] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -96,13 +97,13 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
     others have brought new streams.
     """
     catalog, problems = build_catalog(loaded)
-    contexts = Contexts(loaded, catalog, zone)
+    contexts, tables = Contexts(loaded, catalog, zone), Tables(loaded, catalog, zone)
     planned: dict[str, CompiledRule] = {}
     pending, errors = loaded.rules, list[FileProblem]()
-    while pending:
+    while True:
         known = len(catalog.streams)
         failed: list[LoadedRule] = []
-        errors = contexts.declare()
+        errors = [*contexts.declare(), *tables.declare()]
         for rule in pending:
             try:
                 options = rule_options(rule.options, rule.id, zone)
@@ -116,12 +117,17 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
             problems += _after_planning(rule, plan)
             actions, unfit = _bound_actions(rule, plan)
             problems += unfit
-            if rule.usable and not unfit and (rule.actions or plan.insert_into):
+            if rule.usable and not unfit and (rule.actions or _has_effect(plan)):
                 planned[rule.id] = CompiledRule(rule, plan, actions)
         if len(catalog.streams) == known:
             break
         pending = failed
-    return Compiled(loaded, catalog, planned, _once([*loaded.problems, *problems, *errors]))
+    return Compiled(loaded, catalog, planned, _once([*loaded.problems, *problems, *errors]), tables.planned)
+
+
+def _has_effect(plan: Plan) -> bool:
+    """Whether a rule does something without actions: it feeds a stream or a table, or acts on one."""
+    return plan.insert_into is not None or plan.into_table is not None or plan.acts is not None
 
 
 def _rule_problem(rule: LoadedRule, problem: Problem) -> FileProblem:
@@ -140,7 +146,7 @@ def _after_planning(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
     """The planner's warnings, settings in vain, and a rule whose results would go nowhere."""
     found = [rule.reading.sql_problem(problem, sql_path(rule)) for problem in plan.warnings]
     found += _in_vain(rule, plan)
-    if rule.usable and not rule.actions and not plan.insert_into:
+    if rule.usable and not rule.actions and not _has_effect(plan):
         span = rule.reading.document.key_span(rule.path)
         found.append(
             rule.reading.text.problem(

@@ -9,18 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from rules.catalog import CompiledTable
+from rules.compile import Compiled, CompiledRule
 from sql import Emission, Engine, Plan
+from sql.binder.rule import relations_of
 
 Arrival = tuple[int, str, dict[str, Any]]
 """When an event arrived (ms), at which stream, and the event."""
 
 
-def drive(engine: Engine, plans: Mapping[str, Plan], arrivals: Iterable[Arrival]) -> Iterator[Emission]:
-    """Deploy the rules at the first arrival, push all, and close the windows that are open at the end."""
+def drive(engine: Engine, plans: Mapping[str, Plan], arrivals: Iterable[Arrival],
+          tables: Mapping[str, CompiledTable] | None = None) -> Iterator[Emission]:  # fmt: skip
+    """Deploy tables and rules at the first arrival, push all, and close the windows that are open at the end."""
     now_ms: int | None = None
     for at_ms, stream, row in arrivals:
         if now_ms is None:
             now_ms = at_ms
+            for name, table in (tables or {}).items():
+                make_table(engine, name, table, now_ms)
             for name, plan in plans.items():
                 engine.deploy(name, plan, now_ms)
         now_ms = max(now_ms, at_ms)  # an event that was recorded late arrives now, whatever time it bears
@@ -37,3 +43,35 @@ def advance(engine: Engine, to_ms: int) -> Iterator[Emission]:
         if engine.next_deadline_ms() == deadline_ms:
             break
     yield from engine.advance(to_ms)
+
+
+def deploy_with(engine: Engine, rule: CompiledRule, compiled: Compiled, now_ms: int) -> list[Plan]:
+    """Start a rule with the tables it reads, and the rules that write these; the plans of all the rules."""
+    tables, rules = {*relations_of(rule.plan)} & compiled.tables.keys(), {rule.id}
+    while True:
+        near = {name for name, other in compiled.rules.items() if relations_of(other.plan) & tables}
+        reached = {table for name in near for table in relations_of(compiled.rules[name].plan)} & compiled.tables.keys()
+        if near <= rules and reached <= tables:
+            break
+        tables, rules = tables | reached, rules | near
+    for name, table in compiled.tables.items():
+        if name in tables:
+            make_table(engine, name, table, now_ms)
+    plans = [other.plan for name, other in compiled.rules.items() if name in rules]
+    for name, other in compiled.rules.items():
+        if name in rules:
+            engine.deploy(name, other.plan, now_ms)
+    return plans
+
+
+def make_table(engine: Engine, name: str, table: CompiledTable, now_ms: int, state: dict[str, Any] | None = None
+               ) -> None:  # fmt: skip
+    """Make a table with its indexes, and with the rows of a snapshot. Raises CorruptState where that does not fit."""
+    engine.deploy(statement_of(name), table.relation.plan, now_ms, state)
+    for index in table.relation.indexes:
+        engine.catalog.relations[name].create_index(index.name, index.equal, index.ordered, unique=index.unique)
+
+
+def statement_of(table: str) -> str:
+    """What an engine calls the statement that makes a table; no rule can have such a name."""
+    return f"table {table}"

@@ -1,8 +1,9 @@
 """Runs the tests written in rule files, on a virtual clock: no second is waited for, every run is the same.
 
-Each test gets an engine of its own with only the rule under test. Time moves from one timer to the next, so a window
-closes at its instant however far a step jumps. What is emitted at one instant is compared with what is expected there,
-row by row; columns that are NULL may be left out, numbers compare by value. Whatever is emitted and not expected fails.
+Each test gets an engine of its own with only the rule under test, the tables it reads and the rules that write these.
+Time moves from one timer to the next, so a window closes at its instant however far a step jumps. What is emitted at
+one instant is compared with what is expected there, row by row; columns that are NULL may be left out, numbers compare
+by value. Whatever is emitted and not expected fails.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from rules.catalog import copy_of
 from rules.compile import Compiled, CompiledRule
+from rules.drive import deploy_with
 from rules.durations import format_duration
 from rules.problems import FileProblem
 from rules.reading import LoadedTest
@@ -108,7 +110,8 @@ class _Run:
         self.emitted: list[Emission] = []
         self.timers = 0
         self.engine = Engine(copy_of(compiled.catalog))
-        self.engine.deploy(rule.id, rule.plan, self.start_ms)
+        beside = deploy_with(self.engine, rule, compiled, self.start_ms)
+        self.read = tuple(dict.fromkeys(name for plan in beside for name in plan.streams))
 
     def failures(self) -> list[FileProblem]:
         """Everything that differs from what is expected, by time."""
@@ -126,15 +129,16 @@ class _Run:
         if step.advance is not None:
             self._advance(self.now_ms + step.advance, path)
         elif step.flush:
-            self.emitted += self.engine.flush(self.now_ms)
+            self._gave(self.engine.flush(self.now_ms))
         elif step.send is not None:
             meta = {"$meta": step.meta} if step.meta else {}
             rows = [{**row, **meta} for row in step.send]
-            self.emitted += self.engine.push(self._stream(step, path), rows, self.now_ms)
+            self._gave(self.engine.push(self._stream(step, path), rows, self.now_ms))
 
     def _stream(self, step: Step, path: Path) -> str:
-        read: tuple[str, ...] = self.rule.plan.streams
+        read, own = self.read, self.rule.plan.streams
         if step.stream is None:
+            read = own if len(own) == 1 else read
             if len(read) != 1:
                 raise _Unrunnable(f"the rule reads several streams: {', '.join(read)}", path, "name one with 'stream'")
             return read[0]
@@ -150,9 +154,12 @@ class _Run:
             if self.timers > TIMERS_MAX:
                 raise _Unrunnable(f"the test fires more than {TIMERS_MAX} timers; let less time pass", path)
             self.now_ms = max(self.now_ms, deadline_ms)
-            self.emitted += self.engine.advance(self.now_ms)
+            self._gave(self.engine.advance(self.now_ms))
         self.now_ms = to_ms
-        self.emitted += self.engine.advance(to_ms)
+        self._gave(self.engine.advance(to_ms))
+
+    def _gave(self, emissions: Iterable[Emission]) -> None:
+        self.emitted += [emission for emission in emissions if emission.rule == self.rule.id]
 
     def _compare(self) -> Iterable[FileProblem]:
         expected = _expected(self.test.expect, self.start_ms, (*self.loaded.path, "expect"))

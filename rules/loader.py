@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
-from rules import read_contexts, read_rules, read_streams
+from rules import read_contexts, read_rules, read_streams, read_tables
 from rules.model import Variable
 from rules.problems import FileProblem, Report, in_order
-from rules.reading import LoadedContext, LoadedRule, LoadedStream, LoadedTest, Reading
+from rules.reading import LoadedContext, LoadedRule, LoadedStream, LoadedTable, LoadedTest, Reading
 from rules.secrets import Secrets
 from rules.source.document import Document, Limits
 from rules.source.yaml_source import Kind, read_file, read_text
@@ -37,6 +37,7 @@ class LoadedFile:
     rules: list[LoadedRule] = field(default_factory=list)
     tests: list[LoadedTest] = field(default_factory=list)
     contexts: list[LoadedContext] = field(default_factory=list)
+    tables: list[LoadedTable] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)
     problems: list[FileProblem] = field(default_factory=list)
     document: Document | None = field(default=None, repr=False)
@@ -51,7 +52,8 @@ class LoadedFile:
 class Loaded:
     """Files that belong together: names are unique among them.
 
-    `context` holds neighbours that were not asked for: only their streams, contexts and variables count.
+    `context` holds neighbours that were not asked for: only their streams, tables, contexts and variables
+    count.
     """
 
     files: list[LoadedFile]
@@ -140,7 +142,7 @@ def file_name(path: str | FilePath) -> str:
     return f"{MANAGED}/{path.name}" if path.parent.name == MANAGED else path.name
 
 
-Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext)
+Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext, LoadedTable)
 
 
 def unite(files: Iterable[LoadedFile]) -> Loaded:
@@ -149,12 +151,14 @@ def unite(files: Iterable[LoadedFile]) -> Loaded:
     rules: dict[str, LoadedRule] = {}
     streams: dict[str, LoadedStream] = {}
     contexts: dict[str, LoadedContext] = {}
+    tables: dict[str, LoadedTable] = {}
     united = []
     for file in files:
         kept = replace(file, problems=list(file.problems))
         kept.rules = [rule for rule in file.rules if not rule.id or _is_first(rule.id, rule, rules, "rule", kept)]
         kept.streams = [item for item in file.streams if _is_first(item.name, item, streams, "stream", kept)]
         kept.contexts = [item for item in file.contexts if _is_first(item.name, item, contexts, "context", kept)]
+        kept.tables = [item for item in file.tables if _is_first(item.name, item, tables, "table", kept)]
         kept.tests = [test for test in file.tests if test.nested_in is None or test.nested_in in kept.rules]
         kept.problems = in_order(kept.problems)
         united.append(kept)
@@ -205,6 +209,7 @@ def _read(file: LoadedFile, reading: Reading) -> None:
         return
     read_rules.check_keys(reading, data)
     file.streams = read_streams.read_streams(reading, data.get("streams"))
+    file.tables = read_tables.read_tables(reading, data.get("tables"))
     file.contexts = read_contexts.read_contexts(reading, data.get("contexts"))
     _add_rules(file, reading, read_rules.read_rules(reading, data.get("rules")))
     file.tests += read_rules.read_tests(reading, data.get("tests"), ("tests",))

@@ -1,7 +1,7 @@
 """What a rule file may say.
 
     one rule, as eKuiper writes it      id, name, sql, actions, options
-    or several things                   streams, contexts, rules, tests, variables
+    or several things                   streams, tables, contexts, rules, tests, variables
 
 The models give types, bounds, JSON Schema and descriptions. Sinks stand above this package, so they announce the
 settings of their action with `register_action`; what is not announced does not exist.
@@ -21,6 +21,7 @@ from rules.options import Options
 from rules.scenario import Test
 from rules.source.document import Path
 from rules.streams import Stream
+from rules.tables import Table
 from sql import Plan
 
 ID_PATTERN = r"^[\w.:-]{1,128}$"
@@ -75,6 +76,10 @@ class RuleFile(Model):
     contexts: dict[str, str | Context] = Field(
         default_factory=dict,
         description="contexts by name: what follows 'create context NAME', alone or with bounds",
+    )
+    tables: dict[str, str | Table] = Field(
+        default_factory=dict,
+        description="tables and named windows by name: 'create table …' or 'create window …', alone or with bounds",
     )
     variables: dict[str, Variable] = Field(
         default_factory=dict, description="variables that queries may read, with their first values"

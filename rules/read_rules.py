@@ -21,7 +21,8 @@ RULE_KEYS = ("sql", "id", "actions", "options", "graph")
 
 def is_rule_file(data: dict[str, Any]) -> bool:
     """Whether a file holds several things; otherwise it is one rule."""
-    return any(key in data for key in ("rules", "streams", "contexts")) or not any(key in data for key in RULE_KEYS)
+    several = ("rules", "streams", "contexts", "tables")
+    return any(key in data for key in several) or not any(key in data for key in RULE_KEYS)
 
 
 def check_keys(reading: Reading, data: dict[str, Any]) -> None:

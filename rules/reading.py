@@ -15,6 +15,7 @@ from rules.scenario import Test
 from rules.secrets import Secrets
 from rules.source import scalars
 from rules.source.document import Document, Path
+from rules.tables import Table
 from rules.validation import describe
 from sql.errors import Problem, Span
 from sql.syntax import CreateStream
@@ -123,6 +124,17 @@ class LoadedContext:
 
     name: str
     context: Context
+    path: Path
+    name_span: Span
+    reading: Reading = field(repr=False)
+
+
+@dataclass(slots=True, eq=False)
+class LoadedTable:
+    """A table or named window and its place. `path` leads to its text."""
+
+    name: str
+    table: Table
     path: Path
     name_span: Span
     reading: Reading = field(repr=False)

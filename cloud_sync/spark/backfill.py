@@ -131,7 +131,7 @@ def _rows(known: Compiled, plans: Mapping[str, Plan], files: Iterable[dict[str, 
     for gateway, of_gateway in groupby(files, key=lambda file: str(file["gateway"])):
         bad: list[str] = []
         number = 0
-        for emission in drive(Engine(copy_of(known.catalog)), plans, _arrivals(of_gateway, bad)):
+        for emission in drive(Engine(copy_of(known.catalog)), plans, _arrivals(of_gateway, bad), known.tables):
             plan = plans.get(emission.rule)
             for kind, row in _kinds(emission) if plan else ():
                 yield _row(emission, gateway, number, kind, row, plan)

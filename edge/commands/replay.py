@@ -18,6 +18,7 @@ from edge.commands.shared import recorded, rule_arguments
 from edge.commands.shared.progress import Progress
 
 if TYPE_CHECKING:
+    from rules.compile import CompiledRule
     from sql import Emission
 
 
@@ -30,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from edge.clock import SystemClock
     from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
+    from rules.drive import deploy_with
     from sql import Engine
+    from sql.binder.rule import relations_of
 
     compiled, rule = rule_arguments.chosen_rule(arguments)
     plan = rule.plan
@@ -44,14 +47,22 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         for batch in recording:
             if not engine.queries:
-                engine.deploy(rule.id, plan, batch.instants[0], shape=shape, make_row=row_maker(plan, shape))
-            errors += shown(engine.push_instants(stream, batch.rows, batch.instants))
+                if relations_of(plan):
+                    deploy_with(engine, rule, compiled, batch.instants[0])
+                else:
+                    engine.deploy(rule.id, plan, batch.instants[0], shape=shape, make_row=row_maker(plan, shape))
+            errors += shown(_of(rule, engine.push_instants(stream, batch.rows, batch.instants)))
             now_ms = batch.instants[-1]
             progress.add(len(batch.rows), batch.read)
-        errors += shown(engine.flush(now_ms))
+        errors += shown(_of(rule, engine.flush(now_ms)))
     finally:
         progress.close()
     return 1 if errors else 0
+
+
+def _of(rule: CompiledRule, emissions: Iterable[Emission]) -> list[Emission]:
+    """What the rule gave out, and not those that write its tables."""
+    return [emission for emission in emissions if emission.rule == rule.id]
 
 
 def shown(emissions: Iterable[Emission]) -> int:

@@ -1,4 +1,4 @@
-"""`penstock sql`: a prompt over recorded data or live streams.
+"""`penstock sql`: a prompt over recorded data, live streams, or the tables of a running gateway.
 
 Statements end with a semicolon; `help` lists them, `quit` or the end of the input ends the prompt. With --execute the
 statements come from the command line.
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge.commands.shared import recorded, rule_arguments
+from edge.monitor.client import DEFAULT_ADDRESS, DEFAULT_DATA
 
 if TYPE_CHECKING:
-    from edge.prompt.session import Session
+    from edge.prompt.session import Prompt
     from rules.drive import Arrival
     from sql import Catalog
     from sql.catalog.streams import Stream
@@ -32,10 +33,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="N", help="how long a query of live streams runs; default: "
                         "until it is interrupted")  # fmt: skip
     parser.add_argument("--execute", metavar="TEXT", help="run these statements instead of asking for some")
+    parser.add_argument("--gateway", nargs="?", const=DEFAULT_ADDRESS, metavar="ADDRESS:PORT", help="ask the tables of "
+                        "a running gateway (default %(const)s)")  # fmt: skip
+    parser.add_argument("--token-dir", type=Path, default=Path(DEFAULT_DATA), metavar="DIR", help="the gateway's data "
+                        "directory, where its token is (default %(default)s)")  # fmt: skip
     rule_arguments.add_zone(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.gateway is not None:
+        return _ask_gateway(arguments)
+    return _ask_data(arguments)
+
+
+def _ask_gateway(arguments: argparse.Namespace) -> int:
+    from edge.monitor import client
+    from edge.prompt.gateway import GatewaySession
+
+    session = GatewaySession(lambda path: client.get(arguments.gateway, path, arguments.token_dir))
+    if arguments.execute is not None:
+        return 0 if _answered(session, arguments.execute) else 1
+    is_terminal = sys.stdin.isatty()
+    if is_terminal:
+        _complete(session.names())
+    return _converse(session, is_terminal)
+
+
+def _complete(names: Sequence[str]) -> None:
+    """Let the tab key complete words of the language and these names."""
+    import readline
+
+    words = sorted({*names, "select", "from", "where", "group by", "order by", "limit", ".tables", "describe table"})
+
+    def complete(text: str, state: int) -> str | None:
+        return ([word for word in words if word.startswith(text)] + [""])[state] or None
+
+    readline.set_completer_delims(" ,()")
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")
+
+
+def _ask_data(arguments: argparse.Namespace) -> int:
     from edge.commands.replay import printed
     from edge.prompt.session import Session
 
@@ -57,9 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _converse(session, sys.stdin.isatty())
 
 
-def _converse(session: Session, is_terminal: bool) -> int:
-    from edge.prompt import session as prompt
-
+def _converse(session: Prompt, is_terminal: bool) -> int:
     if is_terminal:
         import readline  # noqa: F401  # line editing and history for input()
 
@@ -79,17 +115,17 @@ def _converse(session: Session, is_terminal: bool) -> int:
         if not lines and word in ("quit", "exit", "help"):
             if word != "help":
                 break
-            print((prompt.__doc__ or "").split("\n\n", 1)[1].rstrip())
+            print((sys.modules[type(session).__module__].__doc__ or "").split("\n\n", 1)[1].rstrip())
             continue
         lines.append(line)
-        if line.rstrip().endswith(";"):
+        if line.rstrip().endswith(";") or (not lines[1:] and line.startswith(".")):
             well &= _answered(session, "\n".join(lines))
             lines.clear()
     well &= _answered(session, "\n".join(lines))
     return 0 if well or is_terminal else 1
 
 
-def _answered(session: Session, text: str) -> bool:
+def _answered(session: Prompt, text: str) -> bool:
     """Answer the statements of a text; whether all of them were right."""
     from edge.prompt.session import answer
 

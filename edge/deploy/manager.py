@@ -21,6 +21,7 @@ from edge.deploy.rule_files import Wanted
 from edge.deploy.schedules import asleep, look_again_ms
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.stream_types import Feeds, feeds
+from edge.deploy.tables import Tables
 from edge.gateway import ChainedRows, Gateway
 from edge.intake.router import cross, to_subscribe, wildcards
 from edge.intake.sources.mqtt import MqttSource
@@ -30,6 +31,7 @@ from rules.compile import CompiledRule
 from rules.loader import file_name
 from rules.problems import FileProblem
 from sinks import MemoryBus
+from sql.binder.rule import relations_of
 from sql.errors import CorruptState
 from sql.rows import Shape
 
@@ -65,6 +67,7 @@ class Manager:
     ) -> None:  # fmt: skip
         """`grace_ms`: how long a rule whose file is gone goes on, its results held back."""
         self.running: dict[str, Running] = {}
+        self.tables = Tables(gateway.engine)
         self.stopped: tuple[str, ...] = ()
         self.failed: dict[str, str] = {}
         self.problems: list[FileProblem] = []
@@ -128,7 +131,7 @@ class Manager:
         self._gateway.outbox.numbers.update(numbers)
         before, self.texts, self.kept = self.texts, wanted.texts, wanted.kept
         catalog = self._gateway.engine.catalog
-        self._declare(wanted)
+        emptied = self._declare(wanted)
         wanted = self._by_schedule(wanted)
         for rule_id in [name for name in self.running if name not in wanted.rules]:
             if self.running[rule_id].rule.path not in wanted.kept:
@@ -137,12 +140,14 @@ class Manager:
         self._structs = struct_columns(catalog, self._all_rules(wanted))
         for rule_id, rule in wanted.rules.items():
             known = self.running.get(rule_id)
-            if known is None or definition(known.rule) != definition(rule):
-                self._deploy(rule, known)
+            is_emptied = bool(emptied & relations_of(rule.plan))
+            if known is None or is_emptied or definition(known.rule) != definition(rule):
+                self._deploy(rule, known, anew=is_emptied)
             if self.leaving.pop(rule_id, None) is not None:
                 del self.left[rule_id]
                 self._gateway.outbox.release(rule_id)
                 log.info("rule.came_back", extra={"rule": rule_id})
+        self._drop_tables(wanted)
         self._reshape()
         self._connect_streams()
         self._gateway.follow_chains(now_ms)
@@ -201,16 +206,19 @@ class Manager:
         if self._wake_ms is not None and self._wake_ms <= now_ms and self._wanted is not None:
             self.reload(self._wanted)
 
-    def restore(self, wanted: Wanted, states: Mapping[str, Any], left: Mapping[str, CompiledRule], now_ms: int) -> None:
-        """Run the rules of a snapshot with their states, in its order.
+    def restore(self, wanted: Wanted, saved: Mapping[str, Any], left: Mapping[str, CompiledRule], now_ms: int) -> None:
+        """Run the rules of a snapshot with their states, in its order, and its tables and variables.
 
-        `wanted` is what ran then, `left` what no file had any more.
+        `wanted` is what ran then, `left` what no file had any more; `saved` has rules, tables and variables.
         """
+        states: Mapping[str, Any] = saved["rules"]
         rules = {**wanted.rules, **left}
         self._tell(wanted)
         self._now_ms = now_ms
         self.texts, self.kept = wanted.texts, wanted.kept
-        self._declare(wanted)
+        self._declare_streams(wanted)
+        self._gateway.engine.catalog.restore_variables(saved.get("variables", {}))
+        self.tables.restore(wanted.compiled.tables, saved.get("tables", {}), now_ms)
         self._by_schedule(wanted)
         self._structs = struct_columns(self._gateway.engine.catalog, rules.values())
         for rule_id, state in states.items():
@@ -233,8 +241,16 @@ class Manager:
         for item in self.running.values():
             item.state = "restored"
 
-    def _declare(self, wanted: Wanted) -> None:
-        """Make the streams and variables of the rule files known."""
+    def _declare(self, wanted: Wanted) -> frozenset[str]:
+        """Make the streams, variables and tables of the rule files known; the tables that have been emptied."""
+        self._declare_streams(wanted)
+        return self.tables.declare(wanted.compiled.tables, self._now_ms)
+
+    def _drop_tables(self, wanted: Wanted) -> None:
+        used = {name for item in self.running.values() for name in relations_of(item.rule.plan)}
+        self.tables.drop(wanted.compiled.tables, wanted.kept, used)
+
+    def _declare_streams(self, wanted: Wanted) -> None:
         catalog = self._gateway.engine.catalog
         for stream in wanted.compiled.catalog.streams.values():
             catalog.add(stream)
@@ -295,10 +311,13 @@ class Manager:
             return "the last good version goes on"
         return "none of its rules runs, for there is no good version of it"
 
-    def _deploy(self, rule: CompiledRule, known: Running | None, state: Any = None) -> None:
-        """Start a rule, or put it in the place of its earlier version. `state`: that of a snapshot."""
+    def _deploy(self, rule: CompiledRule, known: Running | None, state: Any = None, *, anew: bool = False) -> None:
+        """Start a rule, or put it in the place of its earlier version, whose state it keeps unless it begins `anew`.
+
+        `state`: that of a snapshot.
+        """
         engine = self._gateway.engine
-        if known:
+        if known and not anew:
             state = engine.snapshot(rule.id)
         shape = shape_of(rule.plan, self._structs)
         began = "new"

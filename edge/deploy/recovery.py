@@ -68,6 +68,8 @@ class Recovery:
             "texts": manager.texts,
             "kept": sorted(manager.kept),
             "rules": manager.states(),
+            "tables": manager.tables.states(),
+            "variables": gateway.engine.catalog.variables_snapshot(),
             "outbox": gateway.outbox.snapshot(),
             "redeliveries": gateway.redeliveries.snapshot(),
             "retained": gateway.redeliveries.retained,
@@ -104,7 +106,7 @@ class Recovery:
         self._at_ms = state["at_ms"]
         wanted = self._files.of(state["texts"], state["kept"])
         left = self._left(state["texts"], state.get("left", {}))
-        self._manager.restore(wanted, state["rules"], left, self._at_ms)
+        self._manager.restore(wanted, state, left, self._at_ms)
         self._gateway.redeliveries = Redeliveries(state["redeliveries"], state.get("retained"))
         if state.get("session") is not None:
             self._gateway.session = Session(*state["session"])

@@ -4,11 +4,12 @@
     /readyz    200 when every source is connected and every rule file is in use as it stands, else 503 with the reasons
     /metrics   Prometheus text
     /status    JSON: rules with their states and counters, files with their problems, sources, sinks, spool
+    /relations, /relations/NAME, /query?sql=SELECT …   tables and named windows (`edge.monitor.relations`)
     and, where it is switched on, management (`edge.manage.routes`), always with the token
 
-`/metrics` and `/status` demand a token, see `edge.monitor.access`. The server threads never touch the engine: they ask
-the gateway loop, and wait for its answer at most `ANSWER_TIMEOUT_S`. While the journal is replayed there is no loop:
-`/healthz` is 200, and the others say how far it is.
+All but the first two demand a token, see `edge.monitor.access`; the tables are shown to this machine only. The server
+threads never touch the engine: they ask the gateway loop, and wait for its answer at most `ANSWER_TIMEOUT_S`. While the
+journal is replayed there is no loop: `/healthz` is 200, and the others say how far it is.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from typing import Any, Protocol
+from urllib.parse import parse_qs, unquote
 
 from edge.base.errors import UsageError
 from edge.monitor.access import TOKEN_FILE, Access
+from sql.errors import DataError, SqlError
 
 ANSWER_TIMEOUT_S = 2.0
 """A loop that does not answer within this time counts as stuck."""
@@ -51,6 +55,14 @@ class Reporter(Protocol):
         """How far the recovery is; None when it is over."""
 
 
+class Questions(Protocol):
+    """What the server needs of the tables; each call may raise TimeoutError."""
+
+    def listed(self) -> dict[str, Any]: ...
+    def rows(self, name: str) -> bytes: ...
+    def answer(self, sql: str) -> bytes: ...
+
+
 class Manager(Protocol):
     """What the server needs of management."""
 
@@ -62,9 +74,12 @@ class StatusServer:
     """Serves until `close`. `port` is the one really bound. Raises `UsageError` where that address cannot be had."""
 
     def __init__(
-        self, host: str, port: int, reporter: Reporter, access: Access | None = None, manage: Manager | None = None
-    ) -> None:
-        handler = type("Handler", (_Handler,), {"reporter": reporter, "access": access or Access(), "manage": manage})
+        self, host: str, port: int, reporter: Reporter, access: Access | None = None, manage: Manager | None = None,
+        tables: Questions | None = None,
+    ) -> None:  # fmt: skip
+        handler = type("Handler", (_Handler,), {
+            "reporter": reporter, "access": access or Access(), "manage": manage, "tables": tables,
+        })  # fmt: skip
         try:
             self._server = _Server((host, port), handler)
         except OSError as error:
@@ -138,6 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
     reporter: Reporter
     access: Access
     manage: Manager | None
+    tables: Questions | None
     server: _Server
     server_version = "penstock"
     sys_version = ""
@@ -156,6 +172,10 @@ class _Handler(BaseHTTPRequestHandler):
             "/status": self._status,
         }
         path = self.path.split("?", 1)[0]
+        if self.tables is not None:
+            answers |= {"/relations": self._relations, "/query": self._query}
+            if path.startswith("/relations/"):
+                answers[path] = self._relations
         if path not in answers and self.manage is not None and self.manage.knows(path):
             answers[path] = self._managed
         if path not in answers:
@@ -219,6 +239,39 @@ class _Handler(BaseHTTPRequestHandler):
         if self._is_allowed("status"):
             self._send(200, json.dumps(self.reporter.status(), indent=1) + "\n", "application/json")
 
+    def _relations(self) -> None:
+        assert self.tables is not None
+        if not self._may_ask():
+            return
+        name = unquote(self.path.split("?", 1)[0].removeprefix("/relations").lstrip("/"))
+        if not name:
+            self._send(200, json.dumps(self.tables.listed(), indent=1) + "\n", "application/json")
+            return
+        try:
+            self._send_bytes(200, self.tables.rows(name), "application/x-ndjson")
+        except KeyError:
+            self._send(404, f"there is no table '{name}'; see /relations\n")
+
+    def _query(self) -> None:
+        assert self.tables is not None
+        if not self._may_ask():
+            return
+        asked = parse_qs(self.path.partition("?")[2]).get("sql", [])
+        if len(asked) != 1:
+            self._send(400, "ask one question: /query?sql=SELECT …, percent-encoded\n")
+            return
+        try:
+            self._send_bytes(200, self.tables.answer(asked[0]), "application/json")
+        except (SqlError, DataError) as error:
+            self._send(400, f"{error}\n")
+
+    def _may_ask(self) -> bool:
+        """Whether the rows of tables may be shown: to this machine, with the token."""
+        if not ip_address(str(self.client_address[0]).partition("%")[0]).is_loopback:
+            self._send(403, "tables are shown on this machine only; ask it by 127.0.0.1\n")
+            return False
+        return self._is_allowed("tables")
+
     def _is_allowed(self, page: str) -> bool:
         if self.access.may_see(page, self.headers.get("Authorization", "")):
             return True
@@ -227,7 +280,9 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _send(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:
-        body = text.encode()
+        self._send_bytes(status, text.encode(), kind)
+
+    def _send_bytes(self, status: int, body: bytes, kind: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))

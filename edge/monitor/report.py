@@ -93,6 +93,7 @@ class Report:
                 for rule_id in daemon.manager.running
                 if rule_id not in daemon.manager.leaving
             },
+            "tables": daemon.manager.tables.counters(),
             "leaving": {
                 rule_id: max(0, until_ms - daemon.clock.now_ms())
                 for rule_id, until_ms in daemon.manager.leaving.items()
@@ -220,6 +221,7 @@ class Report:
         yield sample("penstock_dead_letters_total", daemon.dead_letters.written)
         yield sample("penstock_dead_letters_lost_total", daemon.dead_letters.lost)
         yield from self._rule_samples()
+        yield from self._table_samples()
         yield from self._spool_samples()
 
     def _journal_samples(self) -> Iterator[Sample]:
@@ -254,6 +256,12 @@ class Report:
                 yield sample("penstock_delivery_retries_total", stats.retried, **labels)
                 yield sample("penstock_delivery_rejected_total", stats.rejected, **labels)
                 yield sample("penstock_delivery_queued_rows", stats.queued, **labels)
+
+    def _table_samples(self) -> Iterator[Sample]:
+        for name, counts in self._daemon.manager.tables.counters().items():
+            yield sample("penstock_table_rows", counts["rows"], table=name)
+            for why in ("refused", "expired", "dropped"):
+                yield sample(f"penstock_table_{why}_total", counts[why], table=name)
 
     def _spool_samples(self) -> Iterator[Sample]:
         stats = self._daemon.spool.stats()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from edge.prompt.declarations import declaration, described
 from rules.catalog import copy_of
@@ -51,6 +51,9 @@ class Session:
         """The lines that answer one statement. Raises `SqlError` and `Refused`."""
         text = text.strip().rstrip(";").strip()
         first, *rest = text.split(None, 1)
+        if first.lower() == ".tables":
+            yield from self._show("tables")
+            return
         commands = {"show": self._show, "describe": self._describe, "desc": self._describe, "drop": self._drop,
                     "explain": self._explain}  # fmt: skip
         command = commands.get(first.lower())
@@ -127,7 +130,13 @@ class Session:
             yield "no output"
 
 
-def answer(session: Session, text: str, print_line: Callable[[str], Any]) -> bool:
+class Prompt(Protocol):
+    """What answers statements."""
+
+    def run(self, text: str) -> Iterator[str]: ...
+
+
+def answer(session: Prompt, text: str, print_line: Callable[[str], Any]) -> bool:
     """Print the answer to one statement, or what is wrong with it; whether all was well."""
     try:
         for line in session.run(text):

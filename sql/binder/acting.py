@@ -69,7 +69,7 @@ def _window(statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions,
 
 
 def _table(statement: ast.CreateTable, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
-    declaration, stream = bind_table(statement, catalog, text)
+    declaration, stream = bind_table(statement, catalog, options, text)
     catalog.add(stream)
     return _plan(statement, catalog, options, text, declaration, ())
 

@@ -15,7 +15,7 @@ from sql.errors import Problems, Span, did_you_mean
 from sql.plan.bound import Bound, Const
 from sql.plan.logical import SourcePlan
 from sql.plan.options import RuleOptions
-from sql.plan.relations import AggregateColumn, IndexDeclaration, TableDeclaration, WindowDeclaration
+from sql.plan.relations import AggregateColumn, Bounds, IndexDeclaration, TableDeclaration, WindowDeclaration
 from sql.types import Type, type_named
 
 
@@ -46,7 +46,8 @@ def bind_window(statement: ast.CreateWindow, catalog: Catalog, options: RuleOpti
     windows = bind_windows(binder, source)
     problems.raise_if_any(text)
     plan = SourcePlan(stream.name, stream.name, None, windows, statement.retain == "union", columns=stream.columns)
-    return WindowDeclaration(stream.name, plan, stream.columns or {}, statement.like), stream
+    bounds = Bounds(options.max_rows)
+    return WindowDeclaration(stream.name, plan, stream.columns or {}, statement.like, bounds), stream
 
 
 def _binder(catalog: Catalog, problems: Problems, stream: Stream, text: str) -> ExpressionBinder:
@@ -96,7 +97,8 @@ def columns_as_stream(statement: ast.Statement, columns: tuple[ast.ColumnDefinit
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def bind_table(statement: ast.CreateTable, catalog: Catalog, text: str) -> tuple[TableDeclaration, Stream]:
+def bind_table(statement: ast.CreateTable, catalog: Catalog, options: RuleOptions, text: str
+               ) -> tuple[TableDeclaration, Stream]:  # fmt: skip
     """A table and its place in the catalog. Raises SqlError."""
     problems = Problems()
     declared_name(catalog, problems, statement.name, statement.span)
@@ -122,7 +124,7 @@ def bind_table(statement: ast.CreateTable, catalog: Catalog, text: str) -> tuple
         ast.ColumnDefinition(column.name, column.type) for column in statement.columns if column.type is not None
     )
     stream = Stream(statement.name, columns, kind="table", declared=plain, context=statement.context)
-    return TableDeclaration(statement.name, columns, keys, found), stream
+    return TableDeclaration(statement.name, columns, keys, found, Bounds(options.max_rows)), stream
 
 
 def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:

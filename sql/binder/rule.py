@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import sql.aggregates
 import sql.functions  # noqa: F401 - fill the registries
 from sql import syntax as ast
-from sql.binder.select import bind
+from sql.binder.acting import bind_statement, is_bound
+from sql.binder.declarations import bind_index
+from sql.catalog.declared import Declared
 from sql.catalog.streams import Catalog
-from sql.errors import Problems, Span
+from sql.errors import Problem, Problems, Span, SqlError
 from sql.language import parse
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
+from sql.plan.relations import Bounds, IndexDeclaration, TableDeclaration, WindowDeclaration
 
 
 def plan_rule(text: str, catalog: Catalog, options: RuleOptions | None = None, context: str | None = None) -> Plan:
@@ -22,19 +25,88 @@ def plan_rule(text: str, catalog: Catalog, options: RuleOptions | None = None, c
     """
     statements = parse(text)
     problems = Problems()
-    if len(statements) != 1 or not isinstance(statements[0], ast.Select):
+    first = statements[0] if statements else None
+    if len(statements) != 1 or first is None or not is_bound(first) or _declares(first):
         extra = statements[1].span if len(statements) > 1 else Span(0, len(text))
-        problems.error("B001", "a rule is one SELECT statement", extra, "declare streams under streams:")
+        place = "it under tables:" if first is not None and _declares(first) else "streams under streams:"
+        problems.error("B001", "a rule is one statement: SELECT, or ON … with what it does", extra, f"declare {place}")
         problems.raise_if_any(text)
-    statement = statements[0]
-    assert isinstance(statement, ast.Select)
-    if context is not None and statement.context not in (None, context):
-        problems.error("B820", f"the statement names context '{statement.context}', the rule '{context}'",
-                       statement.span, "name it once")  # fmt: skip
+    assert first is not None
+    if context is not None and first.context not in (None, context):
+        problems.error("B820", f"the statement names context '{first.context}', the rule '{context}'",
+                       first.span, "name it once")  # fmt: skip
         problems.raise_if_any(text)
-    if context is not None:
-        statement = replace(statement, context=context)
-    if statement.source is None and statement.context is None:
+    statement = first if context is None else replace(first, context=context)
+    if isinstance(statement, ast.Select) and statement.source is None and statement.context is None:
         problems.error("B002", "a rule reads at least one stream: FROM is missing", statement.span)
         problems.raise_if_any(text)
-    return bind(statement, catalog, options or RuleOptions(), text)
+    return bind_statement(statement, catalog, options or RuleOptions(), text)
+
+
+def _declares(statement: ast.Statement) -> bool:
+    return isinstance(statement, ast.CreateWindow | ast.CreateTable)
+
+
+@dataclass(frozen=True, slots=True)
+class RelationPlan:
+    """A named window or table, and its declared indexes."""
+
+    plan: Plan
+    indexes: tuple[IndexDeclaration, ...] = ()
+
+    @property
+    def declaration(self) -> WindowDeclaration | TableDeclaration:
+        """What is declared."""
+        acts = self.plan.acts
+        assert isinstance(acts, WindowDeclaration | TableDeclaration)
+        return acts
+
+
+def plan_relation(name: str, text: str, catalog: Catalog, options: RuleOptions, bounds: Bounds) -> RelationPlan:
+    """The plan of `create window` or `create table` with the indexes behind it; declared in the catalog.
+
+    Raises SqlError, and then the catalog is as before.
+    """
+    statements = parse(text)
+    first, *rest = statements or [ast.Statement()]
+    wrong = next((item for item in rest if not isinstance(item, ast.CreateIndex)), None)
+    if not isinstance(first, ast.CreateWindow | ast.CreateTable):
+        wrong = first
+    if wrong is not None:
+        raise SqlError([Problem("B001", "a table is CREATE TABLE or CREATE WINDOW, and CREATE INDEX behind it",
+                                wrong.span, "write rules under rules:")], text)  # fmt: skip
+    assert isinstance(first, ast.CreateWindow | ast.CreateTable)
+    if first.name != name:
+        raise SqlError([Problem("B001", f"the statement declares '{first.name}', but its key is '{name}'", first.span,
+                                "make them equal")], text)  # fmt: skip
+    if isinstance(first, ast.CreateWindow) and first.fill:
+        raise SqlError([Problem("B001", "INSERT copies rows once, when a statement is deployed by hand", first.span,
+                                "write a rule that inserts into it")], text)  # fmt: skip
+    plan = bind_statement(first, catalog, options, text)
+    assert isinstance(plan.acts, WindowDeclaration | TableDeclaration)
+    declared = replace(plan.acts, bounds=bounds)
+    catalog.relations[name] = Declared(declared)
+    try:
+        indexes = tuple(_index(item, name, catalog, text) for item in rest)
+    except SqlError:
+        del catalog.relations[name], catalog.streams[name]
+        raise
+    return RelationPlan(replace(plan, acts=declared), indexes)
+
+
+def _index(statement: ast.Statement, name: str, catalog: Catalog, text: str) -> IndexDeclaration:
+    assert isinstance(statement, ast.CreateIndex)
+    if statement.relation != name:
+        raise SqlError([Problem("B001", f"this index is on '{statement.relation}', not on '{name}'", statement.span,
+                                "declare it with its table")], text)  # fmt: skip
+    index = bind_index(statement, catalog, text)
+    catalog.relations[name].named[index.name] = index
+    return index
+
+
+def relations_of(plan: Plan) -> frozenset[str]:
+    """The named windows and tables that a statement reads or writes."""
+    target = plan.into_table.table if plan.into_table is not None else plan.insert_into
+    acts = getattr(plan.acts, "relation", None)
+    written = {name for name in (target, acts) if name is not None}
+    return plan.relations | written

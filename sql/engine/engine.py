@@ -18,6 +18,7 @@ from sql.engine.context.spread import SpreadRelation
 from sql.engine.event_time.query import EventTime
 from sql.engine.event_time.shared import stage_parties
 from sql.engine.filter_index import FilterIndex
+from sql.engine.interplay import meet
 from sql.engine.relations.declared import TableStatement, WindowStatement
 from sql.engine.running.sampled import SampledQuery
 from sql.engine.sharing import parties
@@ -27,11 +28,12 @@ from sql.engine.validation import Validator
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
-from sql.plan.relations import TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.plan.relations import Bounds, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.rows import Shape, as_dict
 
 if TYPE_CHECKING:
     from sql.engine.relations.demand import Answer
+    from sql.engine.relations.view import RelationView
 
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
@@ -74,6 +76,8 @@ class Engine:
         """Statements whose filters read relations: they are evaluated before any statement has acted on the event."""
         self.indexes: dict[str, FilterIndex] = {}
         """By stream, made when events come and gone when rules change."""
+        self.order_matters: dict[str, bool] = {}
+        """By stream, whether its events must be done one by one; gone when rules change."""
         self.moves_rows: bool | None = None
         """Whether some rule inserts its results into a stream; None: not known since rules have changed."""
         self.validators: dict[str, Validator] = {}
@@ -104,6 +108,8 @@ class Engine:
         self.host(name, query, plan.streams)
         if isinstance(query, WindowStatement | TableStatement):
             self.catalog.relations[query.relation.name] = query.relation
+        if isinstance(query, TableStatement):
+            query.relation.wake = lambda: self._schedule(name)
         self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
         if plan.insert_into is not None:
             self.catalog.derive(plan.insert_into, plan.output_columns)
@@ -182,6 +188,7 @@ class Engine:
     def remove(self, name: str) -> None:
         """Stop a rule; its state is gone. SqlError for a context that rules still use."""
         if name in self.queries:
+            self._forget_relation(self.queries[name].plan.acts)
             self._leave_context(name)
             self._forget_indexes()
             del self.queries[name], self.order[name]
@@ -190,6 +197,10 @@ class Engine:
             for names in self.readers.values():
                 if name in names:
                     names.remove(name)
+
+    def _forget_relation(self, acts: Any) -> None:
+        if isinstance(acts, WindowDeclaration | TableDeclaration):
+            self.catalog.relations.pop(acts.name, None)
 
     def _leave_context(self, name: str) -> None:
         query = self.queries[name]
@@ -207,6 +218,7 @@ class Engine:
         for index in self.indexes.values():
             index.settle()
         self.indexes.clear()
+        self.order_matters.clear()
         self.moves_rows = None
 
     # --- driving ------------------------------------------------------------------------------------------------------
@@ -353,11 +365,13 @@ class Engine:
 
     def _order_matters(self, stream: str) -> bool:
         """Whether the stream's rules can see each other's effects, so that each event must be done before the next."""
-        if self.catalog.variables or self.catalog.relations or self._index(stream).moves_rows:
-            return True
-        return bool(self.contexts) and any(
-            isinstance(self.queries[name], ContextHost) for name in self.readers.get(stream, ())
-        )
+        found = self.order_matters.get(stream)
+        if found is None:
+            queries = [self.queries[name] for name in self.readers.get(stream, ())]
+            in_context = any(isinstance(query, ContextHost | Member) for query in queries)
+            found = in_context or meet([query.plan for query in queries], self.catalog)
+            self.order_matters[stream] = found
+        return found
 
     def _index(self, stream: str) -> FilterIndex:
         """The filter index of a stream, made anew after rules have changed."""
@@ -548,9 +562,18 @@ class Engine:
         for name in self.queries:
             self._schedule(name)
 
-    def relation(self, name: str) -> Any:
-        """A named window or table, to read: `content()`, `columns`, `len()`. KeyError where there is none."""
-        return self.catalog.relations[name]
+    def change_bounds(self, name: str, bounds: Bounds) -> None:
+        """Other bounds for a named window or table, from now on."""
+        relation = self.catalog.relations[name]
+        for part in relation.all_parts():
+            part.bounded.change(bounds, part.content())
+        self._reschedule()
+
+    def relation(self, name: str) -> RelationView:
+        """A named window or table, to read. KeyError where there is none."""
+        from sql.engine.relations.view import RelationView
+
+        return RelationView(self.catalog.relations[name])
 
     # --- looking ------------------------------------------------------------------------------------------------------
 

@@ -333,8 +333,6 @@ class FilterIndex:
         self.always: list[Entry] = []
         self.indexed: dict[str, Entry] = {}
         rules = list(rules)
-        self.moves_rows = any(query.plan.insert_into is not None for _, query in rules)
-        """Whether a rule inserts its results into a stream."""
         self.parties = {name: party for party in parties for name in party.names}
         """The rules that may gather together with others."""
         for place, (name, query) in enumerate(rules):

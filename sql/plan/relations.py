@@ -13,6 +13,18 @@ from sql.types import Type
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many rows a relation may hold, and how long a row stays after it was written last (ms; None: for ever).
+
+    Beyond `max_rows` a new row is refused, or with `oldest_first` the row goes that was written longest ago.
+    """
+
+    max_rows: int = 1_000_000
+    oldest_first: bool = False
+    ttl_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WindowDeclaration:
     """A named window: its data windows (those of `source`) and its columns."""
 
@@ -21,6 +33,7 @@ class WindowDeclaration:
     columns: dict[str, Type]
     like: str | None = None
     """The stream whose events its rows are shaped like."""
+    bounds: Bounds = field(default=Bounds(), compare=False)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -48,6 +61,7 @@ class TableDeclaration:
     columns: dict[str, Type]
     keys: tuple[str, ...] = ()
     aggregates: dict[str, AggregateColumn] = field(default_factory=dict)
+    bounds: Bounds = field(default=Bounds(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

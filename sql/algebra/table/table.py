@@ -13,6 +13,7 @@ import msgspec
 
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
+from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Index, Indexes, key_reader
 from sql.algebra.table.window import Row, check_collisions
 from sql.errors import DataError
@@ -39,22 +40,25 @@ class Table:
     kind = "table"
     batches = False
 
-    def __init__(self, declaration: TableDeclaration, makers: dict[str, Callable[[], Accumulator]], *,
-                 max_rows: int) -> None:  # fmt: skip
+    def __init__(self, declaration: TableDeclaration, makers: dict[str, Callable[[], Accumulator]]) -> None:
         """`makers`: what makes the accumulator of each aggregating column."""
         self.declaration = declaration
         self.name = declaration.name
         self.columns = tuple(declaration.columns)
         self.makers = makers
-        self.max_rows = max_rows
+        self.bounded = Bounded(f"table '{declaration.name}'", declaration.bounds)
+        self.wake: Callable[[], None] = lambda: None
+        """Called when a row came that will be too old some day."""
         self.key_of_row = key_reader(declaration.keys) if declaration.keys else lambda row: ()
         self.indexes = Indexes()
         self.named: dict[str, Index] = {}
         self.rows: dict[Hashable, TableRow] = {}
         self.seq = 0
         self.version = 0
-        self.refused = 0
-        self.publish: Callable[[Table, Delta], None] = lambda table, delta: None
+
+    def all_parts(self) -> tuple[Table]:
+        """Itself: the rows of a relation of a context are in several parts."""
+        return (self,)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -124,6 +128,7 @@ class Table:
     def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
         """Rows leave and others come, all or none of them. Raises DataError where a key is taken."""
         leaving = dict.fromkeys(removed)
+        leaving |= self._room(rows, leaving)
         self._check(rows, leaving)
         for event in leaving:
             self._remove(event)
@@ -133,23 +138,33 @@ class Table:
               removed: Sequence[Event], now_ms: int) -> Delta:  # fmt: skip
         """Rows are updated in their place, others come and go, all or none. What came and what was there before."""
         changed = [row for _, row in updates]
-        self._check([*changed, *rows], dict.fromkeys([*(event for event, _ in updates), *removed]))
+        updated = dict.fromkeys(event for event, _ in updates)
+        removed = [*removed, *self._room(rows, {**updated, **dict.fromkeys(removed)}, len(removed))]
+        self._check([*changed, *rows], {**updated, **dict.fromkeys(removed)})
         before = [Event(event.row, event.time_ms, event.seq) for event, _ in updates]
         for event in removed:
             self._remove(event)
-        for event, _ in updates:
-            self.indexes.remove(event)
-            del self.rows[event.key]  # type: ignore[attr-defined]
-        for event, row in updates:
-            self._put(event, row)
+        self._rewrite(updates, now_ms)
         added = [self._add(self.key_of_row(row), row, now_ms) for row in rows]
         return self._posted(Delta([*(event for event, _ in updates), *added], [*before, *removed]))
 
-    def _put(self, event: Event, row: Row) -> None:
-        assert isinstance(event, TableRow)
-        event.key, event.row = self.key_of_row(row), self.shaped(row)
-        self.rows[event.key] = event
-        self.indexes.add(event)
+    def _rewrite(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> None:
+        """Change rows in their place; those whose key changes leave it first, since they may swap keys."""
+        moved: list[tuple[TableRow, Hashable]] = []
+        for event, row in updates:
+            assert isinstance(event, TableRow)
+            self.indexes.remove(event)
+            key = self.key_of_row(row)
+            if key != event.key:
+                del self.rows[event.key]
+                moved.append((event, key))
+            event.row = self.shaped(row)
+            self.touched(event, now_ms)
+        for event, key in moved:
+            event.key = key
+            self.rows[key] = event
+        for event, _ in updates:
+            self.indexes.add(event)
 
     def clear(self) -> None:
         """No row is left, before a snapshot is put back."""
@@ -162,16 +177,34 @@ class Table:
         self.seq = seq - 1  # an ordered index finds a row by its number
         return self._add(self.key_of_row(row), row, time_ms)
 
+    def _room(self, rows: Sequence[Any], leaving: Mapping[Event, Any], gone: int | None = None) -> dict[Event, None]:
+        """The rows that go so that `rows` fit; `gone`: how many of those leaving do not come back."""
+        held = len(self.rows) - (len(leaving) if gone is None else gone)
+        return dict.fromkeys(self.bounded.room(held, len(rows), leaving))
+
+    def touched(self, row: Event, now_ms: int) -> None:
+        """A row was written."""
+        bounded = self.bounded
+        if bounded.is_kept:
+            was_empty = not bounded.written
+            bounded.wrote(row, now_ms)
+            if was_empty and bounded.bounds.ttl_ms is not None:
+                self.wake()
+
+    def advance(self, now_ms: int) -> None:
+        """Time has come to `now_ms`: rows that were not written for long go."""
+        aged = self.bounded.aged(now_ms)
+        for row in aged:
+            self._remove(row)
+        self.version += bool(aged)
+
     def _check(self, rows: Sequence[Mapping[str, Any]], leaving: Mapping[Event, Any]) -> None:
-        if rows and len(self.rows) - len(leaving) + len(rows) > self.max_rows:
-            self.refused += 1
-            raise DataError(f"table '{self.name}' holds {self.max_rows} rows, its most; raise maxRows")
         taken: set[Hashable] = set()
         for row in rows:
             key = self.key_of_row(row)
             holder = self.rows.get(key)
             if key in taken or (holder is not None and holder not in leaving):
-                self.refused += 1
+                self.bounded.refused += 1
                 raise DataError(f"table '{self.name}' has a row of the key {key!r} already")
             taken.add(key)
             if self.indexes.unique:
@@ -184,11 +217,13 @@ class Table:
             self.shaped(row), now_ms, self.seq, key=key, accumulators=accumulators, stale=bool(accumulators)
         )
         self.indexes.add(event)
+        self.touched(event, now_ms)
         return event
 
     def _remove(self, event: Event) -> None:
         assert isinstance(event, TableRow)
         self.indexes.remove(event)
+        self.bounded.left(event)
         del self.rows[event.key]
 
     def _posted(self, delta: Delta) -> Delta:
@@ -202,9 +237,8 @@ class Table:
         key = tuple(map(key_of, values)) if len(values) != 1 else key_of(values[0])
         row = self.rows.get(key)
         if row is None:
-            if len(self.rows) >= self.max_rows:
-                self.refused += 1
-                raise DataError(f"table '{self.name}' holds {self.max_rows} rows, its most; raise maxRows")
+            for oldest in self.bounded.room(len(self.rows), 1, ()):
+                self._remove(oldest)
             row = self._add(key, dict(zip(self.declaration.keys, values, strict=True)), now_ms)
         return row
 

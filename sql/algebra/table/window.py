@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.event import Delta, Event
-from sql.algebra.operator import Operator
+from sql.algebra.operator import Operator, earliest
+from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Index, Indexes
 from sql.errors import DataError
 from sql.plan.relations import WindowDeclaration
@@ -28,14 +29,14 @@ class NamedWindow:
 
     kind = "window"
 
-    def __init__(self, declaration: WindowDeclaration, operator: Operator, *, batches: bool, max_rows: int) -> None:
+    def __init__(self, declaration: WindowDeclaration, operator: Operator, *, batches: bool) -> None:
         """`batches`: a batch gathers, so that what is in the window and what was posted are two things."""
         self.declaration = declaration
         self.name = declaration.name
         self.columns = tuple(declaration.columns)
         self.operator = operator
         self.batches = batches
-        self.max_rows = max_rows
+        self.bounded = Bounded(f"named window '{declaration.name}'", declaration.bounds)
         self.indexes = Indexes()
         self.named: dict[str, Index] = {}
         self.rows: dict[Event, None] = {}
@@ -43,9 +44,12 @@ class NamedWindow:
         self.seq = 0
         self.version = 0
         """Grows with every change: who keeps what it computed of the rows asks whether it still holds."""
-        self.refused = 0
         self.publish: Callable[[NamedWindow, Delta], None] = lambda window, delta: None
         """Told of every change. The engine passes it on to the consumers."""
+
+    def all_parts(self) -> tuple[NamedWindow]:
+        """Itself: the rows of a relation of a context are in several parts."""
+        return (self,)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -86,6 +90,7 @@ class NamedWindow:
         """Rows leave and others enter, all or none of them. Raises DataError where one is refused."""
         leaving = dict.fromkeys(removed)
         shaped = [self.shaped(row) for row in rows]
+        leaving |= dict.fromkeys(self.bounded.room(len(self.rows) - len(leaving), len(rows), leaving))
         self._check(shaped, leaving)
         events = []
         for row in shaped:
@@ -100,9 +105,6 @@ class NamedWindow:
         return self.change([*changed, *rows], [*(event for event, _ in updates), *removed], now_ms)
 
     def _check(self, rows: Sequence[Row], leaving: Mapping[Event, Any]) -> None:
-        if rows and len(self.rows) - len(leaving) + len(rows) > self.max_rows:
-            self.refused += 1
-            raise DataError(f"named window '{self.name}' holds {self.max_rows} rows, its most; raise maxRows")
         for row in rows if self.indexes.unique else ():
             self.indexes.check(row, leaving)
 
@@ -126,7 +128,16 @@ class NamedWindow:
             found = self.operator.advance(now_ms)
             self._note(found)
             posts += found
+        aged = self.bounded.aged(now_ms)
+        if aged:
+            found = self.operator.push(Delta((), aged), now_ms)
+            self._note(found)
+            posts += found
         return self._posted(posts)
+
+    def next_deadline(self) -> int | None:
+        """When rows expire or batches are released next."""
+        return earliest((self.operator.next_deadline(), self.bounded.next_deadline()))
 
     def expelled(self, events: Iterable[Event]) -> Delta:
         """The data windows have put rows out by themselves."""
@@ -139,10 +150,12 @@ class NamedWindow:
             for event in inserted:
                 self.rows[event] = None
                 self.indexes.add(event)
+                self.bounded.wrote(event, event.time_ms)
             for event in removed:
                 if event in self.rows:
                     del self.rows[event]
                     self.indexes.remove(event)
+                    self.bounded.left(event)
 
     def _posted(self, posts: Sequence[Delta]) -> Delta:
         self.version += 1

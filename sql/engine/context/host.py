@@ -19,6 +19,7 @@ from sql.emission import Emission
 from sql.engine.context.member import Body, Member
 from sql.engine.context.own_catalog import catalog_of, loop_of
 from sql.engine.context.spread import SpreadRelation
+from sql.engine.relations.declared import TableStatement
 from sql.engine.relations.hosted import Hosted
 from sql.engine.steps import moved
 from sql.errors import CorruptState, Problem, Span, SqlError
@@ -118,6 +119,11 @@ class ContextHost(Hosted):
         catalog = self._catalog_for(member, partition)
         body = Body(member, partition, make_instance(member, catalog, now_ms, partition.row), catalog)
         partition.bodies.append(body)
+        seen = self.catalog.relations.get(body.instance.relation.name) if member.declares else None
+        if isinstance(seen, SpreadRelation):
+            seen.indexed(body.instance.relation)
+        if isinstance(body.instance, TableStatement):
+            body.instance.relation.wake = lambda: self.schedule(body)
         if member.index is not None:
             member.index.add(body)
         if self.restoring:

@@ -15,6 +15,7 @@ from sql.codegen.functions import FunctionSet
 from sql.emission import Emission
 from sql.engine.relations.hosted import Hosted
 from sql.plan.logical import Plan
+from sql.plan.relations import TableDeclaration, WindowDeclaration
 from sql.types import key_of
 
 if TYPE_CHECKING:
@@ -71,13 +72,15 @@ class Member(Hosted):
         # What the engine asks of a plan; filters are the instances' business.
         super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options,
                                     insert=None if self.fills_own else plan.insert,
-                                    selector=plan.selector, reads=plan.reads, priority=plan.priority))  # fmt: skip
+                                    selector=plan.selector, reads=plan.reads, priority=plan.priority,
+                                    acts=plan.acts))  # fmt: skip
         self.inner = plan
         self.program: Any = None
         """The compiled statement, made with the first instance."""
         self.host = host
         self.order = order
         self.streams = frozenset(streams_of(plan))
+        self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration)
         self.outranks = plan.priority > host.context.priority
         self.index = index_of(plan, host.functions)
         self.watches_variables = _watches_variables(plan)

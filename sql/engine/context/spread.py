@@ -40,6 +40,10 @@ class SpreadRelation:
         """The same relation with the rows of the chosen partitions only."""
         return SpreadRelation(self.declaration, lambda _: self.parts(selector), self.owners)
 
+    def all_parts(self) -> Sequence[Part]:
+        """The relations of all partitions."""
+        return self.parts(EVERY)
+
     # --- reading ------------------------------------------------------------------------------------------------------
 
     @property
@@ -55,7 +59,7 @@ class SpreadRelation:
     @property
     def refused(self) -> int:
         """How many rows the bounds of the live partitions have refused."""
-        return sum(part.refused for part in self.parts(EVERY))
+        return sum(part.bounded.refused for part in self.parts(EVERY))
 
     def content(self) -> Iterable[Event]:
         """The rows, partition by partition."""

@@ -39,7 +39,7 @@ class WindowStatement(Statement):
         builder = WindowBuilder(declaration.source, options, catalog, context, Warnings(), "dict")
         batches = any(_is_batch(plan.name) for plan in declaration.source.windows)
         operator = builder.build(now_ms, Event, lambda: now_ms)  # type: ignore[arg-type]
-        self.window = NamedWindow(declaration, operator, batches=batches, max_rows=options.max_rows)
+        self.window = NamedWindow(declaration, operator, batches=batches)
         self.window.publish = catalog.loop.publish
         self.now_ms = now_ms
         self.late: list[Event] = []
@@ -63,7 +63,7 @@ class WindowStatement(Statement):
         return []
 
     def next_deadline(self) -> int | None:
-        return self.now_ms if self.late else self.window.operator.next_deadline()
+        return self.now_ms if self.late else self.window.next_deadline()
 
     def variable_changed(self, name: str) -> None:
         self.late += [event for delta in self.window.operator.variable_changed(self.now_ms) for event in delta.removed]
@@ -72,7 +72,7 @@ class WindowStatement(Statement):
         return [event.row for event in self.window.content()]
 
     def counters(self) -> dict[str, int]:
-        return {**self.counts, "rows": len(self.window), "refused": self.window.refused}
+        return {**self.counts, "rows": len(self.window), **self.window.bounded.counts()}
 
     def snapshot(self) -> dict[str, Any]:
         window, store = self.window, EventStore()
@@ -84,7 +84,7 @@ class WindowStatement(Statement):
             "signature": signature(window.columns),
             "counts": dict(self.counts),
             "seq": window.seq,
-            "refused": window.refused,
+            "bounded": window.bounded.snapshot(),
             "events": store.pack(),
             "operator": window.operator.snapshot(),
             "rows": [event.seq for event in window.rows],
@@ -96,12 +96,13 @@ class WindowStatement(Statement):
             raise CorruptState(f"the snapshot is of another named window than '{window.name}' is now")
         store.unpack(snapshot["events"], lambda row: row)
         self.counts |= snapshot["counts"]
-        window.seq, window.refused = snapshot["seq"], snapshot["refused"]
+        window.seq = snapshot["seq"]
         window.operator.restore(snapshot["operator"], store.find)
         for seq in snapshot["rows"]:
             event = store.find(seq)
             window.rows[event] = None
             window.indexes.add(event)
+        window.bounded.restore(snapshot["bounded"], window.rows)
 
 
 def signature(columns: Sequence[str]) -> list[str]:
@@ -122,7 +123,7 @@ class TableStatement(Statement):
         declaration = plan.acts
         assert isinstance(declaration, TableDeclaration)
         makers = {column: _maker(aggregate) for column, aggregate in declaration.aggregates.items()}
-        self.table = Table(declaration, makers, max_rows=plan.options.max_rows)
+        self.table = Table(declaration, makers)
 
     @property
     def relation(self) -> Table:
@@ -133,7 +134,14 @@ class TableStatement(Statement):
         return [event.row for event in self.table.content()]
 
     def counters(self) -> dict[str, int]:
-        return {**self.counts, "rows": len(self.table), "refused": self.table.refused}
+        return {**self.counts, "rows": len(self.table), **self.table.bounded.counts()}
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        self.table.advance(now_ms)
+        return []
+
+    def next_deadline(self) -> int | None:
+        return self.table.bounded.next_deadline()
 
     def snapshot(self) -> dict[str, Any]:
         table, store = self.table, EventStore()
@@ -148,7 +156,7 @@ class TableStatement(Statement):
             "fingerprint": self.plan.fingerprint,
             "signature": signature(table.columns),
             "seq": table.seq,
-            "refused": table.refused,
+            "bounded": table.bounded.snapshot(),
             "events": store.pack(),
             "rows": rows,
         }
@@ -163,7 +171,8 @@ class TableStatement(Statement):
             row = table.put_back(unpack_row(packed), time_ms, seq)
             for accumulator, part in zip(row.accumulators.values(), parts, strict=True):
                 accumulator.restore(part, store.find)
-        table.seq, table.refused = snapshot["seq"], snapshot["refused"]
+        table.seq = snapshot["seq"]
+        table.bounded.restore(snapshot["bounded"], table.rows.values())
 
 
 class VariableStatement(Statement):

@@ -17,8 +17,11 @@ from sql.engine.running.packing import pack_values, unpack_values
 if TYPE_CHECKING:
     from sql.engine.running.statement import Statement
 
-Counted = tuple[list[TableRow], list[Any]]
-"""The rows an event was counted in, and what it contributed to each aggregate."""
+Counted = tuple[list[TableRow], list[Any], Any]
+"""The rows an event was counted in, what it contributed to each aggregate, and its key."""
+
+NO_KEY = object()
+"""The key of an event that is not counted."""
 
 
 class IntoTable:
@@ -36,6 +39,7 @@ class IntoTable:
         self.keys = [functions.value(key) for key in plan.group_by]
         self.aggregates = AggregateSet(plan.aggregates, functions, Removal.ANY)
         self.slots = [slot.name for slot in statement.program.text.fold.kept.slots]
+        self.is_one = self.into.sets == (tuple(range(len(plan.group_by))),)
         self.leaves = bool(plan.joins) or plan.sources[0].keeps
         self.counted: dict[Event, Counted] = {}
         """What is counted in a row that is deleted leaves no other."""
@@ -52,7 +56,11 @@ class IntoTable:
             setattr(group, name, accumulator)
         return group
 
-    def _rows_of(self, event: Event) -> list[TableRow]:
+    def _rows_of(self, key: Any, event: Event) -> list[TableRow]:
+        """The rows an event is counted in: that of its key, or with rollup one for each grouping set."""
+        row = self.table.rows.get(key) if self.is_one else None
+        if row is not None:
+            return [row]
         values = [value(event) for value in self.keys]
         return [
             self.table.row_for([item if i in chosen else None for i, item in enumerate(values)], event.time_ms)
@@ -64,75 +72,74 @@ class IntoTable:
     def change(self, delta: Delta, new: list[Any], old: list[Any]) -> None:
         """One update of the windows or the join: rows of the table change, and the statement's rows are made."""
         statement, show = self.statement, self.statement.program.text.show
-        came = [event for event in delta.inserted if self._passes(event)]
-        gone = [event for event in delta.removed if event in self.counted]
+        came = [(event, key) for event in delta.inserted if (key := self._key_of(event)) is not NO_KEY]
+        gone = [(event, self.counted[event][2]) for event in delta.removed if event in self.counted]
         if not came and not gone and (delta.inserted or delta.removed):
             return
         changed: dict[Any, Event] = {}
-        for event in (*came, *gone):
-            changed.setdefault(self.key(event), event)
+        for event, key in (*came, *gone):
+            changed.setdefault(key, event)
         by_key = show.kind in ("group", "aggregate")
         if by_key and show.has_old:
             self._show(changed.items(), old, is_new=False)
-        folded = [event for event in came if self._folded(event)]
-        for event in gone:
+        folded = [(event, key) for event, key in came if self._folded(event, key)]
+        for event, _ in gone:
             self._leave(event)
         if by_key:
-            touched = {self.key(event) for event in (*folded, *gone)}
-            changed = {key: event for key, event in changed.items() if key in touched}
+            if len(folded) < len(came):
+                touched = {key for _, key in (*folded, *gone)}
+                changed = {key: event for key, event in changed.items() if key in touched}
             self._show(changed.items(), new, is_new=True)
         else:
-            self._show([(self.key(event), event) for event in folded], new, is_new=True)
+            self._show([(key, event) for event, key in folded], new, is_new=True)
             if show.has_old:
-                self._show([(self.key(event), event) for event in gone], old, is_new=False)
+                self._show([(key, event) for event, key in gone], old, is_new=False)
         if statement.plan.output is not None and statement.plan.output.mode == "all":
             statement.representatives.update(changed)
         if show.collects:
             statement.output.updates.append(Update(new, old, len(folded), len(gone), tuple(changed)))
 
-    def _passes(self, event: Event) -> bool:
-        """Whether WHERE holds and the event has a key."""
+    def _key_of(self, event: Event) -> Any:
+        """The key of an event; NO_KEY where WHERE does not hold, or where it cannot be evaluated."""
         try:
-            self.key(event)
-            return self.where is None or bool(self.where(event, _values_before(self.statement, event), True))
+            if self.where is not None and not self.where(event, _values_before(self.statement, event), True):
+                return NO_KEY
+            return self.key(event)
         except DATA_ERRORS as error:
             self.statement.fail(event.row, error)
-            return False
+            return NO_KEY
 
-    def _folded(self, event: Event) -> bool:
+    def _folded(self, event: Event, key: Any) -> bool:
         """Whether the event could be counted."""
+        columns = self.into.columns
         try:
             values = self.aggregates.values_of(event)
-            rows = self._rows_of(event)
+            rows = self._rows_of(key, event)
             for row in rows:
-                self._check(row, values)
+                for name, value in zip(columns, values, strict=True):
+                    if value is not SKIP:
+                        row.accumulators[name].check(value)
         except DATA_ERRORS as error:
             self.statement.fail(event.row, error)
             return False
         for row in rows:
-            for name, value in zip(self.into.columns, values, strict=True):
+            for name, value in zip(columns, values, strict=True):
                 if value is not SKIP:
                     row.accumulators[name].add(value, event)
-            self._touch(row)
+            row.stale = True
+            self.table.touched(row, event.time_ms)
+        self.table.version += 1
         if self.leaves:
-            self.counted[event] = rows, values
+            self.counted[event] = rows, values, key
         return True
 
-    def _check(self, row: TableRow, values: list[Any]) -> None:
-        for name, value in zip(self.into.columns, values, strict=True):
-            if value is not SKIP:
-                row.accumulators[name].check(value)
-
     def _leave(self, event: Event) -> None:
-        rows, values = self.counted.pop(event)
+        rows, values, _ = self.counted.pop(event)
         for row in rows:
             for name, value in zip(self.into.columns, values, strict=True):
                 if value is not SKIP:
                     row.accumulators[name].remove(value, event)
-            self._touch(row)
-
-    def _touch(self, row: TableRow) -> None:
-        row.stale = True
+            row.stale = True
         self.table.version += 1
 
     def _show(self, keyed: Iterable[tuple[Any, Event]], rows: list[Any], *, is_new: bool) -> None:
@@ -150,15 +157,16 @@ class IntoTable:
         """Which rows each event is counted in, and what it contributed."""
         return [
             [event.seq, [row.seq for row in rows], [pack_values(value) for value in values]]
-            for event, (rows, values) in self.counted.items()
+            for event, (rows, values, _) in self.counted.items()
         ]
 
     def restore(self, state: Any, find: FindEvent) -> None:
         """Put a snapshot back; the table has its rows already."""
         rows = {row.seq: row for row in self.table.rows.values()}
         for seq, numbers, values in state:
+            event = find(seq)
             kept = [rows[number] for number in numbers if number in rows]
-            self.counted[find(seq)] = kept, [unpack_values(value) for value in values]
+            self.counted[event] = kept, [unpack_values(value) for value in values], self.key(event)
 
 
 def _values_before(statement: Statement, event: Event) -> list[Any]:

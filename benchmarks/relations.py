@@ -1,0 +1,98 @@
+"""The benchmarks of tables, named windows and joins with them: what an event costs beside many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from benchmarks.measure import STREAM, Bench, Result, in_turns
+from benchmarks.payloads import START_MS, Decoding, payloads
+from sql import run_script
+
+ROWS = 100_000
+FEW = 1_000
+EVENTS = 30_000
+
+TABLE = "create table T (dev string primary key, temp double, place double);"
+WINDOW = "create window W#keepall as (dev string, temp double, place double);"
+SECOND = "create window V#keepall as (dev string, temp double, place double);"
+
+CASES_OF: dict[str, tuple[str, str, float]] = {
+    "merge_upsert": (
+        TABLE,
+        "on m as e merge T as t where t.dev = e.dev when matched then update set temp = e.temp "
+        "when not matched then insert select e.dev as dev, e.temp as temp",
+        5.0,
+    ),
+    "table_into": (
+        "create table S (dev string primary key, total sum(double), n count(*));",
+        "into table S select sum(temp) as total, count(*) as n from m group by dev",
+        4.0,
+    ),
+    "join_table": (
+        TABLE,
+        "select e.dev as dev, e.temp as new, t.temp as old from m as e unidirectional, T as t where t.dev = e.dev",
+        4.0,
+    ),
+    "on_select": (WINDOW, "on m as e select w.temp as temp from W as w where w.dev = e.dev", 5.0),
+    "subquery_correlated": (
+        WINDOW,
+        "select dev, (select w.temp from W as w where w.dev = e.dev) as old from m as e",
+        5.0,
+    ),
+    "join_range": (
+        WINDOW,
+        "select e.dev as dev, w.place as place from m as e unidirectional, W as w "
+        "where w.place between e.seq * 3 and e.seq * 3 + 9",
+        15.0,
+    ),
+    "outer_keyed": (
+        WINDOW,
+        "select e.dev as dev, w.temp as old from m#lastevent as e left outer join W as w on w.dev = e.dev",
+        8.0,
+    ),
+    "join_three": (
+        WINDOW + SECOND,
+        "select e.dev as dev, w.temp as one, v.temp as two from m as e unidirectional, W as w, V as v "
+        "where w.dev = e.dev and v.dev = e.dev",
+        14.0,
+    ),
+}
+"""Name, declarations, statement and bar (cost of an event in costs of decoding it)."""
+
+SCALES = 1.5
+"""What the cost beside `ROWS` rows may be of that beside `FEW`, where rows are found by hash."""
+
+
+class RelationBench(Bench):
+    """An engine with relations of so many rows, and one statement that uses them."""
+
+    def __init__(self, declarations: str, statement: str, rows: int) -> None:
+        super().__init__([], payloads(EVENTS, rows, shuffled=True))
+        self.decoding = Decoding(None)  # statements that use relations get whole messages
+        run_script(self.engine, STREAM.replace("()", "(dev STRING, temp FLOAT, seq BIGINT)"), START_MS)
+        run_script(self.engine, declarations, START_MS)
+        for relation in self.engine.catalog.relations.values():
+            if "temp" in relation.columns:
+                made = [{"dev": f"pump-{n:04d}", "temp": n / 10, "place": float(n)} for n in range(rows)]
+                relation.change(made, (), START_MS)
+        self.engine.push("m", [], START_MS)
+        run_script(self.engine, f"@name('measured') {statement}", START_MS)
+
+
+def measured(name: str) -> Result:
+    """One statement beside `ROWS` rows, and how much more it costs than beside `FEW`."""
+    declarations, statement, bar = CASES_OF[name]
+    few, many = (RelationBench(declarations, statement, rows) for rows in (FEW, ROWS))
+    few.run()
+    many.run()
+    decoding, small, whole = in_turns((many.decode, few.run, many.run), 5)
+    growth = whole / small
+    assert many.engine.counters("measured")["errors"] == 0, f"{name} fails"
+    return Result(
+        name, whole / decoding, events_per_s=many.events / whole, cost_ns=whole / many.events * 1e9,
+        base_ns=decoding / many.events * 1e9, bar=bar, lines=[f"{name}_growth ratio {growth:.2f}"],
+    )  # fmt: skip
+
+
+CASES: dict[str, Callable[[], Result]] = {name: partial(measured, name) for name in CASES_OF}

@@ -1,0 +1,109 @@
+"""`penstock tables`: the tables and named windows of a running gateway: ls, show, export."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from edge.base.errors import UsageError
+from edge.monitor import client
+
+COLUMNS = ("TABLE", "KIND", "ROWS", "MOST", "REFUSED", "EXPIRED", "DROPPED", "KEYS")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listed = actions.add_parser("ls", help="list them with their rows and bounds")
+    shown = actions.add_parser("show", help="print rows, as a table")
+    shown.add_argument("name", metavar="TABLE", help="its name")
+    shown.add_argument("--where", metavar="CONDITION", help="only rows that meet this condition, as in SQL")
+    shown.add_argument("--rows", type=int, default=50, metavar="N", help="at most so many rows (default 50)")
+    exported = actions.add_parser("export", help="write all rows, as JSON lines or CSV")
+    exported.add_argument("name", metavar="TABLE", help="its name")
+    exported.add_argument("--format", choices=("jsonl", "csv"), default="jsonl", help="default: jsonl")
+    exported.add_argument("--output", type=Path, metavar="FILE", help="where to; default: standard output")
+    for action in (listed, shown, exported):
+        client.add_address_argument(action)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.action == "ls":
+        lines = _listing(json.loads(_get(arguments, "/relations")))
+    elif arguments.action == "show":
+        lines = _shown(arguments)
+    else:
+        return _export(arguments)
+    print("\n".join(lines))
+    return 0
+
+
+def _get(arguments: argparse.Namespace, path: str) -> str:
+    status, text = client.get(arguments.address, path, arguments.data)
+    if status != 200:
+        raise UsageError(f"{arguments.address} answered {status}: {text.strip()}")
+    return text
+
+
+def _listing(found: dict[str, Any]) -> list[str]:
+    rows = [
+        (name, item["kind"], *(str(item[key]) for key in ("rows", "max_rows", "refused", "expired", "dropped")),
+         ", ".join(item["keys"]))
+        for name, item in sorted(found.items())
+    ]  # fmt: skip
+    return in_columns([COLUMNS, *rows])
+
+
+def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows of texts under each other.
+
+    >>> in_columns([("A", "B"), ("long", "x")])
+    ['A     B', 'long  x']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _shown(arguments: argparse.Namespace) -> list[str]:
+    condition = f" where {arguments.where}" if arguments.where else ""
+    sql = f"select * from `{arguments.name}`{condition} limit {max(1, arguments.rows)}"
+    return rows_in_columns(json.loads(_get(arguments, f"/query?sql={quote(sql)}"))["rows"])
+
+
+def rows_in_columns(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows as a table; texts stand as they are, everything else as JSON."""
+    if not rows:
+        return ["no rows"]
+    names = tuple(dict.fromkeys(name for row in rows for name in row))
+    texts = [tuple(_text(row.get(name)) for name in names) for row in rows]
+    return in_columns([names, *texts])
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    text = _get(arguments, f"/relations/{quote(arguments.name, safe='')}")
+    if arguments.format == "csv":
+        text = _as_csv([json.loads(line) for line in text.splitlines()])
+    if arguments.output is None:
+        sys.stdout.write(text)
+    else:
+        arguments.output.write_text(text, "utf-8")
+    return 0
+
+
+def _as_csv(rows: list[dict[str, Any]]) -> str:
+    names = dict.fromkeys(name for row in rows for name in row)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow("" if row.get(name) is None else _text(row[name]) for name in names)
+    return out.getvalue()

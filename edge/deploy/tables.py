@@ -1,0 +1,97 @@
+"""The tables and named windows of the rule files: made, bounded anew, emptied where their declaration is another, gone.
+
+A table outlives the rules that use it. While a rule that no file has any more goes on for its grace, so do its tables.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from rules.catalog import CompiledTable
+from rules.drive import make_table, statement_of
+from sql import Engine
+from sql.errors import CorruptState
+from sql.plan.relations import Bounds
+
+log = logging.getLogger("penstock.tables")
+
+
+class Tables:
+    """The tables that an engine has because rule files declare them. Used by the gateway loop only."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.running: dict[str, CompiledTable] = {}
+        self._engine = engine
+
+    def declare(self, wanted: Mapping[str, CompiledTable], now_ms: int) -> frozenset[str]:
+        """Make the tables that are wanted; the names of those that were there and are empty now."""
+        emptied = set()
+        for name, table in wanted.items():
+            known = self.running.get(name)
+            if known is None:
+                self._make(name, table, now_ms, None)
+            elif _computed(known) != _computed(table):
+                log.warning("table.emptied", extra={"table": name, "file": table.path,
+                                                    "note": "its declaration is another now"})  # fmt: skip
+                self._make(name, table, now_ms, None)
+                emptied.add(name)
+            elif _bounds(known) != _bounds(table):
+                self._engine.change_bounds(name, _bounds(table))
+            self.running[name] = table
+        return frozenset(emptied)
+
+    def restore(self, wanted: Mapping[str, CompiledTable], states: Mapping[str, Any], now_ms: int) -> None:
+        """Make the tables with the states of a snapshot, in its order."""
+        order = dict.fromkeys([*(name for name in states if name in wanted), *wanted])
+        for name in order:
+            try:
+                self._make(name, wanted[name], now_ms, states.get(name))
+            except CorruptState as error:
+                log.error("table.state_unusable", extra={"table": name, "error": str(error)})
+                self._make(name, wanted[name], now_ms, None)
+            self.running[name] = wanted[name]
+
+    def _make(self, name: str, table: CompiledTable, now_ms: int, state: Any) -> None:
+        make_table(self._engine, name, table, now_ms, state)
+
+    def drop(self, wanted: Collection[str], kept: Collection[str], used: Collection[str]) -> None:
+        """Remove the tables that no file declares and no running rule uses; files in `kept` have a last version."""
+        for name, table in list(self.running.items()):
+            if name not in wanted and table.path not in kept and name not in used:
+                self._engine.remove(statement_of(name))
+                self._engine.catalog.streams.pop(name, None)
+                del self.running[name]
+                log.info("table.dropped", extra={"table": name})
+
+    def states(self) -> dict[str, Any]:
+        """The states of all tables, in the order of their deployment."""
+        found = {}
+        for name in self.running:
+            try:
+                found[name] = self._engine.snapshot(statement_of(name))
+            except Exception as error:
+                log.error("table.snapshot_failed", extra={"table": name, "error": repr(error)}, exc_info=error)
+        return found
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """Of each table how many rows it has, and what its bounds have done."""
+        found = {}
+        for name in self.running:
+            relation = self._engine.catalog.relations[name]
+            parts = [part.bounded.counts() for part in relation.all_parts()]
+            totals = {key: sum(part[key] for part in parts) for key in ("refused", "expired", "dropped")}
+            found[name] = {"rows": len(relation), **totals}
+        return found
+
+
+def _bounds(table: CompiledTable) -> Bounds:
+    return table.relation.declaration.bounds
+
+
+def _computed(table: CompiledTable) -> Any:
+    """What of a declaration decides whether the rows still fit."""
+    relation = table.relation
+    return relation.plan.fingerprint, relation.indexes, replace(relation.declaration, bounds=Bounds())

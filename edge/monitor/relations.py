@@ -1,0 +1,58 @@
+"""What is asked of named windows and tables over HTTP: which there are, their rows, SELECTs. Nothing is changed.
+
+    GET /relations           JSON: each relation with its columns, keys, number of rows and what its bounds have done
+    GET /relations/NAME      its rows, one JSON object a line
+    GET /query?sql=SELECT …  JSON: {"rows": […], "more": false}
+
+A question is answered by the gateway loop between two events, so it sees no half-done step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from edge.monitor.http import ANSWER_TIMEOUT_S
+
+if TYPE_CHECKING:
+    from edge.daemon import Daemon
+
+ROWS_MAX = 10_000
+"""Rows of an answer to a SELECT; `more` says that there are further ones."""
+
+
+class Relations:
+    """Answers from the gateway's engine. May be asked from any thread; each call may raise TimeoutError."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    def listed(self) -> dict[str, Any]:
+        """All relations by name."""
+        return self._daemon.intake.call(self._listed, ANSWER_TIMEOUT_S)
+
+    def rows(self, name: str) -> bytes:
+        """The rows of one as JSON lines. Raises KeyError where there is no such relation."""
+        rows = self._daemon.intake.call(lambda: self._daemon.engine.relation(name).rows(), ANSWER_TIMEOUT_S)
+        return b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in rows)
+
+    def answer(self, sql: str) -> bytes:
+        """The answer to a SELECT as JSON. Raises SqlError and DataError for what cannot be answered."""
+        engine = self._daemon.engine
+        rows = self._daemon.intake.call(lambda: engine.query(sql, read_only=True).rows, ANSWER_TIMEOUT_S)
+        answer = {"rows": rows[:ROWS_MAX], "more": len(rows) > ROWS_MAX}
+        return msgspec.json.encode(answer, enc_hook=str) + b"\n"
+
+    def _listed(self) -> dict[str, Any]:
+        counters = self._daemon.manager.tables.counters()
+        found = {}
+        for name, counts in counters.items():
+            view = self._daemon.engine.relation(name)
+            table = self._daemon.manager.tables.running[name]
+            bounds = table.relation.declaration.bounds
+            found[name] = {
+                "kind": view.kind, "file": table.path, "columns": list(view.columns), "keys": list(view.keys),
+                "max_rows": bounds.max_rows, "ttl_ms": bounds.ttl_ms, **counts,
+            }  # fmt: skip
+        return found

@@ -1,0 +1,69 @@
+"""The prompt over a running gateway: SELECTs over its tables and named windows, answered between two events.
+
+.tables, SHOW TABLES       list them
+DESCRIBE TABLE name        show its columns
+SELECT …                   ask; print each row as a line of JSON
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+from edge.prompt.session import Refused
+from sql.errors import did_you_mean
+
+Get = Callable[[str], tuple[int, str]]
+"""Asks the gateway for a page: its status and text."""
+
+
+class GatewaySession:
+    """Asks over HTTP."""
+
+    def __init__(self, get: Get) -> None:
+        self._get = get
+
+    def names(self) -> list[str]:
+        """What completion offers: the tables and their columns."""
+        found = self._tables()
+        return sorted({*found, *(column for item in found.values() for column in item["columns"])})
+
+    def run(self, text: str) -> Iterator[str]:
+        """The lines that answer one statement. Raises `Refused`."""
+        words = text.strip().rstrip(";").split()
+        command = [word.lower() for word in words[:2]]
+        if command[:1] == [".tables"] or command == ["show", "tables"]:
+            yield from sorted(self._tables()) or ["no tables are declared"]
+        elif command == ["describe", "table"] and len(words) == 3:
+            yield from self._described(words[2].strip("`"))
+        else:
+            yield from self._asked(text)
+
+    def _tables(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._page("/relations"))
+        return found
+
+    def _described(self, name: str) -> Iterator[str]:
+        tables = self._tables()
+        if name not in tables:
+            hint = did_you_mean(name, tables)
+            raise Refused(f"there is no table '{name}'{f': {hint}' if hint else ''}")
+        item = tables[name]
+        yield f"{item['kind']} {name}, {item['rows']} rows of at most {item['max_rows']}"
+        yield from (f"{column}{' (key)' if column in item['keys'] else ''}" for column in item["columns"])
+
+    def _asked(self, text: str) -> Iterator[str]:
+        answer = json.loads(self._page(f"/query?sql={quote(text)}"))
+        yield from (json.dumps(row, ensure_ascii=False) for row in answer["rows"])
+        if not answer["rows"]:
+            yield "no rows"
+        if answer["more"]:
+            yield "… and more: ask for fewer, with WHERE or LIMIT"
+
+    def _page(self, path: str) -> str:
+        status, text = self._get(path)
+        if status != 200:
+            raise Refused(text.strip())
+        return text

@@ -1,0 +1,98 @@
+"""How many rows a relation may hold, how long a row stays, and what has been refused or let go because of that."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from sql.algebra.event import Event
+from sql.errors import DataError
+from sql.plan.relations import Bounds
+
+
+class Bounded:
+    """The rows of one relation in the order of their last write, as far as its bounds ask for it.
+
+    A row of a named window is written once, when it enters; one of a table with every change. `expired` and `dropped`
+    count the rows that left because of their age, and because newer ones needed their place.
+    """
+
+    def __init__(self, what: str, bounds: Bounds) -> None:
+        """`what`: what messages call the relation."""
+        self.what = what
+        self.bounds = bounds
+        self.written: dict[Event, int] = {}
+        """When each row was written last (ms), the longest ago first; empty where no bound asks."""
+        self.refused = self.expired = self.dropped = 0
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the order of writing matters."""
+        return self.bounds.ttl_ms is not None or self.bounds.oldest_first
+
+    def wrote(self, row: Event, now_ms: int) -> None:
+        """A row came or was changed."""
+        if self.is_kept:
+            self.written.pop(row, None)
+            self.written[row] = now_ms
+
+    def change(self, bounds: Bounds, rows: Iterable[Event]) -> None:
+        """Other bounds from now on; rows of which the last write is not known count from their arrival."""
+        self.bounds = bounds
+        self.restore([self.refused, self.expired, self.dropped,
+                      [[row.seq, at_ms] for row, at_ms in self.written.items()]], rows)  # fmt: skip
+
+    def left(self, row: Event) -> None:
+        """A row is gone."""
+        self.written.pop(row, None)
+
+    def room(self, held: int, coming: int, leaving: Container[Event]) -> list[Event]:
+        """The rows that must go before `coming` more rows fit beside `held`. Raises DataError where none may."""
+        excess = held + coming - self.bounds.max_rows
+        if not coming or excess <= 0:
+            return []
+        if not self.bounds.oldest_first or coming > self.bounds.max_rows:
+            self.refused += 1
+            raise DataError(f"{self.what} holds {self.bounds.max_rows} rows, its most; raise maxRows")
+        oldest = (row for row in self.written if row not in leaving)
+        found = [row for row, _ in zip(oldest, range(excess), strict=False)]
+        self.dropped += len(found)
+        return found
+
+    def next_deadline(self) -> int | None:
+        """When the next row is too old."""
+        if self.bounds.ttl_ms is None:
+            return None
+        first = next(iter(self.written.values()), None)
+        return None if first is None else first + self.bounds.ttl_ms
+
+    def aged(self, now_ms: int) -> list[Event]:
+        """The rows that are too old."""
+        found: list[Event] = []
+        if self.bounds.ttl_ms is not None:
+            for row, written_ms in self.written.items():
+                if written_ms + self.bounds.ttl_ms > now_ms:
+                    break
+                found.append(row)
+            self.expired += len(found)
+        return found
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def counts(self) -> dict[str, int]:
+        """What has happened because of the bounds."""
+        return {"refused": self.refused, "expired": self.expired, "dropped": self.dropped}
+
+    def snapshot(self) -> list[object]:
+        """Counts, and the numbers of the rows with the time of their last write."""
+        return [self.refused, self.expired, self.dropped, [[row.seq, at_ms] for row, at_ms in self.written.items()]]
+
+    def restore(self, state: list[object], rows: Iterable[Event]) -> None:
+        """Put a snapshot back; rows that it does not know, for the bounds were others, count from their arrival."""
+        self.refused, self.expired, self.dropped, written = state  # type: ignore[assignment]
+        by_number = {row.seq: row for row in rows}
+        known = [(seq, at_ms) for seq, at_ms in written if seq in by_number]  # type: ignore[attr-defined]
+        self.written.clear()
+        if self.is_kept:
+            times = {by_number[seq]: at_ms for seq, at_ms in known}
+            rest = {row: row.time_ms for row in by_number.values() if row not in times}
+            self.written = dict(sorted({**rest, **times}.items(), key=lambda item: item[1]))

@@ -1,0 +1,56 @@
+"""Whether statements that hear the same events can see each other's effects, so that each event must be done before the
+next: by relations, by variables, by rows they insert.
+
+Where none can, a batch of events is given to one statement after the other, which costs less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sql.catalog.streams import Catalog
+from sql.plan.logical import Plan
+from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
+
+
+def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:
+    """Whether an effect of one of these statements reaches another of them, or any other statement at all."""
+    plans = list(plans)
+    written: set[str] = set()
+    for place, plan in enumerate(plans):
+        if plan.insert is not None or _assigns(plan):
+            return True
+        mine = writes(plan)
+        if not all(name in catalog.relations and catalog.relations[name].kind == "table" for name in mine):
+            return True  # rows move on, or a named window tells its consumers
+        if any(mine & (other.relations | writes(other)) for at, other in enumerate(plans) if at != place):
+            return True
+        written |= mine
+    # Filters see relations as they are before any statement acts on the event.
+    return any(written & plan.relations and _looks(plan) for plan in plans)
+
+
+def writes(plan: Plan) -> set[str]:
+    """The relations that a statement changes, and the streams it inserts into while it acts."""
+    found = set() if plan.into_table is None else {plan.into_table.table}
+    acts = plan.acts
+    if isinstance(acts, TriggerPlan):
+        found.add(acts.relation)
+        found |= {action.into for branch in acts.branches for action in branch.actions if action.into is not None}
+    elif isinstance(acts, ChoicePlan) and acts.delete:
+        found.add(plan.sources[1].stream)
+    return found
+
+
+def _assigns(plan: Plan) -> bool:
+    """Whether a statement assigns variables, or splits a stream."""
+    if isinstance(plan.acts, SetPlan | SplitPlan):
+        return True
+    output = plan.output
+    at_end = None if output is None else output.terminated
+    sets = () if output is None else (*output.then_set, *(() if at_end is None else at_end.then_set))
+    return bool(sets)
+
+
+def _looks(plan: Plan) -> bool:
+    return any(source.filter is not None for source in plan.sources)
