@@ -74,21 +74,30 @@ class RelationBench(Bench):
         run_script(self.engine, declarations, START_MS)
         for relation in self.engine.catalog.relations.values():
             if "temp" in relation.columns:
-                made = [{"dev": f"pump-{n:04d}", "temp": n / 10, "place": float(n)} for n in range(rows)]
-                relation.change(made, (), START_MS)
+                relation.change([row(number) for number in range(rows)], (), START_MS)
         self.engine.push("m", [], START_MS)
         run_script(self.engine, f"@name('measured') {statement}", START_MS)
+
+
+def row(number: int) -> dict[str, object]:
+    """A row of a relation, of one device."""
+    return {"dev": f"pump-{number:04d}", "temp": number / 10, "place": float(number)}
+
+
+def warm(bench: RelationBench) -> None:
+    """Run once; the statement must not fail."""
+    bench.run()
+    assert not bench.engine.counters("measured")["errors"]
 
 
 def measured(name: str) -> Result:
     """One statement beside `ROWS` rows, and how much more it costs than beside `FEW`."""
     declarations, statement, bar = CASES_OF[name]
     few, many = (RelationBench(declarations, statement, rows) for rows in (FEW, ROWS))
-    few.run()
-    many.run()
+    warm(few)
+    warm(many)
     decoding, small, whole = in_turns((many.decode, few.run, many.run), 5)
     growth = whole / small
-    assert many.engine.counters("measured")["errors"] == 0, f"{name} fails"
     return Result(
         name, whole / decoding, events_per_s=many.events / whole, cost_ns=whole / many.events * 1e9,
         base_ns=decoding / many.events * 1e9, bar=bar, lines=[f"{name}_growth ratio {growth:.2f}"],

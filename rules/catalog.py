@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rules import read_tables
 from rules.loader import Loaded
 from rules.problems import FileProblem
-from rules.read_contexts import bind
+from rules.read import tables as read_tables
+from rules.read.contexts import bind
 from rules.reading import LoadedStream, LoadedTable
 from sql.binder.rule import RelationPlan
 from sql.catalog.streams import Catalog, Stream, Variable
@@ -64,8 +64,12 @@ class Tables:
         self.catalog = catalog
         self.zone = zone
         self.planned: dict[str, CompiledTable] = {}
-        self.pending = [(item, reported) for files, reported in ((loaded.context, False), (loaded.files, True))
-                        for file in files for item in file.tables]  # fmt: skip
+        self.pending = [
+            (item, reported)
+            for files, reported in ((loaded.context, False), (loaded.files, True))
+            for file in files
+            for item in file.tables
+        ]
 
     def declare(self) -> list[FileProblem]:
         """Declare what can be declared; the problems of the rest, those of neighbours left out."""

@@ -18,8 +18,12 @@ Arrival = tuple[int, str, dict[str, Any]]
 """When an event arrived (ms), at which stream, and the event."""
 
 
-def drive(engine: Engine, plans: Mapping[str, Plan], arrivals: Iterable[Arrival],
-          tables: Mapping[str, CompiledTable] | None = None) -> Iterator[Emission]:  # fmt: skip
+def drive(
+    engine: Engine,
+    plans: Mapping[str, Plan],
+    arrivals: Iterable[Arrival],
+    tables: Mapping[str, CompiledTable] | None = None,
+) -> Iterator[Emission]:
     """Deploy tables and rules at the first arrival, push all, and close the windows that are open at the end."""
     now_ms: int | None = None
     for at_ms, stream, row in arrivals:
@@ -64,8 +68,9 @@ def deploy_with(engine: Engine, rule: CompiledRule, compiled: Compiled, now_ms: 
     return plans
 
 
-def make_table(engine: Engine, name: str, table: CompiledTable, now_ms: int, state: dict[str, Any] | None = None
-               ) -> None:  # fmt: skip
+def make_table(
+    engine: Engine, name: str, table: CompiledTable, now_ms: int, state: dict[str, Any] | None = None
+) -> None:
     """Make a table with its indexes, and with the rows of a snapshot. Raises CorruptState where that does not fit."""
     engine.deploy(statement_of(name), table.relation.plan, now_ms, state)
     for index in table.relation.indexes:

@@ -13,9 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
-from rules import read_contexts, read_rules, read_streams, read_tables
 from rules.model import Variable
 from rules.problems import FileProblem, Report, in_order
+from rules.read import contexts as read_contexts
+from rules.read import rules as read_rules
+from rules.read import streams as read_streams
+from rules.read import tables as read_tables
 from rules.reading import LoadedContext, LoadedRule, LoadedStream, LoadedTable, LoadedTest, Reading
 from rules.secrets import Secrets
 from rules.source.document import Document, Limits

@@ -33,10 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="N", help="how long a query of live streams runs; default: "
                         "until it is interrupted")  # fmt: skip
     parser.add_argument("--execute", metavar="TEXT", help="run these statements instead of asking for some")
-    parser.add_argument("--gateway", nargs="?", const=DEFAULT_ADDRESS, metavar="ADDRESS:PORT", help="ask the tables of "
-                        "a running gateway (default %(const)s)")  # fmt: skip
-    parser.add_argument("--token-dir", type=Path, default=Path(DEFAULT_DATA), metavar="DIR", help="the gateway's data "
-                        "directory, where its token is (default %(default)s)")  # fmt: skip
+    parser.add_argument(
+        "--gateway",
+        nargs="?",
+        const=DEFAULT_ADDRESS,
+        metavar="ADDRESS:PORT",
+        help="ask the tables of a running gateway (default %(const)s)",
+    )
+    parser.add_argument(
+        "--token-dir",
+        type=Path,
+        default=Path(DEFAULT_DATA),
+        metavar="DIR",
+        help="the gateway's data directory, where its token is (default %(default)s)",
+    )
     rule_arguments.add_zone(parser)
 
 

@@ -52,10 +52,14 @@ def _get(arguments: argparse.Namespace, path: str) -> str:
 
 def _listing(found: dict[str, Any]) -> list[str]:
     rows = [
-        (name, item["kind"], *(str(item[key]) for key in ("rows", "max_rows", "refused", "expired", "dropped")),
-         ", ".join(item["keys"]))
+        (
+            name,
+            item["kind"],
+            *(str(item[key]) for key in ("rows", "max_rows", "refused", "expired", "dropped")),
+            ", ".join(item["keys"]),
+        )
         for name, item in sorted(found.items())
-    ]  # fmt: skip
+    ]
     return in_columns([COLUMNS, *rows])
 
 

@@ -21,7 +21,8 @@ from edge.deploy.rule_files import Wanted
 from edge.deploy.schedules import asleep, look_again_ms
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.stream_types import Feeds, feeds
-from edge.deploy.tables import Tables
+from edge.deploy.tables import Tables, declare_streams
+from edge.deploy.telling import tell
 from edge.gateway import ChainedRows, Gateway
 from edge.intake.router import cross, to_subscribe, wildcards
 from edge.intake.sources.mqtt import MqttSource
@@ -216,7 +217,7 @@ class Manager:
         self._tell(wanted)
         self._now_ms = now_ms
         self.texts, self.kept = wanted.texts, wanted.kept
-        self._declare_streams(wanted)
+        declare_streams(self._gateway.engine.catalog, wanted.compiled.catalog)
         self._gateway.engine.catalog.restore_variables(saved.get("variables", {}))
         self.tables.restore(wanted.compiled.tables, saved.get("tables", {}), now_ms)
         self._by_schedule(wanted)
@@ -243,19 +244,12 @@ class Manager:
 
     def _declare(self, wanted: Wanted) -> frozenset[str]:
         """Make the streams, variables and tables of the rule files known; the tables that have been emptied."""
-        self._declare_streams(wanted)
+        declare_streams(self._gateway.engine.catalog, wanted.compiled.catalog)
         return self.tables.declare(wanted.compiled.tables, self._now_ms)
 
     def _drop_tables(self, wanted: Wanted) -> None:
         used = {name for item in self.running.values() for name in relations_of(item.rule.plan)}
         self.tables.drop(wanted.compiled.tables, wanted.kept, used)
-
-    def _declare_streams(self, wanted: Wanted) -> None:
-        catalog = self._gateway.engine.catalog
-        for stream in wanted.compiled.catalog.streams.values():
-            catalog.add(stream)
-        for name, variable in wanted.compiled.catalog.variables.items():
-            catalog.variables.setdefault(name, variable)
 
     @property
     def failed_sources(self) -> dict[str, str]:
@@ -293,23 +287,9 @@ class Manager:
 
     def _tell(self, wanted: Wanted) -> None:
         """Log problems that are new; all of them stay in /status."""
-        before = {problem.render() for problem in self.problems}
-        for problem in wanted.problems:
-            text = problem.render()
-            if text not in before:
-                level = logging.ERROR if problem.is_error else logging.WARNING
-                extra = {"file": problem.path, "problem": text, "note": self._note(problem, wanted)}
-                log.log(level, "rule_file.problem", extra=extra)
-        self.problems, self.files, self.stopped = wanted.problems, wanted.files, wanted.stopped
-
-    def _note(self, problem: FileProblem, wanted: Wanted) -> str | None:
-        """What becomes of the rules of a file with an error."""
-        if not problem.is_error:
-            return None
         running = [*wanted.compiled.rules.values(), *(item.rule for item in self.running.values())]
-        if any(rule.path == problem.path for rule in running):
-            return "the last good version goes on"
-        return "none of its rules runs, for there is no good version of it"
+        tell(wanted.problems, self.problems, {rule.path for rule in running})
+        self.problems, self.files, self.stopped = wanted.problems, wanted.files, wanted.stopped
 
     def _deploy(self, rule: CompiledRule, known: Running | None, state: Any = None, *, anew: bool = False) -> None:
         """Start a rule, or put it in the place of its earlier version, whose state it keeps unless it begins `anew`.

@@ -12,7 +12,7 @@ from typing import Any
 
 from rules.catalog import CompiledTable
 from rules.drive import make_table, statement_of
-from sql import Engine
+from sql import Catalog, Engine
 from sql.errors import CorruptState
 from sql.plan.relations import Bounds
 
@@ -34,14 +34,19 @@ class Tables:
             if known is None:
                 self._make(name, table, now_ms, None)
             elif _computed(known) != _computed(table):
-                log.warning("table.emptied", extra={"table": name, "file": table.path,
-                                                    "note": "its declaration is another now"})  # fmt: skip
+                note = "its declaration is another now"
+                log.warning("table.emptied", extra={"table": name, "file": table.path, "note": note})
                 self._make(name, table, now_ms, None)
                 emptied.add(name)
             elif _bounds(known) != _bounds(table):
-                self._engine.change_bounds(name, _bounds(table))
+                self._change_bounds(name, _bounds(table))
             self.running[name] = table
         return frozenset(emptied)
+
+    def _change_bounds(self, name: str, bounds: Bounds) -> None:
+        for part in self._engine.catalog.relations[name].all_parts():
+            part.bounded.change(bounds, part.content())
+        self._engine.reschedule()
 
     def restore(self, wanted: Mapping[str, CompiledTable], states: Mapping[str, Any], now_ms: int) -> None:
         """Make the tables with the states of a snapshot, in its order."""
@@ -95,3 +100,11 @@ def _computed(table: CompiledTable) -> Any:
     """What of a declaration decides whether the rows still fit."""
     relation = table.relation
     return relation.plan.fingerprint, relation.indexes, replace(relation.declaration, bounds=Bounds())
+
+
+def declare_streams(catalog: Catalog, wanted: Catalog) -> None:
+    """Make the streams and variables of rule files known to the engine."""
+    for stream in wanted.streams.values():
+        catalog.add(stream)
+    for name, variable in wanted.variables.items():
+        catalog.variables.setdefault(name, variable)

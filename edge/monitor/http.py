@@ -74,12 +74,24 @@ class StatusServer:
     """Serves until `close`. `port` is the one really bound. Raises `UsageError` where that address cannot be had."""
 
     def __init__(
-        self, host: str, port: int, reporter: Reporter, access: Access | None = None, manage: Manager | None = None,
+        self,
+        host: str,
+        port: int,
+        reporter: Reporter,
+        access: Access | None = None,
+        manage: Manager | None = None,
         tables: Questions | None = None,
-    ) -> None:  # fmt: skip
-        handler = type("Handler", (_Handler,), {
-            "reporter": reporter, "access": access or Access(), "manage": manage, "tables": tables,
-        })  # fmt: skip
+    ) -> None:
+        handler = type(
+            "Handler",
+            (_Handler,),
+            {
+                "reporter": reporter,
+                "access": access or Access(),
+                "manage": manage,
+                "tables": tables,
+            },
+        )
         try:
             self._server = _Server((host, port), handler)
         except OSError as error:

@@ -52,7 +52,12 @@ class Relations:
             table = self._daemon.manager.tables.running[name]
             bounds = table.relation.declaration.bounds
             found[name] = {
-                "kind": view.kind, "file": table.path, "columns": list(view.columns), "keys": list(view.keys),
-                "max_rows": bounds.max_rows, "ttl_ms": bounds.ttl_ms, **counts,
-            }  # fmt: skip
+                "kind": view.kind,
+                "file": table.path,
+                "columns": list(view.columns),
+                "keys": list(view.keys),
+                "max_rows": bounds.max_rows,
+                "ttl_ms": bounds.ttl_ms,
+                **counts,
+            }
         return found

@@ -14,12 +14,12 @@ from sql.emission import Emission, joined
 from sql.engine.context.host import ContextHost
 from sql.engine.context.member import Member
 from sql.engine.context.own import OwnContext
-from sql.engine.context.spread import SpreadRelation
 from sql.engine.event_time.query import EventTime
 from sql.engine.event_time.shared import stage_parties
 from sql.engine.filter_index import FilterIndex
 from sql.engine.interplay import meet
 from sql.engine.relations.declared import TableStatement, WindowStatement
+from sql.engine.relations.view import RelationView
 from sql.engine.running.sampled import SampledQuery
 from sql.engine.sharing import parties
 from sql.engine.start import Running, start
@@ -28,21 +28,17 @@ from sql.engine.validation import Validator
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
-from sql.plan.relations import Bounds, TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.plan.relations import TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.rows import Shape, as_dict
 
 if TYPE_CHECKING:
-    from sql.engine.relations.demand import Answer
-    from sql.engine.relations.view import RelationView
-
-if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
+    from sql.engine.relations.demand import Answer
     from sql.plan.contexts import ContextPlan
 
 
 Change = Callable[[Any], Any]
 """What `update istream` makes of an event: the same one, another one, or None for one that is dropped."""
-
 
 OVERDUE_MS = 1000
 """A timer later than this has been missed (a pause, a restore, a jump of the clock) and is subject to `catchUp`."""
@@ -542,37 +538,23 @@ class Engine:
         `selector`: the partitions whose rows are meant, of relations that belong to a context; None means all.
         Raises SqlError where it cannot be asked, DataError where it cannot be done; then nothing has changed.
         """
-        from sql.engine.relations.demand import Answer, ask
+        from sql.engine.relations.demand import Answer, ask, chosen
 
         now_ms = self.now_ms or 0 if now_ms is None else now_ms
-        catalog = self.catalog if selector is None else self.catalog.within({}, self._chosen(selector))
+        catalog = self.catalog if selector is None else chosen(self.catalog, selector)
         rows = ask(text, catalog, now_ms, lambda stream, row: self.steps.forward(stream, [row], "question"),
                    read_only=read_only)  # fmt: skip
         emissions = [] if self.steps.is_idle else self.steps.finish([], now_ms)
-        self._reschedule()
+        self.reschedule()
         return Answer(rows, emissions)
 
-    def _chosen(self, selector: Selector) -> dict[str, SpreadRelation]:
-        """The relations of contexts with the rows of the chosen partitions only."""
-        found = self.catalog.relations.items()
-        return {name: item.chosen(selector) for name, item in found if isinstance(item, SpreadRelation)}
-
-    def _reschedule(self) -> None:
+    def reschedule(self) -> None:
         """Named windows may have other deadlines after a change that no statement made."""
         for name in self.queries:
             self._schedule(name)
 
-    def change_bounds(self, name: str, bounds: Bounds) -> None:
-        """Other bounds for a named window or table, from now on."""
-        relation = self.catalog.relations[name]
-        for part in relation.all_parts():
-            part.bounded.change(bounds, part.content())
-        self._reschedule()
-
     def relation(self, name: str) -> RelationView:
         """A named window or table, to read. KeyError where there is none."""
-        from sql.engine.relations.view import RelationView
-
         return RelationView(self.catalog.relations[name])
 
     # --- looking ------------------------------------------------------------------------------------------------------

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sql import syntax as ast
+from sql.algebra.context.selectors import Selector
 from sql.algebra.event import Delta, Event
 from sql.binder.triggers import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.emission import Emission
+from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.subqueries import Choice, Subqueries
 from sql.engine.relations.triggers import Actor
 from sql.engine.running.statement import looking
@@ -65,6 +67,13 @@ def ask(text: str, catalog: Catalog, now_ms: int, forward: Forward, *, read_only
         return _insert(ast.InsertRows(into, (row,), span=statement.span), catalog, options, text, now_ms)
     raise _refused(text, statement, "a question selects from, deletes from, updates or inserts into a relation",
                    "deploy it as a statement")  # fmt: skip
+
+
+def chosen(catalog: Catalog, selector: Selector) -> Catalog:
+    """The catalog in which relations of contexts have the rows of the chosen partitions only."""
+    found = catalog.relations.items()
+    narrowed = {name: item.chosen(selector) for name, item in found if isinstance(item, SpreadRelation)}
+    return catalog.within({}, narrowed)
 
 
 def _refused(text: str, statement: ast.Statement, message: str, hint: str | None = None) -> SqlError:

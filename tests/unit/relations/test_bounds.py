@@ -109,7 +109,9 @@ def test_bounds_change_while_rows_are_there() -> None:
     engine = started("maxRows: 10")
     put(engine, 0, ("a", 1), ("b", 1))
     bounds = engine.catalog.relations["last"].bounded.bounds
-    engine.change_bounds("last", type(bounds)(max_rows=2, oldest_first=True, ttl_ms=5000))
+    last = engine.catalog.relations["last"]
+    last.bounded.change(type(bounds)(max_rows=2, oldest_first=True, ttl_ms=5000), last.content())
+    engine.reschedule()
     put(engine, 1000, ("c", 1))
     assert keys(engine, "last") == ["b", "c"]
     engine.advance(6000)

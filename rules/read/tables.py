@@ -20,8 +20,11 @@ def read_tables(reading: Reading, data: Any) -> list[LoadedTable]:
         return []
     document, report = reading.document, reading.report
     if not isinstance(data, dict):
-        report.error("R103", f"'tables' must be a mapping of names to tables, not {describe(data)}",
-                     document.value_span(("tables",)))  # fmt: skip
+        report.error(
+            "R103",
+            f"'tables' must be a mapping of names to tables, not {describe(data)}",
+            document.value_span(("tables",)),
+        )
         return []
     found = []
     for name, item in data.items():

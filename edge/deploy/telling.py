@@ -1,0 +1,30 @@
+"""Problems of rule files in the log: each once, with what becomes of the rules of its file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+
+from rules.problems import FileProblem
+
+log = logging.getLogger("penstock.rules")
+
+
+def tell(problems: Iterable[FileProblem], before: Iterable[FileProblem], running: Collection[str]) -> None:
+    """Log the problems that were not there `before`; `running`: the files that rules run of."""
+    known = {problem.render() for problem in before}
+    for problem in problems:
+        text = problem.render()
+        if text not in known:
+            level = logging.ERROR if problem.is_error else logging.WARNING
+            extra = {"file": problem.path, "problem": text, "note": _note(problem, running)}
+            log.log(level, "rule_file.problem", extra=extra)
+
+
+def _note(problem: FileProblem, running: Collection[str]) -> str | None:
+    """What becomes of the rules of a file with an error."""
+    if not problem.is_error:
+        return None
+    if problem.path in running:
+        return "the last good version goes on"
+    return "none of its rules runs, for there is no good version of it"
