@@ -58,7 +58,7 @@ class CloudSettings(SinkSettings):
 
     encodes: ClassVar[bool] = False
     unsupported: ClassVar[frozenset[str]] = frozenset(
-        {"sendSingle", "format", "delimiter", "hasHeader", "compression", "rowkindField", "sendNilField",
+        {"sendSingle", "format", "schemaId", "delimiter", "hasHeader", "compression", "rowkindField", "sendNilField",
          "batchSize", "lingerInterval", "omitIfEmpty", *CACHE}
     )  # fmt: skip
 

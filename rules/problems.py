@@ -48,6 +48,7 @@ CODES = {
     "R402": "a function that rules cannot call: its types, its docstring or its name",
     "R403": "an example of a function gives something else",
     "R404": "a function without an example",
+    "R405": "a schema file that cannot be used",
     "R301": "a test got other rows than expected",
     "R302": "a test missed a result",
     "R303": "a test got a result that is not written down",

@@ -45,7 +45,7 @@ class Stream(Model):
     conf_key: str | None = Field(
         None, description="settings of the source in the gateway's configuration; no effect on mqtt"
     )
-    schema_id: str | None = Field(None, description="no effect: no format here needs a schema; declare the columns")
+    schema_id: str | None = Field(None, description="format protobuf: FILE.Message of a schema file beside the rules")
     delimiter: str | None = Field(None, min_length=1, description="between the columns of the delimited format")
     extra: dict[str, JsonValue] | str | None = Field(None, description="settings of the source; no effect on mqtt")
     kind: Literal["scan", "lookup"] | None = Field(None, description="makes a table of the stream: scan or lookup")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from rules.protobuf import message_of, message_type
 from sinks.base import Message, Row
 from sinks.dynamic import Target
 from sinks.json_text import count_non_finite, json_bytes
@@ -68,6 +69,7 @@ class Renderer:
         self._rule_id = rule_id
         self._target = Target(settings.target_text, settings.target_kind)
         self._template = Template(reveal(settings.data_template)) if settings.data_template else None
+        self._message_type = message_type(settings.schema_id) if settings.schema_id else None
         # Work on parsed values is needed only when something is taken out of the row or of the template's output.
         self._selects = bool(settings.data_field or settings.fields or settings.exclude_fields)
 
@@ -116,12 +118,15 @@ class Renderer:
         if settings.format == "delimited":
             header, payload = self._delimited(shaped)
             return self._finished(payload, header, shaped, target, at_ms)
+        if self._message_type is not None:
+            return self._finished(message_of(self._message_type, shaped[0]), b"", shaped, target, at_ms)
         single = settings.send_single and len(shaped) == 1
         return self._finished(json_bytes(shaped[0] if single else shaped), b"", shaped, target, at_ms)
 
     def _finished(self, payload: bytes, header: bytes, rows: list[Any], target: str, at_ms: int) -> Message:
         if not self._settings.appends:
-            payload, header = compress(header + payload, self._settings.compression), b""
+            method = None if self._settings.compresses else self._settings.compression
+            payload, header = compress(header + payload, method), b""
         return Message(payload, tuple(rows), target, header, self._rule_id, at_ms)
 
     def _template_values(self, rows: list[Row], at_ms: int) -> list[Any]:

@@ -20,6 +20,7 @@ from pydantic import (
 
 from rules.base import Model, yaml_keys
 from rules.durations import DurationMs
+from rules.protobuf import message_type
 from rules.secrets import Secret, secrets_in
 from sinks.template import Template, TemplateError
 
@@ -43,7 +44,6 @@ _REPLACED = {
     "resendPriority": "order is kept: results are never re-sent through a second queue",
     "resendDestination": "use a second action; what is refused goes to the dead letters",
     "encryption": "use TLS on the connection",
-    "schemaId": "formats with a schema are not available; use format json or delimited",
     "concurrency": "each sink has one worker, which keeps the order",
     "runAsync": "each sink has one worker, which keeps the order",
 }  # fmt: skip
@@ -71,6 +71,8 @@ class SinkSettings(Model):
     """Common properties, by their YAML name, that have no effect on this sink."""
     appends: ClassVar[bool] = False
     """Messages are appended to one another, so the sink itself writes the header and compresses."""
+    compresses: ClassVar[bool] = False
+    """The sink compresses by the means of its own protocol, so messages are left as they are."""
     encodes: ClassVar[bool] = True
     """The sink wants payloads; otherwise it takes `Message.rows` and nothing is encoded."""
 
@@ -84,7 +86,12 @@ class SinkSettings(Model):
     rowkind_field: str | None = Field(
         None, min_length=1, description="add this column saying insert or delete (for rules with a remove stream)"
     )
-    format: Literal["json", "delimited"] = Field("json", description="how messages are encoded")
+    format: Literal["json", "delimited", "protobuf"] = Field("json", description="how messages are encoded")
+    schema_id: str | None = Field(
+        None,
+        min_length=1,
+        description="format protobuf: FILE.Message of a schema file beside the rules",
+    )
     delimiter: str = Field(",", min_length=1, max_length=1, description="between the columns of the delimited format")
     has_header: bool = Field(False, description="begin the delimited format with a line of column names")
     compression: Literal["zlib", "gzip", "flate", "zstd"] | None = Field(None, description="compress each message")
@@ -175,7 +182,11 @@ class SinkSettings(Model):
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         given = self.model_fields_set
-        if self.format == "json" and given & {"delimiter", "has_header"}:
+        if self.format == "protobuf":
+            self._check_schema()
+        elif self.schema_id:
+            raise ValueError("'schemaId' needs 'format: protobuf'")
+        if self.format != "delimited" and given & {"delimiter", "has_header"}:
             raise ValueError("'delimiter' and 'hasHeader' need 'format: delimited'")
         if self.format == "delimited" and self.data_template and not (self.fields or self.data_field):
             raise ValueError("'dataTemplate' makes the message itself; remove 'format: delimited'")
@@ -189,6 +200,16 @@ class SinkSettings(Model):
                 f"'retryMaxInterval' ({self.retry_max_interval}) is below 'retryInterval' ({self.retry_interval})"
             )
         return self
+
+    def _check_schema(self) -> None:
+        if self.schema_id is None:
+            raise ValueError("'format: protobuf' needs 'schemaId'")
+        message_type(self.schema_id)
+        if not self.send_single or self.batch_size > 1 or self.data_template:
+            raise ValueError("'format: protobuf' makes a message of each row: add 'sendSingle: true', without batches "
+                             "or 'dataTemplate'")  # fmt: skip
+        if self.appends:
+            raise ValueError("'format: protobuf' has no separators; use a sink that sends messages one by one")
 
     @property
     def batches(self) -> bool:

@@ -21,6 +21,7 @@ from rules.compile import Compiled, CompiledRule, compile_rules
 from rules.functions.files import load_functions
 from rules.loader import LoadedFile, file_name, load_file, load_text, rule_files, unite
 from rules.problems import FileProblem, in_order
+from rules.protobuf import load_schemas
 from rules.secrets import Secrets
 from rules.source.yaml_source import kind_of
 
@@ -58,8 +59,8 @@ class RuleFiles:
         self._good: dict[str, LoadedFile] = {}
         self._copies: dict[str, str] = {}
         self._wanted: Wanted | None = None
-        self._functions = load_functions([directory])
-        """What is wrong with the functions in Python; they are read once, before the rules."""
+        self._beside = [*load_functions([directory]), *load_schemas([directory])]
+        """What is wrong with the functions in Python and the schemas; they are read once, before the rules."""
         self._compiled: tuple[dict[str, str], Compiled, list[FileProblem]] | None = None
 
     def remember(self, texts: Mapping[str, str]) -> None:
@@ -85,7 +86,7 @@ class RuleFiles:
                 self._good[path] = copy
         usable = {name: file if file.ok else self._good.get(name) for name, file in current.items()}
         used = {name: file for name, file in usable.items() if file is not None}
-        told = [*self._functions, *(problem for file in current.values() if not file.ok for problem in file.problems)]
+        told = [*self._beside, *(problem for file in current.values() if not file.ok for problem in file.problems)]
         # Files that do not compile as they are make room for their last good version, until what is left compiles.
         while True:
             compiled, found = self._compile(used)

@@ -108,6 +108,7 @@ def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
     return CodecOptions(
         bytes_max=payload_bytes_max,
         delimiter=str(stream.options.get("DELIMITER", ",")),
+        schema=str(stream.options.get("SCHEMAID", "")),
         fields=tuple(columns),
         types={name: type_.value for name, type_ in columns.items()},
     )

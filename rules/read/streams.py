@@ -120,7 +120,7 @@ _NOTES = {
     "TEMP": ("true", "streams live in files only"),
     "SHARED": ("false", "rules on one stream always share its source"),
     "CONF_KEY": (None, "the broker is that of the gateway's configuration"),
-    "SCHEMAID": (None, "no format of this gateway needs a schema; declare the columns"),
+    "SCHEMAID": (None, "only the format protobuf has a schema; declare the columns"),
     "EXTRA": (None, "no source of this gateway reads it"),
     "KEY": (None, "no source of this gateway reads it"),
 }
@@ -136,6 +136,8 @@ _OF_TABLES = dict.fromkeys(("KIND", "RETAIN_SIZE"), (None, "a stream keeps no ro
 def _note(stream: LoadedStream) -> None:
     notes = _NOTES if stream.statement.kind == "table" else {**_NOTES, **_OF_TABLES}
     kind = next((str(option.value).lower() for option in stream.statement.options if option.key == "TYPE"), "mqtt")
+    if any(option.key == "FORMAT" and str(option.value).lower() == "protobuf" for option in stream.statement.options):
+        notes = {key: note for key, note in notes.items() if key != "SCHEMAID"}
     if kind not in ("mqtt", "memory"):
         notes = {key: note for key, note in notes.items() if key not in _OF_SOURCES}
     for option in stream.statement.options:

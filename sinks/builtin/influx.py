@@ -29,7 +29,7 @@ class _InfluxSettings(SinkSettings, TlsSettings):
 
     address: ClassVar[str | None] = "addr"
     encodes: ClassVar[bool] = False
-    unsupported: ClassVar[frozenset[str]] = frozenset({"format", "delimiter", "hasHeader"})
+    unsupported: ClassVar[frozenset[str]] = frozenset({"format", "schemaId", "delimiter", "hasHeader"})
 
     addr: Text = Field(description="the server, such as 'http://127.0.0.1:8086'")
     measurement: Text = Field(description="the measurement; may hold '{{.field}}'")

@@ -42,7 +42,7 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
 
     address: ClassVar[str | None] = "brokers"
     target: ClassVar[str | None] = "topic"
-    appends: ClassVar[bool] = True
+    compresses: ClassVar[bool] = True
 
     brokers: Text | None = Field(None, description="host:port of brokers, separated by commas")
     topic: Text = Field(description="the topic; may hold '{{.field}}' after its beginning")
@@ -179,14 +179,15 @@ class KafkaSink:
             headers = {name: text.fill(row) for name, text in self._headers.items()}
         except DataError as failure:
             raise Reject(str(failure)) from None
-        body = message.header + message.payload
 
         def report(error: Any, _record: Any) -> None:
             errors[number] = error
 
         while True:
             try:
-                self._producer.produce(message.target, body, key, headers=headers or None, on_delivery=report)
+                self._producer.produce(
+                    message.target, message.payload, key, headers=headers or None, on_delivery=report
+                )
             except BufferError:  # its queue is full: let it send
                 self._producer.poll(0.1)
             except self._errors as failure:

@@ -20,7 +20,7 @@ class MemorySettings(SinkSettings):
     target: ClassVar[str | None] = "topic"
     encodes: ClassVar[bool] = False
     unsupported: ClassVar[frozenset[str]] = frozenset(
-        {"format", "delimiter", "hasHeader", "compression", "batchSize", "lingerInterval", *CACHE}
+        {"format", "schemaId", "delimiter", "hasHeader", "compression", "batchSize", "lingerInterval", *CACHE}
     )
 
     topic: Text = Field(description="the memory topic, such as 'plant/{{.site}}/averages'")

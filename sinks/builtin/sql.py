@@ -37,7 +37,7 @@ class SqlSettings(SinkSettings, ConnectionSettings):
     target: ClassVar[str | None] = "table"
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "path"
     encodes: ClassVar[bool] = False
-    unsupported: ClassVar[frozenset[str]] = frozenset({"format", "delimiter", "hasHeader", "compression"})
+    unsupported: ClassVar[frozenset[str]] = frozenset({"format", "schemaId", "delimiter", "hasHeader", "compression"})
 
     url: Text | None = Field(
         None, description="the database, such as 'postgresql://user@host/db' or 'sqlite:///out.db'"

@@ -39,6 +39,7 @@ def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProb
     from rules.functions.files import load_functions
     from rules.loader import load_paths, rule_files
     from rules.problems import in_order
+    from rules.protobuf import load_schemas
     from rules.secrets import Secrets
 
     for path in paths:
@@ -49,9 +50,10 @@ def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProb
     _check_zone(zone)
     load_plugins()
     register_sinks()
-    functions = load_functions(dict.fromkeys(path if path.is_dir() else path.parent for path in paths), examples=True)
+    folders = dict.fromkeys(path if path.is_dir() else path.parent for path in paths)
+    beside = [*load_functions(folders, examples=True), *load_schemas(folders)]
     compiled = compile_rules(load_paths(paths, secrets=Secrets(may_be_absent=True)), zone=zone)
-    return compiled, in_order([*functions, *compiled.problems, *stream_problems(compiled), *circle_problems(compiled)])
+    return compiled, in_order([*beside, *compiled.problems, *stream_problems(compiled), *circle_problems(compiled)])
 
 
 def _check_zone(zone: str) -> None:

@@ -37,6 +37,7 @@ class CodecOptions:
     bytes_max   longest payload that is looked at
     depth_max   how deep arrays and objects may be nested
     delimiter   between the values of a `delimited` payload
+    schema      FILE.Message of a `protobuf` payload
     fields      column names of a `delimited` payload, in order; without them the columns are col0, col1, …
     types       declared type of a column ("bigint", "float", "boolean"), for formats that carry text only
     """
@@ -44,6 +45,7 @@ class CodecOptions:
     bytes_max: int = 1_048_576
     depth_max: int = 128
     delimiter: str = ","
+    schema: str = ""
     fields: tuple[str, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
 
@@ -64,6 +66,7 @@ FORMATS = {
     "json": "edge.intake.codecs.json_codec:JsonDecoder",
     "delimited": "edge.intake.codecs.delimited:DelimitedDecoder",
     "binary": "edge.intake.codecs.binary:BinaryDecoder",
+    "protobuf": "edge.intake.codecs.protobuf:ProtobufDecoder",
     "urlencoded": "edge.intake.codecs.urlencoded:UrlEncodedDecoder",
 }
 """Where the decoder of a FORMAT is: module and class."""
@@ -83,9 +86,9 @@ def decoder_for(format_name: str, columns: frozenset[str] | None, options: Codec
 
     >>> decoder_for("JSON", None).decode_many([b'{"a": 1}', b"nonsense"])[0]
     [{'a': 1}]
-    >>> decoder_for("protobuf", None)  # doctest: +ELLIPSIS
+    >>> decoder_for("avro", None)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    edge.intake.codecs.base.CodecError: format 'protobuf' is not supported; supported are json, delimited, ...
+    edge.intake.codecs.base.CodecError: format 'avro' is not supported; supported are json, delimited, ...
     """
     path = FORMATS.get(format_name.lower())
     if path is None:

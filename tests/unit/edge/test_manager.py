@@ -76,7 +76,8 @@ def test_only_streams_that_are_read_are_subscribed(world: World) -> None:
         ('TYPE="mqt", DATASOURCE="x"', "TYPE 'mqt' of stream 'k' is no source of this gateway"),
         ('FORMAT="json"', "stream 'k' has no DATASOURCE"),
         ('DATASOURCE="a/#/b"', "'#' in topic filter 'a/#/b' must be a whole level"),
-        ('DATASOURCE="a", FORMAT="protobuf"', "format 'protobuf' is not supported"),
+        ('DATASOURCE="a", FORMAT="avro"', "format 'avro' is not supported"),
+        ('DATASOURCE="a", FORMAT="protobuf"', "SCHEMAID: '' names no message"),
     ],
 )
 def test_a_stream_that_cannot_be_fed_is_a_problem_of_its_file(world: World, options: str, expected: str) -> None:
