@@ -51,10 +51,17 @@ _REPLACED = {
 _DEFAULTS = {"concurrency": 1, "resendAlterQueue": False, "resendPriority": 0}
 """Values of replaced properties that say what is done anyway."""
 
-CACHE = frozenset({
-    "enableCache", "memoryCacheThreshold", "maxDiskCache", "bufferPageSize", "cleanCacheAtStop", "resendInterval",
-    "resendIndicatorField",
-})  # fmt: skip
+CACHE = frozenset(
+    [
+        "enableCache",
+        "memoryCacheThreshold",
+        "maxDiskCache",
+        "bufferPageSize",
+        "cleanCacheAtStop",
+        "resendInterval",
+        "resendIndicatorField",
+    ]
+)
 """The properties of the file in front of a delivery."""
 
 
@@ -206,8 +213,9 @@ class SinkSettings(Model):
             raise ValueError("'format: protobuf' needs 'schemaId'")
         message_type(self.schema_id)
         if not self.send_single or self.batch_size > 1 or self.data_template:
-            raise ValueError("'format: protobuf' makes a message of each row: add 'sendSingle: true', without batches "
-                             "or 'dataTemplate'")  # fmt: skip
+            raise ValueError(
+                "'format: protobuf' encodes single rows: add 'sendSingle: true', no batchSize or dataTemplate"
+            )
         if self.appends:
             raise ValueError("'format: protobuf' has no separators; use a sink that sends messages one by one")
 

@@ -25,15 +25,20 @@ def _value(message: Any, field: Any) -> Any:
     is_message = field.message_type is not None
     if is_message and field.message_type.GetOptions().map_entry:
         of_messages = field.message_type.fields_by_name["value"].message_type is not None
-        entries = getattr(message, field.name).items()
+        entries = _content(message, field).items()
         return {_key(key): columns_of(item) if of_messages else item for key, item in entries}
     if field.is_repeated:
-        values = getattr(message, field.name)
+        values = _content(message, field)
         return [columns_of(item) for item in values] if is_message else list(values)
     if field.has_presence and not message.HasField(field.name):
         return None
-    found = getattr(message, field.name)
+    found = _content(message, field)
     return columns_of(found) if is_message else found
+
+
+def _content(message: Any, field: Any) -> Any:
+    """What a message holds in a field."""
+    return getattr(message, field.name)
 
 
 def _key(key: Any) -> str:
@@ -70,7 +75,7 @@ def _fill(message: Any, row: Mapping[str, Any], depth: int) -> None:
 
 
 def _set(message: Any, field: Any, value: Any, depth: int) -> None:
-    target = getattr(message, field.name)
+    target = _content(message, field)
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         value_field = field.message_type.fields_by_name["value"]
         for key, item in value.items():
