@@ -249,8 +249,12 @@ class Gateway:
         self.follow_chains(now_ms)
 
     def _push(self, stream: str, rows: list[Any], now_ms: int) -> None:
+        reader = self.streams.readers.get(stream)
         try:
-            self._hand_over(self.engine.push(stream, rows, now_ms))
+            if reader is None:
+                self._hand_over(self.engine.push(stream, rows, now_ms))
+            else:
+                self._hand_over(self.engine.push_table(*reader, rows, now_ms))
         except Exception as error:  # noqa: BLE001 - the rule boundary: a defect must not stop the gateway for ever
             reason = self._defect(error, stream)
             self._dead_letters.keep(now_ms, reason, stream=stream, rows=[as_dict(row) for row in rows])

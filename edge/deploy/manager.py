@@ -120,7 +120,8 @@ class Manager:
     def _run_sources(self) -> None:
         """Run the sources of the streams; never while the journal is replayed, for what they read is in it."""
         if self._sources is not None:
-            self._sources.apply(self._gateway, self._feeds)
+            fresh = {rule_id for rule_id, item in self.running.items() if item.state in ("new", "reset")}
+            self._sources.apply(self._gateway, self._feeds, fresh)
 
     def apply(self, wanted: Wanted, now_ms: int, numbers: Mapping[str, int]) -> None:
         """Make the running rules those that are wanted, as of a time.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from edge.deploy.stream_types import Feeds, stream_type
+from edge.deploy.stream_types import Feeds, SourceFeed, stream_type
 from edge.gateway import Gateway
+from edge.intake.sources.file import forget_position
 from edge.intake.sources.registry import BadSource, SourceEnvironment, source_kind
 
 log = logging.getLogger("penstock.sources")
@@ -21,7 +22,7 @@ class StreamSources:
 
     def __init__(self, environment: SourceEnvironment) -> None:
         self._environment = environment
-        self._running: dict[str, Any] = {}
+        self._running: dict[str, SourceFeed] = {}
         """What each running source was made of, by stream."""
         self.failed: dict[str, str] = {}
         """Streams whose source could not be made, and why."""
@@ -30,26 +31,35 @@ class StreamSources:
     def sections(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
         return self._environment.sections
 
-    def apply(self, gateway: Gateway, wanted: Feeds) -> None:
-        """Run the sources that are wanted, and no others; one that is the same goes on."""
-        made_of = {stream.name: (stream, settings) for stream, settings in wanted.sources}
+    def apply(self, gateway: Gateway, wanted: Feeds, fresh: Collection[str]) -> None:
+        """Run the sources that are wanted, and no others; one that is the same goes on.
+
+        `fresh`: rules that began with empty tables, and read them from the beginning.
+        """
+        made_of = {source.stream.name: source for source in wanted.sources}
         for name in [name for name, known in self._running.items() if made_of.get(name) != known]:
             gateway.remove_source(name, STOP_MS)
             del self._running[name]
         self.failed = dict(wanted.failed)
-        for name, (stream, settings) in made_of.items():
-            if name in self._running:
-                continue
-            kind = source_kind(stream_type(stream))
-            assert kind is not None
-            try:
-                gateway.add_source(name, kind.make(stream, settings, self._environment))
-            except BadSource as error:
-                self.failed[name] = f"{error.option}: {error}"
-                continue
-            except OSError as error:  # the port of httpPush is taken
-                self.failed[name] = str(error)
-                continue
-            self._running[name] = (stream, settings)
+        for name, source in made_of.items():
+            if name not in self._running and self._begin(gateway, source, fresh):
+                self._running[name] = source
         for name, reason in self.failed.items():
             log.error("source.failed", extra={"stream": name, "error": reason})
+
+    def _begin(self, gateway: Gateway, source: SourceFeed, fresh: Collection[str]) -> bool:
+        """Start a source; FALSE where it cannot be made."""
+        stream = source.stream
+        kind = source_kind(stream_type(stream))
+        assert kind is not None
+        if source.reader is not None and source.reader[0] in fresh:
+            forget_position(stream.name, self._environment)
+        try:
+            gateway.add_source(stream.name, kind.make(stream, source.settings, self._environment))
+        except BadSource as error:
+            self.failed[stream.name] = f"{error.option}: {error}"
+            return False
+        except OSError as error:  # the port of httpPush is taken
+            self.failed[stream.name] = str(error)
+            return False
+        return True

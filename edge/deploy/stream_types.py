@@ -8,11 +8,12 @@ TYPE="file", "httppull", "httppush", "simulator": see `edge.intake.sources.regis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edge.intake.codecs import CodecError, CodecOptions, decoder_for
 from edge.intake.router import BadTopicFilter, check_filter
+from edge.intake.sources.file import check_table
 from edge.intake.sources.known import source_kind, source_kinds
 from edge.intake.sources.registry import BadSource, settings_of, topic_of
 from edge.intake.streams import StreamSpec
@@ -22,7 +23,7 @@ from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problem, Span, did_you_mean
 from sql.plan.logical import Plan
 
-MQTT, MEMORY = "mqtt", "memory"
+MQTT, MEMORY, FILE = "mqtt", "memory", "file"
 
 
 def stream_types() -> tuple[str, ...]:
@@ -84,22 +85,22 @@ def _source_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | N
     """What can be said about a source without the gateway's configuration."""
     found = source_kind(kind)
     assert found is not None
-    if stream.kind != "stream":
-        yield (
-            f"TYPE '{kind}': the rows of table '{stream.name}' cannot come from there yet",
-            'write TYPE="mqtt", and publish them on a topic, retained',
-        )
-        return
     if kind != "simulator" and not stream.options.get("DATASOURCE"):
-        yield f"stream '{stream.name}' has no DATASOURCE", "write the file's name, or the path of the address"
+        yield f"{_word(stream)} '{stream.name}' has no DATASOURCE", "write the file's name, or the path of the address"
     try:
         settings = settings_of(found, stream)
+        if stream.kind != "stream" and kind == FILE:
+            check_table(settings)
         text_format = found.row_format(settings) or str(stream.options.get("FORMAT", "json"))
         decoder_for(text_format, None, codec_options(stream, 1_000_000))
     except BadSource as error:
-        yield f"{error.option} of stream '{stream.name}' {error}", None
+        yield f"{error.option} of {_word(stream)} '{stream.name}' {error}", None
     except CodecError as error:
-        yield f"FORMAT of stream '{stream.name}': {error}", None
+        yield f"FORMAT of {_word(stream)} '{stream.name}': {error}", None
+
+
+def _word(stream: Stream) -> str:
+    return "stream" if stream.kind == "stream" else "table"
 
 
 def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
@@ -126,26 +127,52 @@ def columns_read(plans: Iterable[Plan], stream: str) -> frozenset[str] | None:
     return columns
 
 
+@dataclass(frozen=True, slots=True)
+class SourceFeed:
+    """A source of its own for a stream, or for a table of one rule.
+
+    stream    with the name under which the source delivers
+    reader    of a table: the rule, and the table's name
+    version   of a table: what its rule computes; another one begins with an empty table
+    """
+
+    stream: Stream
+    settings: Any
+    reader: tuple[str, str] | None = None
+    version: str = ""
+
+
 @dataclass(slots=True)
 class Feeds:
     """What feeds the streams that some rule reads.
 
     decoded   how the messages of MQTT and of other sources become rows
     memory    (name, topic filter) of the streams of memory topics
-    sources   the streams that have a source of their own, with its settings
+    sources   the sources of single streams and tables
     failed    streams whose source cannot be what they ask for, and why
     """
 
     decoded: list[StreamSpec] = field(default_factory=list)
     memory: list[tuple[str, str]] = field(default_factory=list)
-    sources: list[tuple[Stream, Any]] = field(default_factory=list)
+    sources: list[SourceFeed] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
 
     @property
     def filters(self) -> list[str]:
         """The topics to subscribe to at the broker."""
-        own = {topic_of(stream.name) for stream, _ in self.sources}
+        own = {topic_of(source.stream.name) for source in self.sources}
         return [spec.topic for spec in self.decoded if spec.topic not in own]
+
+
+def _source_feeds(stream: Stream, kind: str, settings: Any, plans: Iterable[Plan]) -> list[SourceFeed]:
+    """The source of a stream; of a table in a file, one for each rule, which reads it when it begins."""
+    if stream.kind == "stream" or kind != FILE:
+        return [SourceFeed(stream, settings)]
+    readers = {plan.options.rule_id: plan.fingerprint for plan in plans if stream.name in plan.streams}
+    return [
+        SourceFeed(replace(stream, name=f"{stream.name}@{rule}"), settings, (rule, stream.name), version)
+        for rule, version in readers.items()
+    ]
 
 
 def feeds(
@@ -178,9 +205,15 @@ def feeds(
             except BadSource as error:
                 found.failed[name] = f"{error.option} {error}"
                 continue
-            found.sources.append((stream, settings))
-            topic, text_format = topic_of(name), source.row_format(settings) or text_format
-        options: Any = codec_options(stream, payload_bytes_max)
-        columns = (structs or {}).get(name)
-        found.decoded.append(StreamSpec(name, topic, text_format, options, columns, name in wants_meta))
+            wanted = _source_feeds(stream, kind, settings, plans)
+            found.sources += wanted
+            text_format = source.row_format(settings) or text_format
+        else:
+            wanted = [SourceFeed(stream, None)]
+        for feed in wanted:
+            own = feed.stream.name
+            options: Any = codec_options(stream, payload_bytes_max)
+            columns = (structs or {}).get(name)
+            here = topic if source is None else topic_of(own)
+            found.decoded.append(StreamSpec(own, here, text_format, options, columns, name in wants_meta, feed.reader))
     return found

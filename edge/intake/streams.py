@@ -25,6 +25,7 @@ class StreamSpec:
 
     topic     filter of the topics it reads
     columns   what its rules read; None: everything
+    reader    (rule, table): the rows are those of a table, for one rule alone
     """
 
     name: str
@@ -33,6 +34,7 @@ class StreamSpec:
     codec: CodecOptions = field(default_factory=CodecOptions)
     columns: frozenset[str] | None = None
     wants_meta: bool = False
+    reader: tuple[str, str] | None = None
 
 
 @dataclass(slots=True)
@@ -49,6 +51,8 @@ class StreamTable:
     def __init__(self, specs: Sequence[StreamSpec]) -> None:
         self._router = TopicRouter()
         self._decoders: dict[str, Decoder] = {}
+        self.readers = {spec.name: spec.reader for spec in specs if spec.reader is not None}
+        """The rule and the table of each spec that is for one rule alone."""
         self._meta = {spec.name for spec in specs if spec.wants_meta}
         for spec in specs:
             self._router.add(spec.topic, spec.name)

@@ -240,6 +240,16 @@ class Engine:
             out += self.steps.finish(posted, now_ms)
         return out
 
+    def push_table(self, name: str, table: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Rows of a table for one rule alone: each rule reads the files of its tables when it begins."""
+        out = self.advance(now_ms) if self.now_ms is None or now_ms > self.now_ms else []
+        if name not in self.queries:
+            return out
+        declared = self.catalog.streams.get(table)
+        if declared is not None and declared.is_strict:
+            rows = self._checked(declared, rows, [name], now_ms, out)
+        return out + self.steps.finish(self._give(name, table, rows, now_ms), now_ms)
+
     def push_instants(self, stream: str, rows: Sequence[Any], instants: Sequence[int]) -> list[Emission]:
         """Events with the instants of their arrival, which never decrease: as if each were pushed at its own."""
         whole = self._only_reader(stream)

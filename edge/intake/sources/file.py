@@ -12,6 +12,7 @@ import io
 import json
 import threading
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
@@ -30,6 +31,9 @@ BATCH_ROWS = 1_000
 
 LOOK_MS = 500
 """How often a file that is followed is looked at."""
+
+NAME_BYTES_MAX = 100
+"""Longest name of a stream that is spelt out in the name of its position's file."""
 
 WHOLE_BYTES_MAX = 64 * 1024 * 1024
 """Largest JSON file: it is one value, read as a whole. Lines have no such bound."""
@@ -78,7 +82,7 @@ class FileSource(WorkerSource):
         self._settings = settings
         self._delimiter = str(stream.options.get("DELIMITER", ","))
         self._types = {name: kind.value for name, kind in (stream.columns or {}).items()}
-        self._state = environment.state_dir / f"{stream.name.encode().hex()}.json"
+        self._state = _position_file(stream.name, environment)
         self._rows = self._safe = self._stored()
         """Rows delivered of this reading of the file, and how many of them are safe."""
         self._tokens: dict[int, int] = {}
@@ -251,6 +255,22 @@ def _below(path: str) -> None:
         raise ValueError(f"'{path}' is no file below the input folder: give its name, such as rows.jsonl")
 
 
+def check_table(settings: FileSourceSettings) -> None:
+    """Refuse settings that would put the rows of a table into it again and again."""
+    if settings.interval or settings.loop:
+        raise BadSource("EXTRA", "the file of a table is read when a rule begins: remove 'interval' and 'loop'")
+
+
+def forget_position(stream: str, environment: SourceEnvironment) -> None:
+    """Let the next source of this name read its file from the beginning."""
+    _position_file(stream, environment).unlink(missing_ok=True)
+
+
+def _position_file(stream: str, environment: SourceEnvironment) -> Path:
+    name = stream.encode()
+    return environment.state_dir / f"{name.hex() if len(name) <= NAME_BYTES_MAX else sha256(name).hexdigest()}.json"
+
+
 def _make(stream: Stream, settings: FileSourceSettings, environment: SourceEnvironment) -> FileSource:
     name = str(stream.options.get("DATASOURCE", ""))
     try:
@@ -258,7 +278,7 @@ def _make(stream: Stream, settings: FileSourceSettings, environment: SourceEnvir
     except ValueError as error:
         raise BadSource("DATASOURCE", str(error)) from None
     if stream.kind != "stream":
-        raise BadSource("TYPE", "a table cannot be read from a file yet: publish its rows on a topic, retained")
+        check_table(settings)
     return FileSource(stream, environment.input_dir / (settings.path or "") / name, settings, environment)
 
 

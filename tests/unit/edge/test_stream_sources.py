@@ -287,7 +287,8 @@ def test_a_token_is_demanded_where_there_is_one(world: World) -> None:
         (stream("x", "httppull", method="fetch"), "method"),
         ('streams:\n  - \'CREATE STREAM s () WITH (DATASOURCE="x", TYPE="file", EXTRA="[1]")\'\n', "JSON object"),
         ('streams:\n  - \'CREATE STREAM s () WITH (DATASOURCE="x", TYPE="fiel")\'\n', "did you mean 'file'"),
-        ("streams:\n  - 'CREATE TABLE s () WITH (DATASOURCE=\"x.json\")'\n", "cannot come from there yet"),
+        (stream("x.json", "file", interval=1000).replace("CREATE STREAM", "CREATE TABLE"), "when a rule begins"),
+        (stream("x.json", "file", loop=True).replace("CREATE STREAM", "CREATE TABLE"), "when a rule begins"),
     ],
 )
 def test_wrong_settings_are_found_before_anything_runs(world: World, text: str, words: str) -> None:
