@@ -10,7 +10,7 @@ from typing import Any
 
 from sql.errors import DataError
 from sql.functions.limits import ELEMENTS_MAX, within
-from sql.functions.registry import Context, Parameter, function, lookup
+from sql.functions.registry import Context, Function, Parameter, function, lookup
 from sql.types import Type, as_text, describe, key_of, less, order_key
 
 Array = Sequence[Any]
@@ -211,16 +211,21 @@ def array_join(array: Array, separator: str, null_text: str | None = None) -> st
     return separator.join(text for text in texts if text is not None)
 
 
-@function("array_map", category="array", returns=Type.ARRAY, context=True,
-          parameters=(Parameter("function", Type.STRING, constant=True), ARRAY),
-          examples=(("array_map('upper', array_create('a', 'b'))", ["A", "B"]),
-                    ("array_map('abs', parse_json('[-1, null]'))", [1, None])))  # fmt: skip
-def array_map(context: Context, name: str, array: Array) -> list[Any]:
-    """The results of a built-in function of one argument, given by name, for each element."""
+def _of_one_argument(name: str) -> Function:
     found = lookup(name)
     least, most = found.arity if found else (0, 0)
     if found is None or least > 1 or most == 0:
         raise DataError(f"array_map() takes the name of a scalar function of one argument, not '{name}'")
+    return found
+
+
+@function("array_map", category="array", returns=Type.ARRAY, context=True,
+          parameters=(Parameter("function", Type.STRING, constant=True, check=_of_one_argument), ARRAY),
+          examples=(("array_map('upper', array_create('a', 'b'))", ["A", "B"]),
+                    ("array_map('abs', parse_json('[-1, null]'))", [1, None])))  # fmt: skip
+def array_map(context: Context, name: str, array: Array) -> list[Any]:
+    """The results of a built-in function of one argument, given by name, for each element."""
+    found = _of_one_argument(name)
     leading = (context,) if found.context else ()
     skips = found.nulls == "propagate"
     return [None if skips and item is None else found.implementation(*leading, item) for item in array]
@@ -233,9 +238,14 @@ def repeat(value: Any, n: int) -> list[Any]:
     return [value] * within(max(n, 0), ELEMENTS_MAX, "ELEMENTS_MAX")
 
 
+def _step(step: int) -> None:
+    if step == 0:
+        raise DataError("sequence() takes a step that is not 0")
+
+
 @function("sequence", category="array", returns=Type.ARRAY,
           parameters=(Parameter("first", Type.INTEGER), Parameter("last", Type.INTEGER),
-                      Parameter("step", Type.INTEGER, optional=True)),
+                      Parameter("step", Type.INTEGER, optional=True, check=_step)),
           examples=(("sequence(1, 4)", [1, 2, 3, 4]), ("sequence(3, 1)", [3, 2, 1]),
                     ("sequence(1, 6, 2)", [1, 3, 5])))  # fmt: skip
 def sequence(first: int, last: int, step: int | None = None) -> list[int]:

@@ -83,7 +83,12 @@ def rtrim(text: str) -> str:
     return text.rstrip()
 
 
-N = Parameter("n", Type.INTEGER)
+def _count(n: int) -> None:
+    if n < 0:
+        raise DataError(f"padding takes a number of characters from 0, not {n}")
+
+
+N = Parameter("n", Type.INTEGER, check=_count)
 FILL = Parameter("fill", Type.STRING, optional=True)
 
 
@@ -106,8 +111,7 @@ def rpad(text: str, n: int, fill: str | None = None) -> str:
 
 
 def _padding(text: str, n: int, fill: str | None) -> str:
-    if n < 0:
-        raise DataError(f"padding takes a number of characters from 0, not {n}")
+    _count(n)
     within(n if fill is not None else n + len(text), TEXT_CHARACTERS_MAX, "TEXT_CHARACTERS_MAX")
     if fill is None:
         return " " * n
