@@ -235,7 +235,7 @@ class ExpressionBinder:
     def _between(self, node: ast.Between, place: Place) -> Bound:
         args = tuple(self.bind(part, place) for part in (node.operand, node.low, node.high))
         for bound in args[1:]:
-            self.expect(bound, args[0].type, f"BETWEEN compares with {args[0].type.value}", bound.span)
+            self._comparable(bound, args[0].type, "BETWEEN", bound.span)
         if node.low_open or node.high_open:
             ends = zip((">" if node.low_open else ">=", "<" if node.high_open else "<="), args[1:], strict=True)
             parts = tuple(Op(sign, (args[0], end), type=Type.BOOLEAN, span=node.span) for sign, end in ends)
@@ -246,6 +246,10 @@ class ExpressionBinder:
             args = (args[0], *_in_order(args[1], args[2]))
         return self._negatable(Op("between", args, turned, type=Type.BOOLEAN, span=node.span), node.negated)
 
+    def _comparable(self, bound: Bound, type_: Type, word: str, span: Span) -> None:
+        """Numbers compare with numbers of either kind, everything else with its own type."""
+        self.expect(bound, Type.NUMBER if type_.is_numeric else type_, f"{word} compares with {type_.value}", span)
+
     def _in(self, node: ast.In, place: Place) -> Bound:
         operand = self.bind(node.operand, place)
         if node.array is not None:
@@ -255,7 +259,7 @@ class ExpressionBinder:
             return self._negatable(op, node.negated)
         items = tuple(self.bind(item, place) for item in node.items)
         for item in items:
-            self.expect(item, operand.type, f"IN compares with {operand.type.value}", item.span)
+            self._comparable(item, operand.type, "IN", item.span)
         return self._negatable(Op("in", (operand, *items), type=Type.BOOLEAN, span=node.span), node.negated)
 
     def _like(self, node: ast.Like, place: Place) -> Bound:

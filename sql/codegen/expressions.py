@@ -282,6 +282,8 @@ class ExpressionWriter:
             if node.name in ("=", "!="):
                 return self._equality(node, wanted=wanted is (node.name == "="))
             if node.name == "isnull":
+                if isinstance(node.args[0], Const):
+                    return str((node.args[0].value is None) is wanted)
                 return f"{self.text(node.args[0])} is {'' if wanted else 'not '}None"
             if node.name == "between":
                 return self._between(node, wanted=wanted)

@@ -71,6 +71,14 @@ def test_all_metadata() -> None:
     assert each("SELECT meta(*) AS m FROM s", event) == [{"m": {"topic": "t", "qos": 1}}]
 
 
+def test_whole_numbers_and_fractions_compare() -> None:
+    ddl = "CREATE STREAM s (a BIGINT, f FLOAT) WITH (DATASOURCE='s', FORMAT='json')"
+    sql = "SELECT a BETWEEN 0.5 AND f AS x, a IN (1.0, f) AS y, 0 IS NULL AS z FROM s"
+    wanted = [{"x": True, "y": True, "z": False}, {"x": False, "y": False, "z": False}]
+    assert each(sql, {"a": 1, "f": 1.5}, {"a": 2, "f": 1.5}, ddl=ddl) == wanted
+    assert refusal("SELECT a BETWEEN 'x' AND 2 FROM s", ddl=ddl)[0] == "B301"
+
+
 # --- joins, order, limits ---------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,110 @@
+"""Random typed expressions: the compiled rule gives what a walk over the same tree gives, or both fail."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sql import Catalog, Engine, RuleOptions, plan_rule
+from sql.errors import DataError
+from tests.conformance.catalog import define
+from tests.conformance.compare import same_value
+from tests.reference.expressions import Place, evaluate
+
+STREAM = (
+    "CREATE STREAM s (i BIGINT, j BIGINT, f FLOAT, t STRING, u STRING, b BOOLEAN, a ARRAY(BIGINT)) "
+    "WITH (DATASOURCE='s', FORMAT='json', STRICT_VALIDATION='false')"
+)
+ROW = st.fixed_dictionaries({
+    "i": st.none() | st.integers(-3, 3), "j": st.none() | st.sampled_from([0, 1, 2**70]),
+    "f": st.none() | st.sampled_from([-1.5, 0.0, 0.5, 3.0]), "t": st.none() | st.sampled_from(["", "a", "ab", "1.5"]),
+    "u": st.none() | st.sampled_from(["a", "B", "%"]), "b": st.none() | st.booleans(),
+    "a": st.none() | st.lists(st.integers(0, 3), max_size=3),
+})  # fmt: skip
+
+
+def numbers(depth: int) -> st.SearchStrategy[str]:
+    """Texts of expressions that give a number."""
+    leaves = st.sampled_from(["i", "j", "f", "0", "2", "-1", "0.5", "length(t)", "cardinality(a)", "a[0]", "a[-1]"])
+    if depth == 0:
+        return leaves
+    inner = numbers(depth - 1)
+    return (
+        leaves
+        | st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "%"]), inner).map("({0[0]} {0[1]} {0[2]})".format)
+        | inner.map("(- {})".format)
+        | inner.map("abs({})".format)
+        | st.tuples(conditions(depth - 1), inner, inner).map("CASE WHEN {0[0]} THEN {0[1]} ELSE {0[2]} END".format)
+        | st.tuples(inner, inner).map("coalesce({0[0]}, {0[1]})".format)
+    )
+
+
+def texts(depth: int) -> st.SearchStrategy[str]:
+    """Texts of expressions that give a text."""
+    leaves = st.sampled_from(["t", "u", "'a'", "''"])
+    if depth == 0:
+        return leaves
+    inner = texts(depth - 1)
+    return (
+        leaves
+        | inner.map("upper({})".format)
+        | st.tuples(inner, inner).map("({0[0]} || {0[1]})".format)
+        | st.tuples(conditions(depth - 1), inner, inner).map("CASE WHEN {0[0]} THEN {0[1]} ELSE {0[2]} END".format)
+        | st.tuples(inner, inner).map("coalesce({0[0]}, {0[1]})".format)
+    )
+
+
+def conditions(depth: int) -> st.SearchStrategy[str]:
+    """Texts of expressions that are true, false or NULL."""
+    if depth == 0:
+        return st.sampled_from(["b", "TRUE", "i > 0", "t = 'a'", "f IS NULL", "b IS NOT NULL"])
+    number, text, inner = numbers(depth - 1), texts(depth - 1), conditions(depth - 1)
+    compare = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+    return (
+        st.tuples(number, compare, number).map("({0[0]} {0[1]} {0[2]})".format)
+        | st.tuples(text, compare, text).map("({0[0]} {0[1]} {0[2]})".format)
+        | st.tuples(inner, st.sampled_from(["AND", "OR"]), inner).map("({0[0]} {0[1]} {0[2]})".format)
+        | inner.map("(NOT {})".format)
+        | st.tuples(number, number, number).map("({0[0]} BETWEEN {0[1]} AND {0[2]})".format)
+        | st.tuples(number, number, number).map("({0[0]} IN ({0[1]}, {0[2]}))".format)
+        | number.map("(i NOT IN (1, {}))".format)
+        | text.map("({} LIKE 'a%')".format)
+        | number.map("({} IS NULL)".format)
+    )
+
+
+EXPRESSIONS = numbers(3) | texts(3) | conditions(3)
+
+
+def expected(expression: Any, row: dict[str, Any]) -> Any:
+    """The value by the walk, or the word `error`."""
+    try:
+        return evaluate(expression, Place((row,)))
+    except (DataError, OverflowError, ArithmeticError):
+        return "error"
+
+
+@given(EXPRESSIONS, st.lists(ROW, min_size=1, max_size=4))
+def test_compiled_expressions_give_what_the_tree_gives(text: str, rows: list[dict[str, Any]]) -> None:
+    catalog = define(Catalog(), STREAM)
+    plan = plan_rule(f"SELECT {text} AS r, 1 AS one FROM s", catalog, RuleOptions(rule_id="r"))
+    engine = Engine(catalog)
+    engine.deploy("r", plan, 0)
+    out = engine.push("s", [dict(row) for row in rows], 0)
+    values = [
+        value for emission in out for value in
+        (["error"] if emission.kind == "error" else [dict(row).get("r") for row in emission.inserted])
+    ]  # fmt: skip
+    wanted = [expected(plan.items[0].value, row) for row in rows]
+    assert len(values) == len(wanted)
+    for value, want in zip(values, wanted, strict=True):
+        assert _same(value, want), (text, rows, values, wanted)
+
+
+def _same(value: Any, want: Any) -> bool:
+    if isinstance(value, float) and isinstance(want, float) and not math.isfinite(want):
+        return repr(value) == repr(want)
+    return type(value) is type(want) and same_value(value, want)
