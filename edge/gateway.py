@@ -253,7 +253,7 @@ class Gateway:
         try:
             if reader is None:
                 self._hand_over(self.engine.push(stream, rows, now_ms))
-            else:
+            elif reader[0] in self.engine.queries:
                 self._hand_over(self.engine.push_table(*reader, rows, now_ms))
         except Exception as error:  # noqa: BLE001 - the rule boundary: a defect must not stop the gateway for ever
             reason = self._defect(error, stream)

@@ -225,9 +225,7 @@ class Engine:
         if stream in self.before:
             rows = self._changed(stream, rows)
         names = self.readers.get(stream, ())
-        declared = self.catalog.streams.get(stream)
-        if declared is not None and declared.is_strict:
-            rows = self._checked(declared, rows, names, now_ms, out)
+        rows = self._checked(stream, rows, names, now_ms, out)
         if len(rows) > 1 and not self._order_matters(stream):
             self._give_all(stream, rows, now_ms, out)
             return out if self.steps.is_idle else out + self.steps.finish([], now_ms)
@@ -243,11 +241,7 @@ class Engine:
     def push_table(self, name: str, table: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows of a table for one rule alone: each rule reads the files of its tables when it begins."""
         out = self.advance(now_ms) if self.now_ms is None or now_ms > self.now_ms else []
-        if name not in self.queries:
-            return out
-        declared = self.catalog.streams.get(table)
-        if declared is not None and declared.is_strict:
-            rows = self._checked(declared, rows, [name], now_ms, out)
+        rows = self._checked(table, rows, [name], now_ms, out)
         return out + self.steps.finish(self._give(name, table, rows, now_ms), now_ms)
 
     def push_instants(self, stream: str, rows: Sequence[Any], instants: Sequence[int]) -> list[Emission]:
@@ -322,9 +316,12 @@ class Engine:
             for name in (*woken, *rested):
                 self._schedule(name)
 
-    def _checked(self, stream: Stream, rows: Sequence[Any], names: Iterable[str], now_ms: int, out: list[Emission]
-                 ) -> list[Any]:  # fmt: skip
+    def _checked(self, name: str, rows: Sequence[Any], readers: Iterable[str], now_ms: int, out: list[Emission]
+                 ) -> Sequence[Any]:  # fmt: skip
         """The rows that fit the stream's declaration; each rule that reads it reports the others."""
+        stream = self.catalog.streams.get(name)
+        if stream is None or not stream.is_strict:
+            return rows
         validator = self.validators.get(stream.name)
         if validator is None or validator.stream is not stream:
             validator = self.validators[stream.name] = Validator(stream)
@@ -333,8 +330,8 @@ class Engine:
             try:
                 good.append(validator.check(row))
             except DataError as error:
-                for name in names:
-                    out += self.queries[name].reject(row, str(error), now_ms)
+                for reader in readers:
+                    out += self.queries[reader].reject(row, str(error), now_ms)
         return good
 
     def _give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *,
