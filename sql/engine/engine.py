@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta
-from sql.catalog.streams import Catalog, Stream, Variable
+from sql.catalog.streams import Catalog, Variable
 from sql.emission import Emission, joined
 from sql.engine.context.host import ContextHost
 from sql.engine.context.member import Member
@@ -24,7 +24,7 @@ from sql.engine.running.sampled import SampledQuery
 from sql.engine.sharing import parties
 from sql.engine.start import Running, start
 from sql.engine.steps import Consumer, Steps, looks
-from sql.engine.validation import Validator
+from sql.engine.validation import Validators
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
@@ -76,7 +76,7 @@ class Engine:
         """By stream, whether its events must be done one by one; gone when rules change."""
         self.moves_rows: bool | None = None
         """Whether some rule inserts its results into a stream; None: not known since rules have changed."""
-        self.validators: dict[str, Validator] = {}
+        self.validators = Validators(catalog)
         """Of the streams with STRICT_VALIDATION, made at their first event."""
         self.before: dict[str, list[tuple[int, Change]]] = {}
         """`update istream`: what changes, or drops, the events of a stream before anybody sees them, by priority."""
@@ -319,19 +319,10 @@ class Engine:
     def _checked(self, name: str, rows: Sequence[Any], readers: Iterable[str], now_ms: int, out: list[Emission]
                  ) -> Sequence[Any]:  # fmt: skip
         """The rows that fit the stream's declaration; each rule that reads it reports the others."""
-        stream = self.catalog.streams.get(name)
-        if stream is None or not stream.is_strict:
-            return rows
-        validator = self.validators.get(stream.name)
-        if validator is None or validator.stream is not stream:
-            validator = self.validators[stream.name] = Validator(stream)
-        good = []
-        for row in rows:
-            try:
-                good.append(validator.check(row))
-            except DataError as error:
-                for reader in readers:
-                    out += self.queries[reader].reject(row, str(error), now_ms)
+        good, bad = self.validators.split(name, rows)
+        for row, why in bad:
+            for reader in readers:
+                out += self.queries[reader].reject(row, why, now_ms)
         return good
 
     def _give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *,

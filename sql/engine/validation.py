@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
-from sql.catalog.streams import Stream
+from sql.catalog.streams import Catalog, Stream
 from sql.errors import DataError
 from sql.rows import attribute_name
 from sql.syntax import ColumnType
@@ -33,6 +33,30 @@ class _Misfit(DataError):
     def inside(self, step: str) -> _Misfit:
         """The same, seen from the array or struct around it."""
         return _Misfit(str(self), step + self.place)
+
+
+class Validators:
+    """The validators of the streams of a catalog; one that is declared anew is checked as it is now."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known: dict[str, Validator] = {}
+
+    def split(self, name: str, rows: Sequence[Any]) -> tuple[Sequence[Any], list[tuple[Any, str]]]:
+        """The rows that fit the declaration of a stream, and the others, each with the reason."""
+        stream = self._catalog.streams.get(name)
+        if stream is None or not stream.is_strict:
+            return rows, []
+        validator = self._known.get(name)
+        if validator is None or validator.stream is not stream:
+            validator = self._known[name] = Validator(stream)
+        good, bad = [], []
+        for row in rows:
+            try:
+                good.append(validator.check(row))
+            except DataError as error:
+                bad.append((row, str(error)))
+        return good, bad
 
 
 class Validator:
