@@ -26,6 +26,7 @@ from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
 from edge.intake.backlog import Arrival, Backlog
+from edge.intake.message_keys import MessageKeys
 from edge.intake.queue import Intake
 from edge.intake.redelivery import Redeliveries
 from edge.intake.sources.base import BadMessage, Message, Source
@@ -94,6 +95,9 @@ class Gateway:
         self.sources: dict[str, Source] = {}
         self.streams = StreamTable(())
         self.redeliveries = Redeliveries()
+        self.message_keys = MessageKeys()
+        self.latency_ms = limits.latency_ms
+        """How long a message may wait for others on its way in."""
         self.alarm_ms: int | None = None
         """When `on_alarm` is to be called, on the steady clock."""
         self.on_alarm: Callable[[int], None] = lambda now_ms: None
@@ -172,6 +176,13 @@ class Gateway:
         self._brake()
         return self._sleep_ms()
 
+    def set_latency(self, of_streams: Iterable[int | None]) -> None:
+        """How long messages may wait: as the most impatient stream says (None: as the configuration says)."""
+        usual_ms = self._limits.latency_ms
+        self.latency_ms = min((usual_ms if wish is None else wish for wish in of_streams), default=usual_ms)
+        if self.commits is not None:
+            self.commits.latency_ms = self.latency_ms
+
     def commit(self, *, force: bool = False) -> bool:
         """Make everything recorded so far durable, with what sinks have taken, and acknowledge it."""
         assert self.commits is not None
@@ -193,9 +204,9 @@ class Gateway:
 
     def _gather(self, sleep_ms: int | None) -> None:
         """On a busy line, let messages wait for company, at most `latency_ms` since the last look."""
-        if sleep_ms == 0 or not self._limits.latency_ms:
+        if sleep_ms == 0 or not self.latency_ms:
             return
-        rest_ms = self._taken_ms + self._limits.latency_ms - PROMPT_MS - self.clock.monotonic_ms()
+        rest_ms = self._taken_ms + self.latency_ms - PROMPT_MS - self.clock.monotonic_ms()
         if rest_ms > 0:
             self.intake.poller.pause(rest_ms)
 
@@ -218,6 +229,7 @@ class Gateway:
                 self.commits.append(arrival.session)
             self.begin_session(arrival.session)
         fresh = self.redeliveries.fresh(arrival.messages)
+        fresh = self.message_keys.fresh(fresh, self.streams.streams_of)
         if fresh and self.commits is not None:
             self.commits.append_batch(now_ms, fresh)
         for bad in arrival.bad:
@@ -326,7 +338,7 @@ class Gateway:
             return
         unacknowledged = self.commits.unacknowledged if self.commits else 0
         is_stuck = self.commits is not None and self.commits.problem is not None
-        waiting_bytes = self.intake.bytes
+        waiting_bytes = self.intake.bytes + self._backlog.bytes
         if not self.paused:
             at_bound = (
                 waiting_bytes >= self._limits.intake_bytes_max

@@ -106,8 +106,7 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
         errors = [*contexts.declare(), *tables.declare()]
         for rule in pending:
             try:
-                options = rule_options(rule.options, rule.id, zone)
-                plan = plan_rule(rule.sql, catalog, options, rule.rule.context)
+                plan = _planned(rule, catalog, rule_options(rule.options, rule.id, zone))
             except SqlError as error:
                 failed.append(rule)
                 errors += [_rule_problem(rule, problem) for problem in error.problems]
@@ -128,6 +127,16 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
 def _has_effect(plan: Plan) -> bool:
     """Whether a rule does something without actions: it feeds a stream or a table, or acts on one."""
     return plan.insert_into is not None or plan.into_table is not None or plan.acts is not None
+
+
+def _planned(rule: LoadedRule, catalog: Catalog, options: RuleOptions) -> Plan:
+    """The plan of a rule; a stream that says MAX_KEYS bounds the groups of every rule that reads it."""
+    plan = plan_rule(rule.sql, catalog, options, rule.rule.context)
+    streams = [catalog.streams[name] for name in plan.streams if name in catalog.streams]
+    keys_max = min((int(stream.options.get("MAX_KEYS", options.max_groups)) for stream in streams), default=0)
+    if not streams or keys_max >= options.max_groups:
+        return plan
+    return plan_rule(rule.sql, catalog, replace(options, max_groups=keys_max), rule.rule.context)
 
 
 def _rule_problem(rule: LoadedRule, problem: Problem) -> FileProblem:

@@ -50,6 +50,20 @@ class Stream(Model):
     extra: dict[str, JsonValue] | str | None = Field(None, description="settings of the source; no effect on mqtt")
     kind: Literal["scan", "lookup"] | None = Field(None, description="makes a table of the stream: scan or lookup")
     retain_size: int | None = Field(None, ge=1, description="makes a table of the stream: rows kept")
+    payload_bytes_max: int | None = Field(
+        None,
+        ge=1,
+        description="longest payload of its messages; a longer one becomes a dead letter without being decoded",
+    )
+    max_keys: int | None = Field(
+        None, ge=1, description="groups that a rule may keep of this stream, where its maxGroups is not smaller"
+    )
+    latency_ms: int | None = Field(
+        None, ge=0, description="how long a message may wait for others on a busy line; default gateway.latencyMs"
+    )
+    message_key: str | None = Field(
+        None, min_length=1, description="JSON field that tells a message from all others; one seen before is dropped"
+    )
     key: str | None = Field(None, description="no effect: no source here reads it")
     version: str | int | None = Field(None, description="of the definition; for people only")
     temp: bool | None = Field(
@@ -68,6 +82,8 @@ _KEYWORDS = {
     "timestampFormat": "TIMESTAMP_FORMAT", "strictValidation": "STRICT_VALIDATION", "shared": "SHARED",
     "confKey": "CONF_KEY", "schemaId": "SCHEMAID", "delimiter": "DELIMITER", "extra": "EXTRA", "kind": "KIND",
     "retainSize": "RETAIN_SIZE", "key": "KEY", "version": "VERSION", "temp": "TEMP",
+    "payloadBytesMax": "PAYLOAD_BYTES_MAX", "latencyMs": "LATENCY_MS", "messageKey": "MESSAGE_KEY",
+    "maxKeys": "MAX_KEYS",
 }  # fmt: skip
 
 

@@ -73,6 +73,7 @@ class Recovery:
             "outbox": gateway.outbox.snapshot(),
             "redeliveries": gateway.redeliveries.snapshot(),
             "retained": gateway.redeliveries.retained,
+            "message_keys": gateway.message_keys.snapshot(),
             "session": None if gateway.session is None else [gateway.session.name, gateway.session.granted],
             "leaving": manager.leaving,
             "left": manager.left,
@@ -108,6 +109,7 @@ class Recovery:
         left = self._left(state["texts"], state.get("left", {}))
         self._manager.restore(wanted, state, left, self._at_ms)
         self._gateway.redeliveries = Redeliveries(state["redeliveries"], state.get("retained"))
+        self._gateway.message_keys.restore(state.get("message_keys", {}))
         if state.get("session") is not None:
             self._gateway.session = Session(*state["session"])
         self._gateway.outbox.restore(state["outbox"])
@@ -133,6 +135,7 @@ class Recovery:
             case Batch():
                 self._at_ms = record.at_ms
                 gateway.redeliveries.note(entry.messages)
+                gateway.message_keys.note(entry.messages, gateway.streams.streams_of)
                 gateway.take(entry.messages, record.at_ms)
             case Tick():
                 self._at_ms = record.at_ms

@@ -107,7 +107,7 @@ def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
     """How payloads of a stream are decoded."""
     columns = stream.columns or {}
     return CodecOptions(
-        bytes_max=payload_bytes_max,
+        bytes_max=min(payload_bytes_max, int(stream.options.get("PAYLOAD_BYTES_MAX", payload_bytes_max))),
         delimiter=str(stream.options.get("DELIMITER", ",")),
         schema=str(stream.options.get("SCHEMAID", "")),
         fields=tuple(columns),
@@ -150,12 +150,23 @@ class Feeds:
     memory    (name, topic filter) of the streams of memory topics
     sources   the sources of single streams and tables
     failed    streams whose source cannot be what they ask for, and why
+    keys      field that identifies a message, by stream
+    latencies_ms  how long messages may wait, of each stream; None: as long as the gateway's configuration says
     """
 
     decoded: list[StreamSpec] = field(default_factory=list)
     memory: list[tuple[str, str]] = field(default_factory=list)
     sources: list[SourceFeed] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    latencies_ms: list[int | None] = field(default_factory=list)
+
+    def note(self, name: str, options: Mapping[str, Any]) -> None:
+        """What a stream says of its messages."""
+        if "MESSAGE_KEY" in options:
+            self.keys[name] = str(options["MESSAGE_KEY"])
+        latency = options.get("LATENCY_MS")
+        self.latencies_ms.append(None if latency is None else int(latency))
 
     @property
     def filters(self) -> list[str]:
@@ -212,6 +223,7 @@ def feeds(
             wanted = [SourceFeed(stream, None)]
         for feed in wanted:
             own = feed.stream.name
+            found.note(own, stream.options)
             options: Any = codec_options(stream, payload_bytes_max)
             columns = (structs or {}).get(name)
             here = topic if source is None else topic_of(own)

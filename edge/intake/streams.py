@@ -68,6 +68,10 @@ class StreamTable:
             self._is_told = True
             log.warning("message.unrouted", extra={"topic": topic, "note": "no running rule reads it"})
 
+    def streams_of(self, topic: str) -> Sequence[str]:
+        """The streams that read a topic."""
+        return self._router.match(topic)
+
     def decode(self, messages: Sequence[Message]) -> Decoded:
         """All rows of a batch; a message that several streams read is decoded for each, for they differ in columns."""
         by_stream: dict[str, list[Message]] = {}

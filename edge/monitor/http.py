@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import socket
 import threading
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs, unquote
 
 from edge.base.errors import UsageError
+from edge.base.wakeup import Wakeup
 from edge.monitor.access import TOKEN_FILE, Access
 from sql.errors import DataError, SqlError
 
@@ -98,14 +100,29 @@ class StatusServer:
             why = f"http.bind {host}:{port}: {error.strerror or error}"
             raise UsageError(f"{why}; is another gateway running here? Choose another port, or off") from error
         self.host, self.port = host, int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.2,), name="http", daemon=True)
+        self._wakeup = Wakeup()
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Stop listening; requests under way are finished by their own threads."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._is_closing = True
+        self._wakeup.set()
         self._thread.join(_REQUEST_TIMEOUT_S)
+        self._server.server_close()
+        self._wakeup.close()
+
+    def _serve(self) -> None:
+        """Take connections; sleep without looking at a clock until there is one."""
+        waiting = select.poll()
+        waiting.register(self._server.fileno(), select.POLLIN)
+        waiting.register(self._wakeup, select.POLLIN)
+        self._server.timeout = 0
+        while not self._is_closing:
+            waiting.poll()
+            if not self._is_closing:
+                self._server.handle_request()
 
 
 class _Server(ThreadingHTTPServer):

@@ -27,6 +27,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_rejected_messages_total": ("counter", "Messages that became dead letters, by reason."),
     "penstock_unrouted_messages_total": ("counter", "Messages that no running rule reads; acknowledged, and gone."),
     "penstock_redelivered_messages_total": ("counter", "Messages sent again by the broker and recognised."),
+    "penstock_repeated_keys_total": ("counter", "Messages dropped because their messageKey was seen before."),
     "penstock_unacknowledged_messages": ("gauge", "Messages taken in whose effect is not durable yet."),
     "penstock_source_connected": ("gauge", "1 while the source is connected."),
     "penstock_source_reconnects_total": ("counter", "Times the source had to connect again."),

@@ -108,6 +108,7 @@ class Report:
                 "rejected": rejected,
                 "unrouted": daemon.gateway.streams.unrouted,
                 "redelivered": daemon.gateway.redeliveries.recognised,
+                "repeated_keys": daemon.gateway.message_keys.recognised,
                 "unacknowledged": daemon.commits.unacknowledged,
                 "paused": daemon.gateway.paused,
                 "pauses": daemon.gateway.pauses,
@@ -208,6 +209,7 @@ class Report:
         yield sample("penstock_intake_bytes", daemon.intake.bytes)
         yield sample("penstock_intake_pauses_total", daemon.gateway.pauses)
         yield sample("penstock_redelivered_messages_total", daemon.gateway.redeliveries.recognised)
+        yield sample("penstock_repeated_keys_total", daemon.gateway.message_keys.recognised)
         yield sample("penstock_unacknowledged_messages", daemon.commits.unacknowledged)
         for stream, count in daemon.gateway.streams.received.items():
             yield sample("penstock_intake_messages_total", count, stream=stream)

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 STREAM_OPTIONS = (
     "DATASOURCE", "TYPE", "FORMAT", "SCHEMAID", "DELIMITER", "CONF_KEY", "EXTRA", "STRICT_VALIDATION", "TIMESTAMP",
     "TIMESTAMP_FORMAT", "SHARED", "KIND", "RETAIN_SIZE", "KEY", "VERSION", "TEMP",
+    "PAYLOAD_BYTES_MAX", "LATENCY_MS", "MESSAGE_KEY", "MAX_KEYS",
 )  # fmt: skip
 
+
+_WHOLE_NUMBERS = {"PAYLOAD_BYTES_MAX": 1, "LATENCY_MS": 0, "MAX_KEYS": 1}
+"""Options that are numbers, and the smallest value of each."""
 
 FILE_ROWS = 9999
 """Rows a scan table of a file keeps without RETAIN_SIZE; of any other source it keeps 1."""
@@ -239,6 +243,10 @@ def _check_values(options: tuple[Option, ...]) -> list[Problem]:
         if key == "RETAIN_SIZE" and not (text.isdecimal() and int(text) > 0):
             found.append(
                 Problem("B105", f"RETAIN_SIZE is a whole number of rows of at least 1, not '{text}'", option.span)
+            )
+        if key in _WHOLE_NUMBERS and not (text.isdecimal() and int(text) >= _WHOLE_NUMBERS[key]):
+            found.append(
+                Problem("B105", f"{key} is a whole number of at least {_WHOLE_NUMBERS[key]}, not '{text}'", option.span)
             )
         if key == "TIMESTAMP_FORMAT":
             found += _unreadable_pattern(option)

@@ -1,0 +1,91 @@
+"""Messages that carry their own identity: one whose key was seen before has no second effect.
+
+For brokers and bridges that repeat more than MQTT's packet ids tell: shared subscriptions that move, a broker that came
+back from an older state, a publisher that sends again after a time-out. A stream names the field, `messageKey`; the
+newest `KEYS_MAX` values of each stream are remembered, in snapshots and by the replay of the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from edge.intake.sources.base import Message
+
+KEYS_MAX = 100_000
+"""Keys remembered per stream; of further ones the oldest are forgotten."""
+
+
+class StreamKeys:
+    """The keys of one stream, the oldest first."""
+
+    def __init__(self, field: str, seen: Iterable[Any] = ()) -> None:
+        self.seen = dict.fromkeys(seen)
+        shape: Any = msgspec.defstruct("Keyed", [("key", str | int | None, None)], rename={"key": field})
+        self._decode = msgspec.json.Decoder(shape).decode
+
+    def note(self, payload: bytes) -> bool:
+        """Remember the key of a message; whether it is new. Without a key, or with one that is neither text nor a whole
+        number, every message is new."""
+        try:
+            key = self._decode(payload).key
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return True
+        if key is None:
+            return True
+        if key in self.seen:
+            return False
+        self.seen[key] = None
+        if len(self.seen) > KEYS_MAX:
+            del self.seen[next(iter(self.seen))]
+        return True
+
+
+class MessageKeys:
+    """The keys of all streams that name one. Used by the gateway loop only."""
+
+    def __init__(self) -> None:
+        self.recognised = 0
+        self._streams: dict[str, StreamKeys] = {}
+        self._fields: dict[str, str] = {}
+        self._restored: dict[str, tuple[str, list[Any]]] = {}
+
+    def follow(self, fields: Mapping[str, str]) -> None:
+        """These streams have a key from now on; what was known of others is forgotten, as where the field changed."""
+        known = {name: keys for name, keys in self._streams.items() if fields.get(name) == self._fields.get(name)}
+        self._streams = {name: known.get(name) or self._made(name, field) for name, field in fields.items()}
+        self._fields = dict(fields)
+
+    def _made(self, name: str, field: str) -> StreamKeys:
+        restored_field, seen = self._restored.pop(name, ("", []))
+        return StreamKeys(field, seen if restored_field == field else ())
+
+    def fresh(self, messages: list[Message], streams_of: Any) -> list[Message]:
+        """The messages whose key is new; from now on it is known. `streams_of` gives the streams of a topic."""
+        if not self._streams:
+            return messages
+        found = [message for message in messages if self._is_new(message, streams_of(message[0]))]
+        self.recognised += len(messages) - len(found)
+        return found
+
+    def note(self, messages: Sequence[Message], streams_of: Any) -> None:
+        """Replay: these messages were processed."""
+        if self._streams:
+            for message in messages:
+                self._is_new(message, streams_of(message[0]))
+
+    def _is_new(self, message: Message, streams: Iterable[str]) -> bool:
+        return all([self._streams[name].note(message[1]) for name in streams if name in self._streams])
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the next run must know."""
+        return {name: [self._fields[name], list(keys.seen)] for name, keys in self._streams.items()}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Know again what an earlier run had seen; taken up when the streams are followed."""
+        self._restored = {name: (field, seen) for name, (field, seen) in saved.items()}
+        for name, (field, seen) in self._restored.items():
+            if self._fields.get(name) == field:
+                self._streams[name] = StreamKeys(field, seen)
