@@ -77,7 +77,8 @@ class MessageKeys:
                 self._is_new(message, streams_of(message[0]))
 
     def _is_new(self, message: Message, streams: Iterable[str]) -> bool:
-        return all([self._streams[name].note(message[1]) for name in streams if name in self._streams])
+        notes = [self._streams[name].note(message[1]) for name in streams if name in self._streams]
+        return all(notes)  # only now: every stream has to remember it
 
     def snapshot(self) -> dict[str, Any]:
         """What the next run must know."""
