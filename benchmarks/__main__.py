@@ -8,7 +8,9 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import daemon, gateway_cpu, growth, intake, latency, latency_state, relations, replay, rules, statements
+from benchmarks import (
+    daemon, fairness, gateway_cpu, growth, intake, latency, latency_state, relations, replay, rules, statements,
+)  # fmt: skip
 from benchmarks.measure import Result
 
 CASES = {
@@ -21,6 +23,7 @@ CASES = {
     **latency_state.CASES,
     **daemon.CASES,
     **gateway_cpu.CASES,
+    **fairness.CASES,
     **growth.CASES,
 }
 

@@ -32,6 +32,9 @@ log = logging.getLogger("penstock.mqtt")
 
 _payload = itemgetter(1)
 
+BUFFERS_PER_TURN = 16
+"""Buffers read in one turn: a payload of a megabyte comes in one or two turns, and keepalive is never far away."""
+
 PINGREQ = b"\xc0\x00"
 
 
@@ -228,14 +231,17 @@ class Connection:
             raise ConnectionLost("connection closed")
 
     def _read(self, on_batch: OnBatch, on_bad: OnBad) -> None:
-        """Read once and hand on, also what came before the connection broke."""
+        """Read and hand on, also what came before the connection broke."""
         batch: list[Message] = []
         bad: list[BadMessage] = []
         reader = self._reader
         assert reader is not None, "open() comes first"
         before = reader.duplicates
         try:
-            self._more = reader.read(batch, bad)
+            for _ in range(BUFFERS_PER_TURN):
+                self._more = reader.read(batch, bad)
+                if not self._more:
+                    break
             if not self._more:
                 self._behind = False
         finally:
