@@ -33,7 +33,7 @@ from edge.intake.sources.base import BadMessage, Message, Source
 from edge.intake.streams import StreamTable
 from edge.journal.commits import Commits
 from edge.journal.record import Session, Tick
-from sql import Emission, Engine
+from sql import Engine
 from sql.rows import as_dict
 
 log = logging.getLogger("penstock.gateway")
@@ -264,9 +264,9 @@ class Gateway:
         reader = self.streams.readers.get(stream)
         try:
             if reader is None:
-                self._hand_over(self.engine.push(stream, rows, now_ms))
+                self.outbox.hand_over(self.engine.push(stream, rows, now_ms))
             elif reader[0] in self.engine.queries:
-                self._hand_over(self.engine.push_table(*reader, rows, now_ms))
+                self.outbox.hand_over(self.engine.push_table(*reader, rows, now_ms))
         except Exception as error:  # noqa: BLE001 - the rule boundary: a defect must not stop the gateway for ever
             reason = self._defect(error, stream)
             self._dead_letters.keep(now_ms, reason, stream=stream, rows=[as_dict(row) for row in rows])
@@ -302,7 +302,7 @@ class Gateway:
     def tick(self, now_ms: int) -> None:
         """Fire the timers that are due."""
         try:
-            self._hand_over(self.engine.advance(now_ms))
+            self.outbox.hand_over(self.engine.advance(now_ms))
             self._timers_failed = False
         except Exception as error:  # noqa: BLE001 - the rule boundary, as in push
             self._defect(error, None)
@@ -319,10 +319,6 @@ class Gateway:
 
     def _rule_defect(self, rule: str, error: Exception) -> None:
         log.error("rule.defect", extra={"rule": rule, "error": repr(error)}, exc_info=error)
-
-    def _hand_over(self, emissions: list[Emission]) -> None:
-        if emissions:
-            self.outbox.hand_over(emissions)
 
     def _reject(self, bad: BadMessage, now_ms: int) -> None:
         topic, payload, _, reason = bad
