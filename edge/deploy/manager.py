@@ -41,7 +41,6 @@ log = logging.getLogger("penstock.rules")
 ACTION_CLOSE_MS = 2_000
 """How long an action that was removed may flush, in the loop; what it still holds then becomes dead letters."""
 
-
 CROSSING = (
     "in MQTT 5 the broker sends a message that matches both twice, and rules count it twice; "
     "let one filter contain the other, or set mqtt.protocolVersion to 3.1.1"
