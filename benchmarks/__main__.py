@@ -9,7 +9,17 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import (
-    daemon, fairness, gateway_cpu, growth, intake, latency, latency_state, relations, replay, rules, statements,
+    daemon,
+    fairness,
+    gateway_cpu,
+    growth,
+    intake,
+    latency,
+    latency_state,
+    relations,
+    replay,
+    rules,
+    statements,
 )  # fmt: skip
 from benchmarks.measure import Result
 

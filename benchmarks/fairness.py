@@ -21,6 +21,7 @@ from benchmarks.gateway_cpu import results
 from benchmarks.latency import CONNECT
 from benchmarks.latency_state import quantiles
 from benchmarks.measure import Result
+from edge.intake.sources.publishing import encoded_length
 from sinks.tcp import send_at_once
 from tests.integration.daemon.support import daemon
 from tests.support.brokers import mosquitto
@@ -90,13 +91,18 @@ def measured(name: str) -> list[float]:
             process.wait_ready()
             found: list[float] = []
             with results(broker, found):
-                context = multiprocessing.get_context("spawn")
-                senders = [context.Process(target=send, args=(broker.port, part), daemon=True) for part in (name, "")]
-                for sender in senders:
-                    sender.start()
-                for sender in senders:
-                    sender.join(60)
+                send_both(broker.port, name)
             return found[len(found) // 5 :]
+
+
+def send_both(port: int, name: str) -> None:
+    """Send the load and the stamped messages, until both have ended."""
+    context = multiprocessing.get_context("spawn")
+    senders = [context.Process(target=send, args=(port, part), daemon=True) for part in (name, "")]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join(60)
 
 
 def send(port: int, name: str) -> None:
@@ -129,13 +135,7 @@ def packets(name: str, step: int) -> Iterator[bytes]:
 def publish(topic: bytes, payload: bytes) -> bytes:
     """A PUBLISH of QoS 0."""
     body = struct.pack(">H", len(topic)) + topic + payload
-    length = bytearray()
-    left = len(body)
-    while left > 127:
-        length.append(left & 127 | 128)
-        left >>= 7
-    length.append(left)
-    return b"\x30" + bytes(length) + body
+    return b"\x30" + encoded_length(len(body)) + body
 
 
 CASES: dict[str, Callable[[], Any]] = {"fairness": fairness}
