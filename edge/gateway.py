@@ -248,12 +248,13 @@ class Gateway:
         self.session = session
 
     def take(self, messages: Sequence[Message], now_ms: int) -> None:
-        """Let recorded messages take effect."""
-        decoded = self.streams.decode(messages)
-        for bad in decoded.bad:
-            self._reject(bad, now_ms)
-        for stream, rows in decoded.rows.items():
-            self.push(stream, rows, now_ms)
+        """Let recorded messages take effect; where rules share tables, those of several streams in their order."""
+        for run in self.streams.runs(messages) if self.engine.catalog.relations else (messages,):
+            decoded = self.streams.decode(run)
+            for bad in decoded.bad:
+                self._reject(bad, now_ms)
+            for stream, rows in decoded.rows.items():
+                self.push(stream, rows, now_ms)
 
     def push(self, stream: str, rows: list[Any], now_ms: int) -> None:
         """Give rows of a stream to the rules that read it, and their chained results to those that read them."""

@@ -10,9 +10,11 @@ from rules.problems import FileProblem
 from rules.read import tables as read_tables
 from rules.read.contexts import bind
 from rules.reading import LoadedStream, LoadedTable
+from sql.binder.lookups import plan_lookup
 from sql.binder.rule import RelationPlan
 from sql.catalog.streams import Catalog, Stream, Variable
-from sql.errors import SqlError
+from sql.errors import Problem, SqlError
+from sql.plan.options import RuleOptions
 from sql.types import type_of
 
 
@@ -64,12 +66,15 @@ class Tables:
         self.catalog = catalog
         self.zone = zone
         self.planned: dict[str, CompiledTable] = {}
-        self.pending = [
-            (item, reported)
-            for files, reported in ((loaded.context, False), (loaded.files, True))
-            for file in files
-            for item in file.tables
-        ]
+        self.pending: list[tuple[LoadedTable | LoadedStream, bool]] = []
+        for files, reported in ((loaded.context, False), (loaded.files, True)):
+            for file in files:
+                self.pending += [(item, reported) for item in file.tables]
+                self.pending += [(item, reported) for item in file.streams if self._is_lookup(item)]
+
+    def _is_lookup(self, stream: LoadedStream) -> bool:
+        known = self.catalog.streams.get(stream.name)
+        return stream.usable and known is not None and known.kind == "lookup"
 
     def declare(self) -> list[FileProblem]:
         """Declare what can be declared; the problems of the rest, those of neighbours left out."""
@@ -77,20 +82,30 @@ class Tables:
         rest = []
         for item, reported in self.pending:
             try:
-                self.planned[item.name] = CompiledTable(item, read_tables.bind(item, self.catalog, self.zone))
+                self.planned[item.name] = CompiledTable(item, self._bound(item))
             except SqlError as error:
                 rest.append((item, reported))
-                found = [item.reading.sql_problem(problem, item.path) for problem in error.problems]
-                problems += found if reported else []
+                problems += [_problem(item, problem) for problem in error.problems] if reported else []
         self.pending = rest
         return problems
+
+    def _bound(self, item: LoadedTable | LoadedStream) -> RelationPlan:
+        if isinstance(item, LoadedTable):
+            return read_tables.bind(item, self.catalog, self.zone)
+        return plan_lookup(item.statement, item.statement.text, self.catalog, RuleOptions(zone=self.zone))
+
+
+def _problem(item: LoadedTable | LoadedStream, problem: Problem) -> FileProblem:
+    if isinstance(item, LoadedTable):
+        return item.reading.sql_problem(problem, item.path)
+    return item.problem(problem)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledTable:
     """A table or named window that can be made."""
 
-    loaded: LoadedTable
+    loaded: LoadedTable | LoadedStream
     relation: RelationPlan
 
     @property

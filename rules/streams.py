@@ -64,7 +64,7 @@ class Stream(Model):
     message_key: str | None = Field(
         None, min_length=1, description="JSON field that tells a message from all others; one seen before is dropped"
     )
-    key: str | None = Field(None, description="no effect: no source here reads it")
+    key: str | None = Field(None, description="the column that rows of a lookup table are found by")
     version: str | int | None = Field(None, description="of the definition; for people only")
     temp: bool | None = Field(
         None, description="eKuiper's mark for streams that are not stored; nothing is stored here"

@@ -139,7 +139,7 @@ CODES: dict[str, Code] = {
     "B529": Code("an output limit that reads columns", "use variables and its built-in counts"),
     "B530": Code("'retain all' together with what needs a bound", "remove one of the two"),
     "B531": Code("the remove stream of an aggregate stream query", "select without rstream"),
-    "B532": Code("a lookup table: outside stores are not asked", "use a scan table on a topic that carries its rows"),
+    "B532": Code("a lookup table without columns or key", "declare its columns, and KEY among them"),
     "B533": Code("a table where a stream is needed", "read a stream, and join the table to it"),
     "B541": Code(
         "a table read by other values than its key", "give one value per column of the primary key: T[k].column"

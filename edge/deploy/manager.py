@@ -345,7 +345,7 @@ class Manager:
 
     def _connect_streams(self) -> None:
         """Decode and subscribe to what the running rules read, and nothing else."""
-        plans = [item.rule.plan for item in self.running.values()]
+        plans = [item.rule.plan for item in self.running.values()] + self.tables.plans
         meta = {
             stream
             for item in self.running.values()

@@ -89,7 +89,7 @@ def _source_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | N
         yield f"{_word(stream)} '{stream.name}' has no DATASOURCE", "write the file's name, or the path of the address"
     try:
         settings = settings_of(found, stream)
-        if stream.kind != "stream" and kind == FILE:
+        if stream.kind == "scan" and kind == FILE:
             check_table(settings)
         text_format = found.row_format(settings) or str(stream.options.get("FORMAT", "json"))
         decoder_for(text_format, None, codec_options(stream, 1_000_000))

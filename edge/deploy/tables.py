@@ -12,7 +12,7 @@ from typing import Any
 
 from rules.catalog import CompiledTable
 from rules.drive import make_table, statement_of
-from sql import Catalog, Engine
+from sql import Catalog, Engine, Plan
 from sql.errors import CorruptState
 from sql.plan.relations import Bounds
 
@@ -70,6 +70,11 @@ class Tables:
                 self._engine.catalog.streams.pop(name, None)
                 del self.running[name]
                 log.info("table.dropped", extra={"table": name})
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plans of all tables: what sources feed them."""
+        return [table.relation.plan for table in self.running.values()]
 
     def states(self) -> dict[str, Any]:
         """The states of all tables, in the order of their deployment."""

@@ -8,8 +8,9 @@ the gateway loop only. A message whose stream wants metadata (`meta()`, `sendMet
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from edge.intake.codecs import CodecOptions, Decoder, decoder_for
@@ -71,6 +72,11 @@ class StreamTable:
     def streams_of(self, topic: str) -> Sequence[str]:
         """The streams that read a topic."""
         return self._router.match(topic)
+
+    def runs(self, messages: Sequence[Message]) -> Iterator[list[Message]]:
+        """The messages cut where other streams begin: for rules that see what messages of several streams did."""
+        for _, run in groupby(messages, key=lambda message: tuple(self._router.match(message[0]))):
+            yield list(run)
 
     def decode(self, messages: Sequence[Message]) -> Decoded:
         """All rows of a batch; a message that several streams read is decoded for each, for they differ in columns."""

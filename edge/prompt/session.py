@@ -26,7 +26,8 @@ from sql.syntax import CreateStream
 QUERY = "query"
 """What the rule of a question is called."""
 
-KINDS = {"stream": ("stream",), "table": ("scan", "lookup"), "streams": ("stream",), "tables": ("scan", "lookup")}
+TABLES = ("scan", "lookup", "table", "window")
+KINDS = {"stream": ("stream",), "table": TABLES, "streams": ("stream",), "tables": TABLES}
 
 
 class Refused(ValueError):

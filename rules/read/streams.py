@@ -122,7 +122,7 @@ _NOTES = {
     "CONF_KEY": (None, "the broker is that of the gateway's configuration"),
     "SCHEMAID": (None, "only the format protobuf has a schema; declare the columns"),
     "EXTRA": (None, "no source of this gateway reads it"),
-    "KEY": (None, "no source of this gateway reads it"),
+    "KEY": (None, 'only lookup tables have a key; write KIND="lookup"'),
 }
 """Options of a stream without effect: the value that is worth a note (None: any), and why."""
 
@@ -135,6 +135,9 @@ _OF_TABLES = dict.fromkeys(("KIND", "RETAIN_SIZE"), (None, "a stream keeps no ro
 
 def _note(stream: LoadedStream) -> None:
     notes = _NOTES if stream.statement.kind == "table" else {**_NOTES, **_OF_TABLES}
+    given = {option.key.upper(): str(option.value).lower() for option in stream.statement.options}
+    if given.get("KIND") == "lookup":
+        notes = {key: note for key, note in notes.items() if key != "KEY"}
     kind = next((str(option.value).lower() for option in stream.statement.options if option.key == "TYPE"), "mqtt")
     if any(option.key == "FORMAT" and str(option.value).lower() == "protobuf" for option in stream.statement.options):
         notes = {key: note for key, note in notes.items() if key != "SCHEMAID"}

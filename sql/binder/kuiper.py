@@ -112,9 +112,8 @@ def check_sources(
     """Tables and joins: what can be joined, and what needs a window for it."""
     for source, stream in zip(sources, streams, strict=True):
         if stream.kind == "lookup":
-            kind = str(stream.options.get("TYPE", "memory")).lower()
-            problems.error("B532", f"'{stream.name}' is a lookup table of type {kind}: outside stores are not asked",
-                           source.span, 'use KIND="scan" on a topic that carries its rows')  # fmt: skip
+            problems.error("B532", f"lookup table '{stream.name}' is not declared as it must be", source.span,
+                           "it needs columns and a KEY, in a rule file")  # fmt: skip
         elif stream.kind == "scan" and isinstance(source, ast.LotSource):
             problems.error("B533", f"table '{stream.name}' cannot be the source of a stream query", source.span)
         elif stream.kind == "scan" and isinstance(source, ast.StreamSource) and (source.windows or source.filter):

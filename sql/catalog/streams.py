@@ -117,7 +117,7 @@ class Catalog:
             raise SqlError(problems)
         options = {option.key.upper(): option.value for option in statement.options}
         if statement.kind == "table":
-            options.setdefault("TYPE", "file")
+            options.setdefault("TYPE", "memory" if _table_kind(options) == "lookup" else "file")
         columns = {column.name: self.type_of(column.type) for column in statement.columns} or None
         declared = statement.columns
         for name in statement.like:

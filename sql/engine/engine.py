@@ -164,6 +164,9 @@ class Engine:
 
     def _read(self, name: str, stream: str) -> None:
         """Make a rule a reader of a stream: those of higher `@Priority` first, then in order of deployment."""
+        relation = self.catalog.relations.get(stream)
+        if relation is not None and relation.kind == "table" and not isinstance(self.queries[name], TableStatement):
+            return  # a table tells nobody; what its source gives is the table's
         names = self.readers.setdefault(stream, [])
         if name not in names:
             insort(names, name, key=self.place)

@@ -277,7 +277,7 @@ def _make(stream: Stream, settings: FileSourceSettings, environment: SourceEnvir
         _below(name)
     except ValueError as error:
         raise BadSource("DATASOURCE", str(error)) from None
-    if stream.kind != "stream":
+    if stream.kind == "scan":
         check_table(settings)
     return FileSource(stream, environment.input_dir / (settings.path or "") / name, settings, environment)
 

@@ -33,6 +33,12 @@ class SourceJoin:
             for index, source in enumerate(plan.sources)
             if source.retained_rows is not None
         }
+        self.relations = {
+            index: functions.reader.relation(source.stream)
+            for index, source in enumerate(plan.sources)
+            if source.relation is not None
+        }
+        """Tables and named windows: their rows are looked at where they are."""
         self.steps = [
             _Step(join, place, self.width, functions, on_error) for place, join in enumerate(plan.joins, start=1)
         ]
@@ -55,6 +61,10 @@ class SourceJoin:
         contents: list[Sequence[Event]] = [[] for _ in range(self.width)]
         for index, table in self.tables.items():
             contents[index] = table
+        for index, relation in self.relations.items():
+            contents[index] = [
+                Event(self.one_sided(row.row, index), row.time_ms, row.seq) for row in relation.content()
+            ]
         for event in events:
             index = next(place for place, row in enumerate(event.row) if row is not None)
             contents[index].append(event)  # type: ignore[attr-defined]

@@ -148,6 +148,11 @@ class Table:
         added = [self._add(self.key_of_row(row), row, now_ms) for row in rows]
         return self._posted(Delta([*(event for event, _ in updates), *added], [*before, *removed]))
 
+    def upsert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
+        """A row comes, in the place of the one with its key. Raises DataError where a bound or an index refuses it."""
+        there = self.rows.get(self.key_of_row(row))
+        return self.insert(row, now_ms) if there is None else self.write([(there, dict(row))], (), (), now_ms)
+
     def _rewrite(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> None:
         """Change rows in their place; those whose key changes leave it first, since they may swap keys."""
         moved: list[tuple[TableRow, Hashable]] = []

@@ -16,6 +16,7 @@ from sql.algebra.table.table import Table
 from sql.algebra.table.window import NamedWindow
 from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Catalog, Variable
+from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.relations.statements import Partition, Statement
@@ -24,6 +25,7 @@ from sql.functions.registry import Context
 from sql.plan.bound import AggregateCall
 from sql.plan.logical import Plan
 from sql.plan.relations import AggregateColumn, TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.rows import as_dict
 
 VERSION = 1
 
@@ -116,7 +118,7 @@ def _is_batch(name: str) -> bool:
 
 
 class TableStatement(Statement):
-    """`create table`: it posts nothing."""
+    """`create table`: it posts nothing. One with a source keeps the newest row of each key that comes from there."""
 
     def __init__(self, name: str, plan: Plan) -> None:
         super().__init__(name, plan)
@@ -135,6 +137,17 @@ class TableStatement(Statement):
 
     def counters(self) -> dict[str, int]:
         return {**self.counts, "rows": len(self.table), **self.table.bounded.counts()}
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Rows of the table's source: each takes the place of the one with its key."""
+        out: list[Emission] = []
+        for row in rows:
+            self.counts["events_in"] += 1
+            try:
+                self.table.upsert(as_dict(row), now_ms)
+            except DATA_ERRORS as error:
+                out += self.failed(row, error, now_ms)
+        return out
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.table.advance(now_ms)

@@ -1,0 +1,72 @@
+"""Lookup tables: rows of a source by key, which rules join without waiting for a store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.integration.daemon.support import daemon, publisher
+from tests.support.brokers import Mosquitto, wait_for
+
+RULES = """
+streams:
+  reading: CREATE STREAM reading (dev STRING, temp FLOAT) WITH (DATASOURCE="plant/reading")
+  device:
+    sql: >-
+      CREATE TABLE device (dev STRING, site STRING)
+      WITH (KIND="lookup", TYPE="mqtt", DATASOURCE="p/device", KEY="dev")
+  site:
+    kind: lookup
+    key: name
+    type: file
+    datasource: site.csv
+    columns: {name: string, city: string}
+    extra: {fileType: csv, hasHeader: true, interval: 200}
+rules:
+  placed:
+    sql: >-
+      SELECT reading.dev AS dev, device.site AS site, site.city AS city FROM reading
+      LEFT JOIN device ON reading.dev = device.dev LEFT JOIN site ON device.site = site.name
+    actions: [{file: {path: placed.jsonl}}]
+  counted:
+    sql: >-
+      SELECT device.site AS site, count(*) AS n FROM reading INNER JOIN device ON reading.dev = device.dev
+      GROUP BY device.site, COUNTWINDOW(3)
+    actions: [{file: {path: counted.jsonl}}]
+"""
+
+
+def test_rows_of_a_topic_and_of_a_file_are_looked_up_by_key(broker: Mosquitto, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "input"
+    folder.mkdir(parents=True)
+    (folder / "site.csv").write_text("name,city\nnorth,Kiel\nsouth,Ulm\n")
+    with daemon(tmp_path, broker.url, {"lookup.yaml": RULES}) as gateway:
+        gateway.wait_ready()
+        with publisher(broker.port) as plant:
+            wait_for(lambda: gateway.status()["tables"]["site"]["rows"] == 2, what="the rows of the file")
+            plant.send("p/device", {"dev": "a", "site": "north"})
+            plant.send("plant/reading", {"dev": "a", "temp": 1.0})
+            plant.send("p/device", {"dev": "a", "site": "south"})
+            plant.send("plant/reading", {"dev": "a", "temp": 2.0})
+            wait_for(lambda: len(gateway.output("placed.jsonl")) == 2, what="two rows")
+            gateway.kill()
+            gateway.start()
+            gateway.wait_ready()
+            plant.send("plant/reading", {"dev": "a", "temp": 3.0})
+            plant.send("plant/reading", {"dev": "b", "temp": 4.0})
+            wait_for(lambda: len(gateway.output("placed.jsonl")) >= 4, what="four rows")
+            assert gateway.output("placed.jsonl") == [
+                {"dev": "a", "site": "north", "city": "Kiel"},
+                {"dev": "a", "site": "south", "city": "Ulm"},
+                {"dev": "a", "site": "south", "city": "Ulm"},
+                {"dev": "b"},
+            ]
+            wait_for(lambda: bool(gateway.output("counted.jsonl")), what="the count")
+            assert gateway.output("counted.jsonl") == [{"site": "south", "n": 3}]
+            (folder / "site.csv").write_text("name,city\nnorth,Kiel\nsouth,Bonn\neast,Jena\n")
+            wait_for(lambda: gateway.status()["tables"]["site"]["rows"] == 3, what="the file read again")
+            plant.send("plant/reading", {"dev": "a", "temp": 5.0})
+            wait_for(lambda: len(gateway.output("placed.jsonl")) >= 5, what="the fifth row")
+            assert gateway.output("placed.jsonl")[-1] == {"dev": "a", "site": "south", "city": "Bonn"}
+            answer = json.loads(gateway.get("/query?sql=select%20site%20from%20device")[1])
+            assert answer == {"rows": [{"site": "south"}], "more": False}
