@@ -177,7 +177,7 @@ class Feeds:
 
 def _source_feeds(stream: Stream, kind: str, settings: Any, plans: Iterable[Plan]) -> list[SourceFeed]:
     """The source of a stream; of a table in a file, one for each rule, which reads it when it begins."""
-    if stream.kind == "stream" or kind != FILE:
+    if stream.kind != "scan" or kind != FILE:
         return [SourceFeed(stream, settings)]
     readers = {plan.options.rule_id: plan.fingerprint for plan in plans if stream.name in plan.streams}
     return [

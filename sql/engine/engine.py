@@ -366,8 +366,7 @@ class Engine:
         if found is None:
             queries = [self.queries[name] for name in self.readers.get(stream, ())]
             in_context = any(isinstance(query, ContextHost | Member) for query in queries)
-            found = in_context or meet([query.plan for query in queries], self.catalog)
-            self.order_matters[stream] = found
+            found = self.order_matters[stream] = in_context or meet([item.plan for item in queries], self.catalog)
         return found
 
     def _index(self, stream: str) -> FilterIndex:

@@ -119,6 +119,19 @@ def test_bounds_change_while_rows_are_there() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ('TYPE="mqtt"', "has no KEY"),
+        ('TYPE="mqtt", KEY="kk"', "is no column"),
+    ],
+)
+def test_wrong_lookup_tables_are_refused_with_their_place(options: str, message: str) -> None:
+    text = f"streams:\n  - >-\n    CREATE TABLE t (k STRING) WITH (KIND='lookup', DATASOURCE='t', {options})\n"
+    problems = compile_rules(unite([load_text(text)])).problems
+    assert [(problem.code, problem.line) for problem in problems if message in problem.render()] == [("B532", 3)]
+
+
+@pytest.mark.parametrize(
     ("table", "message"),
     [
         ("t: create table u (k string primary key)", "declares 'u', but its key is 't'"),
