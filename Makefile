@@ -2,7 +2,8 @@
 #
 #   make demo     a small plant, the daemon and the cloud job, live; ARGS="--broker mqtt://host:1883" for a real broker
 #   make quick    the core of the test suite, in less than a minute
-#   make test     the test suite without its long searches; ARGS="-k spool" for a part of it
+#   make test     the test suite without its long searches; ARGS="tests/unit/edge" for a part of it
+#   make search   the long searches: properties over more examples, and packages built and installed
 #   make test-all every test, as continuous integration runs them
 #   make crash    kill the gateway for a minute while messages flow, then count; ARGS="--seconds 600 --seed 7"
 #   make check    lint, format, types, layers, tidiness, generated documentation: what must hold before a commit
@@ -22,7 +23,7 @@ PROFILE ?= ci
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-all crash check parity crash-cloud docs bench image lock clean
+.PHONY: help demo quick test search test-all crash check parity crash-cloud docs bench image lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -58,8 +59,13 @@ CORE := tests/unit tests/scenarios tests/reference tests/conformance --ignore=te
 quick: $(VENV)/.for-development
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not broker and not slow and not mode" $(or $(ARGS),$(CORE))
 
+# `make check` runs the tests of tidiness.
 test: $(VENV)/.for-development
-	$(PYTEST) -m "not slow and not spark and not container" $(ARGS)
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} $(PYTEST) -m "not slow and not spark and not container" \
+	  $(or $(ARGS),tests --ignore=tests/unit/tidy)
+
+search: $(VENV)/.for-development
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-dev} $(PYTEST) $(or $(ARGS),tests/property tests/integration/plugins)
 
 test-all: $(VENV)/.for-development
 	HYPOTHESIS_PROFILE=$(PROFILE) $(PYTEST) $(ARGS)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # it builds and installs a package: `make search` runs it
+
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "tests" / "support" / "example_plugin"
 
