@@ -111,7 +111,7 @@ class Gateway:
         self.defects = 0
         self.paused = False
         self._dead_letters = dead_letters
-        engine.on_defect = self._rule_defect
+        engine.on_defect(self._rule_defect)
         self._limits = limits
         self._is_stopping = False
         self._timers_failed = False

@@ -154,7 +154,7 @@ class Report:
             "began": running.state,
             "file": running.rule.path,
             "streams": list(running.rule.plan.streams),
-            "gathers_with": daemon.engine.gathering_with(rule_id),
+            "gathers_with": daemon.engine.shares_with(rule_id),
             "counters": daemon.engine.counters(rule_id),
             "memory_bytes": memory.get(rule_id, 0),
             "state_bytes": self._state_bytes(rule_id),

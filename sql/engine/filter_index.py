@@ -398,9 +398,9 @@ class FilterIndex:
             elif entry.name not in self.indexed:
                 yield entry, rows
 
-    def gathering_with(self, name: str) -> list[str]:
+    def shares_with(self, name: str) -> list[str]:
         """The rules whose windows are gathered together with this rule's."""
-        return self.parties[name].gathering_with(name) if name in self.parties else []
+        return self.parties[name].shares_with(name) if name in self.parties else []
 
     def settle(self) -> None:
         """Let the rules' own counts include the events they never met."""

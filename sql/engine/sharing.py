@@ -76,7 +76,7 @@ class Several(ABC):
         """Let the members' own counts include what was done for them."""
 
     @abstractmethod
-    def gathering_with(self, name: str) -> list[str]:
+    def shares_with(self, name: str) -> list[str]:
         """The rules that a rule gathers together with."""
 
 
@@ -120,7 +120,7 @@ class Party(Several):
         for gathering in self.gatherings:
             gathering.settle()
 
-    def gathering_with(self, name: str) -> list[str]:
+    def shares_with(self, name: str) -> list[str]:
         gathering = _gathering_of(self.queries[self.names.index(name)])
         return [] if gathering is None else [query.name for query in gathering.members if query.name != name]
 

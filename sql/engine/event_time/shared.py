@@ -146,9 +146,9 @@ class StageParty(Several):
         for _, audience in self.shared:
             audience.index.settle()
 
-    def gathering_with(self, name: str) -> list[str]:
+    def shares_with(self, name: str) -> list[str]:
         """The rules whose windows are gathered together with a rule's."""
-        found = (audience.index.gathering_with(name) for _, audience in self.shared)
+        found = (audience.index.shares_with(name) for _, audience in self.shared)
         return [other for names in found for other in names]
 
     # --- joining ------------------------------------------------------------------------------------------------------

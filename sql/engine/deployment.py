@@ -1,0 +1,147 @@
+"""How rules start and stop: alone, or in the partitions of a context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from sql.catalog.streams import Catalog, Variable
+from sql.engine.context.host import ContextHost
+from sql.engine.context.member import Member
+from sql.engine.context.own import OwnContext
+from sql.engine.dispatch import Dispatch
+from sql.engine.event_time.query import EventTime
+from sql.engine.relations.declared import TableStatement, WindowStatement
+from sql.engine.start import Running, start
+from sql.plan.logical import Plan
+from sql.plan.relations import TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.rows import Shape
+
+if TYPE_CHECKING:
+    from sql.plan.contexts import ContextPlan
+
+MakeRow = Callable[[dict[str, Any]], Any]
+
+
+class Deployment:
+    """Starts and stops what a dispatch feeds."""
+
+    def __init__(self, catalog: Catalog, dispatch: Dispatch, *, by_instants: bool) -> None:
+        self.catalog = catalog
+        self.dispatch = dispatch
+        self.roster = dispatch.roster
+        self.timers = dispatch.timers
+        self.by_instants = by_instants
+        self.contexts: dict[str, ContextHost] = {}
+
+    # --- one rule -----------------------------------------------------------------------------------------------------
+
+    def deploy(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None, shape: Shape,
+               make_row: MakeRow | None) -> None:  # fmt: skip
+        """Start a rule, or replace it atomically. `state` is a snapshot of a plan that computes the same."""
+        if plan.context is not None and plan.timestamp is None:
+            self._deploy_in_context(name, plan, now_ms, state)
+        elif plan.context is not None:
+            query = EventTime(OwnContext(name, plan, self.catalog, now_ms), now_ms)  # type: ignore[arg-type]
+            if state is not None:
+                query.restore(state)
+            self.host(name, query, plan.streams)
+            return
+        else:
+            self._deploy_alone(name, plan, now_ms, state, shape, make_row)
+        if plan.insert_into is not None:
+            self.catalog.derive(plan.insert_into, plan.output_columns)
+
+    def _deploy_alone(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None, shape: Shape,
+                      make_row: MakeRow | None) -> None:  # fmt: skip
+        query = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row, by_instants=self.by_instants)
+        if state is not None:
+            query.restore(state)
+        elif plan.relations:
+            query.fill()
+        self.host(name, query, plan.streams)
+        if isinstance(query, WindowStatement | TableStatement):
+            self.catalog.relations[query.relation.name] = query.relation
+        if isinstance(query, TableStatement):
+            query.relation.wake = lambda: self.timers.schedule(name)
+
+    def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
+        """Run something that behaves like a query."""
+        self.remove(name)
+        self.roster.add(name, query, streams)
+        self.timers.schedule(name)
+
+    def remove(self, name: str) -> None:
+        """Stop a rule; its state is gone. SqlError for a context that rules still use."""
+        query = self.roster.queries.get(name)
+        if query is None:
+            return
+        acts = query.plan.acts
+        if isinstance(acts, WindowDeclaration | TableDeclaration):
+            self.catalog.relations.pop(acts.name, None)
+        if isinstance(query, Member):
+            self._leave(name, query.host)
+        if isinstance(query, ContextHost):
+            query.check_unused()
+            if self.contexts.get(query.context.name) is query:
+                del self.contexts[query.context.name], self.catalog.contexts[query.context.name]
+        self.roster.drop(name)
+        self.timers.suspended.discard(name)
+
+    # --- in a context -------------------------------------------------------------------------------------------------
+
+    def declare(self, name: str, context: ContextPlan) -> ContextHost:
+        """Declare a context; it does nothing until a statement uses it."""
+        host = self.contexts[context.name] = ContextHost(name, context, self.catalog)
+        self.catalog.contexts[context.name] = context
+        self.host(name, host, context.reads)
+        host.wake = lambda: self.timers.schedule(name)
+        return host
+
+    def _deploy_in_context(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None) -> None:
+        """Start a statement in the partitions of its context. What it gives out meanwhile is heard by nobody."""
+        assert plan.context is not None
+        host = self._host_of(plan.context)
+        known = self.roster.queries.get(name)
+        if known is not None and (not isinstance(known, Member) or known.host is not host):
+            self.remove(name)
+        begins = not host.life.is_active
+        member, emissions = host.join(name, plan, now_ms)
+        if isinstance(known, Member) and known.host is host:
+            self.roster.replace(name, member)
+        else:
+            self.host(name, member, ())
+        for stream in member.streams:
+            self.roster.read(name, stream)
+            if stream not in self.catalog.relations:
+                self.roster.read(host.name, stream)
+        self._declare_relations(name, plan, host)
+        if state is not None:
+            if begins and state.get("context") is not None:
+                host.restore(state["context"])
+            member.restore(state)
+        self.dispatch.steps.finish(self.dispatch.collect(emissions), now_ms)
+        self.timers.schedule(host.name)
+
+    def _declare_relations(self, name: str, plan: Plan, host: ContextHost) -> None:
+        """What the statement declares in each partition, as the statements after it see it."""
+        acts = plan.acts
+        if isinstance(acts, WindowDeclaration | TableDeclaration):
+            self.catalog.relations[acts.name] = host.spread(name, acts)
+        if isinstance(acts, VariableDeclaration):
+            declared = Variable(acts.name, acts.type, acts.value, acts.constant)
+            self.catalog.context_variables.setdefault(host.context.name, {})[acts.name] = declared
+
+    def _host_of(self, context: ContextPlan) -> ContextHost:
+        """The host of a context; one made here goes with the last rule that uses it."""
+        host = self.contexts.get(context.name)
+        if host is None or host.context != context:
+            host = self.declare(f"context {context.name} {self.roster.deployed + 1}", context)
+            host.is_passing = True
+        return host
+
+    def _leave(self, name: str, host: ContextHost) -> None:
+        host.leave(name)
+        self.timers.schedule(host.name)
+        if host.is_passing and not host.members:
+            self.remove(host.name)

@@ -1,0 +1,192 @@
+"""How events reach queries, and what queries give out: the boundary of each rule, the step loop behind all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sql.algebra.event import Delta
+from sql.catalog.streams import Catalog
+from sql.emission import Emission, joined
+from sql.engine.context.host import ContextHost
+from sql.engine.context.member import Member
+from sql.engine.interplay import meet
+from sql.engine.roster import Roster
+from sql.engine.steps import Consumer, Steps
+from sql.engine.timers import Timers
+from sql.engine.validation import Validators
+from sql.plan.logical import Plan
+from sql.rows import as_dict
+
+Change = Callable[[Any], Any]
+"""What `update istream` makes of an event: the same one, another one, or None for one that is dropped."""
+
+
+class Dispatch:
+    """Feeds the queries of a roster. The step loop asks it for the consumers of what a step has changed."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.roster = Roster(catalog, self.defect)
+        self.timers = Timers(self.roster)
+        self.steps = Steps(self)
+        self.defects = 0
+        """Exceptions that no rule should raise."""
+        self.on_defect: Callable[[str, Exception], None] = lambda rule, error: None
+        """Told of each, with its traceback: who owns the engine can log it."""
+        self.validators = Validators(catalog)
+        """Of the streams with STRICT_VALIDATION, made at their first event."""
+        self.before: dict[str, list[tuple[int, Change]]] = {}
+        """`update istream`: what changes, or drops, the events of a stream before anybody sees them, by priority."""
+
+    # --- before the queries -------------------------------------------------------------------------------------------
+
+    def change_before(self, stream: str, priority: int, change: Change) -> None:
+        """Change the events of a stream before anybody sees them; the change of the highest priority comes last."""
+        changes = self.before.setdefault(stream, [])
+        changes.append((priority, change))
+        changes.sort(key=lambda entry: entry[0])
+
+    def changed(self, stream: str, rows: Sequence[Any]) -> Sequence[Any]:
+        """Events as `update istream` leaves them; those it drops are left out."""
+        if stream not in self.before:
+            return rows
+        out = []
+        for row in rows:
+            changed = row
+            for _, change in self.before[stream]:
+                changed = None if changed is None else change(changed)
+            if changed is not None:
+                out.append(changed)
+        return out
+
+    def checked(self, name: str, rows: Sequence[Any], readers: Iterable[str], now_ms: int, out: list[Emission]
+                ) -> Sequence[Any]:  # fmt: skip
+        """The rows that fit the declaration of a stream or table; each rule that reads it reports the others."""
+        good, bad = self.validators.split(name, rows)
+        for row, why in bad:
+            for reader in readers:
+                out += self.roster.queries[reader].reject(row, why, now_ms)
+        return good
+
+    def look(self, stream: str, row: Any, now_ms: int) -> None:
+        """Filters that read relations see them as they are when the event arrives."""
+        if self.roster.lookers:
+            for name in self.roster.readers_of(stream):
+                if name in self.roster.lookers:
+                    self.roster.queries[name].arriving(stream, row, now_ms)
+
+    def order_matters(self, stream: str) -> bool:
+        """Whether the stream's rules can see each other's effects, so that each event must be done before the next."""
+        found = self.roster.ordered.get(stream)
+        if found is None:
+            queries = [self.roster.queries[name] for name in self.roster.readers_of(stream)]
+            in_context = any(isinstance(query, ContextHost | Member) for query in queries)
+            found = in_context or meet([query.plan for query in queries], self.catalog)
+            self.roster.ordered[stream] = found
+        return found
+
+    # --- to the queries -----------------------------------------------------------------------------------------------
+
+    def give_all(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
+        """Events for the rules of their stream that can match them."""
+        suspended = self.timers.suspended
+        for entry, mine in self.roster.index(stream).route(rows, now_ms, out):
+            if entry.pour is None:
+                out += self.give(entry.name, stream, mine, now_ms)
+                continue
+            rested = suspended.intersection(entry.names) if suspended else ()
+            suspended.difference_update(rested)
+            try:
+                woken = entry.pour(mine, now_ms, out) or ()
+            except Exception as error:  # noqa: BLE001 - the rule boundary
+                for name in entry.names:
+                    out += self.defect(name, mine, now_ms, error)
+                continue
+            for name in (*woken, *rested):
+                self.timers.schedule(name)
+
+    def give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *, as_lot: bool = False) -> list[Emission]:
+        """Events for one rule, one after the other or as one lot."""
+        query = self.roster.queries[name]
+        push = query.push_lot if as_lot else query.push
+        return self.bounded(name, rows, now_ms, lambda: push(stream, rows, now_ms))
+
+    def bounded(self, name: str, rows: Sequence[Any], now_ms: int, act: Callable[[], list[Emission]]) -> list[Emission]:
+        """What a rule gives out when it takes events."""
+        try:
+            out = act()
+        except Exception as error:  # noqa: BLE001 - the rule boundary
+            return self.defect(name, rows, now_ms, error)
+        self.timers.suspended.discard(name)
+        self.timers.schedule(name)
+        return self.collect(out)
+
+    def defect(self, name: str, rows: Sequence[Any], now_ms: int, error: Exception) -> list[Emission]:
+        """The rule boundary: what no rule should raise costs that rule its rows, and no other rule anything.
+
+        Its timers rest until events come again, for one that fails would be due again at once.
+        """
+        self.defects += 1
+        self.on_defect(name, error)
+        self.timers.suspended.add(name)
+        why = f"defect in the engine: {type(error).__name__}: {error}"
+        shown = [dict(as_dict(row)) for row in rows]
+        return [Emission(name, now_ms, "error", shown, (), why)]
+
+    # --- what the step loop asks for ----------------------------------------------------------------------------------
+
+    def consumers(self, relation: str) -> Sequence[str]:
+        """The statements that a relation tells of its changes."""
+        return self.roster.readers_of(relation)
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Where a statement stands in the order in which statements run."""
+        return self.roster.place(name)
+
+    def plan_of(self, name: str) -> Plan | None:
+        """The plan of a statement."""
+        return self.roster.plan_of(name)
+
+    def give_changes(self, consumer: Consumer, changes: dict[str, Delta], now_ms: int) -> list[Emission]:
+        """What named windows have changed, for one of their consumers."""
+        name, partition = consumer
+        query = self.roster.queries.get(name)
+        if query is None:
+            return []
+        if partition is not None and isinstance(query, Member):
+            member = query
+            return self.bounded(name, (), now_ms, lambda: member.feed_in(partition, changes, now_ms))
+        return self.bounded(name, (), now_ms, lambda: query.feed(changes, now_ms))
+
+    def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Rows of one insert, for the stream queries that take them as one step."""
+        rows = self.changed(stream, rows)
+        out: list[Emission] = []
+        for name in tuple(self.roster.readers_of(stream)):
+            if self.roster.queries[name].takes_lots:
+                out += self.give(name, stream, rows, now_ms, as_lot=True)
+        return out
+
+    def give_row(self, stream: str, row: Any, now_ms: int) -> list[Emission]:
+        """A row of `insert into`, for the statements of its stream."""
+        out: list[Emission] = []
+        for changed in self.changed(stream, [row]):
+            self.look(stream, changed, now_ms)
+            for name in tuple(self.roster.readers_of(stream)):
+                if not self.roster.queries[name].takes_lots:
+                    out += self.give(name, stream, [changed], now_ms)
+        return out
+
+    # --- from the queries ---------------------------------------------------------------------------------------------
+
+    def collect(self, emissions: Iterable[Emission]) -> list[Emission]:
+        """Rows of `insert into` are queued for their stream."""
+        found = emissions if isinstance(emissions, list) else list(emissions)
+        return self.steps.collect(found) if self.roster.moves_rows else found
+
+    def join_posts(self, out: list[Emission]) -> None:
+        """What a statement gives out in several partitions in one step is one post."""
+        if self.catalog.contexts and len(out) > 1:
+            members = {name for name, query in self.roster.queries.items() if isinstance(query, Member)}
+            out[:] = joined(out, members)

@@ -1,0 +1,123 @@
+"""Who runs: the queries of an engine, the streams each reads, and the order in which they see events."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Sequence
+
+from sql.catalog.streams import Catalog
+from sql.engine.event_time.shared import stage_parties
+from sql.engine.filter_index import FilterIndex
+from sql.engine.relations.declared import TableStatement
+from sql.engine.sharing import Defect, parties
+from sql.engine.start import Running
+from sql.engine.steps import looks
+from sql.plan.logical import Plan
+
+
+class Roster:
+    """The running queries by name, and what follows from which ones run."""
+
+    def __init__(self, catalog: Catalog, on_defect: Defect) -> None:
+        """`on_defect` takes what a rule raised while several rules were fed together."""
+        self.catalog = catalog
+        self.on_defect = on_defect
+        self.queries: dict[str, Running] = {}
+        self.readers: dict[str, list[str]] = {}
+        """By stream, those of higher `@Priority` first, then in order of deployment."""
+        self.order: dict[str, int] = {}
+        self.deployed = 0
+        self.lookers: set[str] = set()
+        """Statements whose filters read relations: they are evaluated before any statement has acted on the event."""
+        self.indexes: dict[str, FilterIndex] = {}
+        """By stream, made when events come and gone when rules change."""
+        self.ordered: dict[str, bool] = {}
+        """By stream, whether its events must be done one by one; gone when rules change."""
+        self._moves_rows: bool | None = None
+
+    def add(self, name: str, query: Running, streams: Iterable[str]) -> None:
+        """A query starts to run; none of its name does."""
+        self.forget_indexes()
+        self.queries[name] = query
+        self.deployed += 1
+        self.order[name] = self.deployed
+        if looks(query.plan):
+            self.lookers.add(name)
+        for stream in streams:
+            self.read(name, stream)
+
+    def replace(self, name: str, query: Running) -> None:
+        """A query takes the place of another, with the streams and in the order of that one."""
+        self.forget_indexes()
+        self.queries[name] = query
+
+    def drop(self, name: str) -> None:
+        """A query runs no more."""
+        self.forget_indexes()
+        del self.queries[name], self.order[name]
+        self.lookers.discard(name)
+        for names in self.readers.values():
+            if name in names:
+                names.remove(name)
+
+    def read(self, name: str, stream: str) -> None:
+        """Make a query a reader of a stream."""
+        relation = self.catalog.relations.get(stream)
+        if relation is not None and relation.kind == "table" and not isinstance(self.queries[name], TableStatement):
+            return  # a table tells nobody; what its source gives is the table's
+        names = self.readers.setdefault(stream, [])
+        if name not in names:
+            insort(names, name, key=self.place)
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Where a statement stands in the order in which statements run: by priority, then by deployment."""
+        return -self.queries[name].plan.priority, self.order[name]
+
+    def plan_of(self, name: str) -> Plan | None:
+        """The plan of a statement."""
+        query = self.queries.get(name)
+        return None if query is None else query.plan
+
+    def readers_of(self, stream: str) -> Sequence[str]:
+        """The queries that read a stream or a relation."""
+        return self.readers.get(stream, ())
+
+    @property
+    def only(self) -> Running | None:
+        """The only query, if there is one."""
+        return next(iter(self.queries.values())) if len(self.queries) == 1 else None
+
+    # --- what follows -------------------------------------------------------------------------------------------------
+
+    @property
+    def moves_rows(self) -> bool:
+        """Whether some query inserts its results into a stream."""
+        if self._moves_rows is None:
+            self._moves_rows = any(query.plan.insert is not None for query in self.queries.values())
+        return self._moves_rows
+
+    def index(self, stream: str) -> FilterIndex:
+        """The filter index of a stream, made anew after queries have changed."""
+        index = self.indexes.get(stream)
+        if index is None:
+            rules = [(name, self.queries[name]) for name in self.readers_of(stream)]
+            shared = [*parties(rules, self.on_defect), *stage_parties(rules, self.on_defect)]
+            index = self.indexes[stream] = FilterIndex(rules, shared)
+        return index
+
+    def reconcile(self) -> None:
+        """Events that the filter index kept away from a query count as come."""
+        for index in self.indexes.values():
+            index.settle()
+
+    def forget_indexes(self) -> None:
+        """What follows from the queries is found anew."""
+        self.reconcile()
+        self.indexes.clear()
+        self.ordered.clear()
+        self._moves_rows = None
+
+    def shares_with(self, name: str) -> list[str]:
+        """The rules whose windows are gathered together with this rule's, at this moment."""
+        found = [index.shares_with(name) for index in self.indexes.values()]
+        return sorted({other for names in found for other in names})

@@ -1,0 +1,49 @@
+"""When queries have something to do: a heap of their deadlines."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from sql.engine.roster import Roster
+
+
+class Timers:
+    """The deadlines of the queries of a roster."""
+
+    def __init__(self, roster: Roster) -> None:
+        self.roster = roster
+        self.suspended: set[str] = set()
+        """Rules whose timers rest after a defect, until events come again."""
+        self.heap: list[tuple[int, int, str]] = []
+        """(deadline, order of deployment, rule); what no longer holds is dropped when it surfaces."""
+
+    def schedule(self, name: str) -> None:
+        """Note when a query has something to do next."""
+        deadline = None if name in self.suspended else self.roster.queries[name].next_deadline()
+        if deadline is not None:
+            entry = (deadline, self.roster.order[name], name)
+            if not self.heap or self.heap[0] != entry:
+                heappush(self.heap, entry)
+
+    def schedule_all(self) -> None:
+        """Note it of every query."""
+        for name in self.roster.queries:
+            self.schedule(name)
+
+    def next_ms(self) -> int | None:
+        """The earliest instant of the processing clock at which a query has something to do."""
+        queries, order = self.roster.queries, self.roster.order
+        while self.heap:
+            deadline, place, name = self.heap[0]
+            if order.get(name) == place and queries[name].next_deadline() == deadline:
+                return deadline
+            heappop(self.heap)
+        return None
+
+    def due(self, instant: int) -> list[str]:
+        """The queries due at or before `instant`, taken from the heap; several instants' in their order."""
+        found: dict[str, tuple[int, int]] = {}
+        while (deadline := self.next_ms()) is not None and deadline <= instant:
+            first, order, name = heappop(self.heap)
+            found.setdefault(name, (first, order))
+        return sorted(found, key=found.__getitem__)
