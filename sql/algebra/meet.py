@@ -157,8 +157,8 @@ class MeetBatch(Operator):
     def content(self) -> Iterable[Event]:
         return self.batch.content()
 
-    def settle(self) -> None:
-        self.batch.settle()
+    def end_step(self) -> None:
+        self.batch.end_step()
 
     def held(self) -> Iterable[Event]:
         return self.batch.all_events()

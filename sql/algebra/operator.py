@@ -48,7 +48,7 @@ class Operator(ABC):
         """A variable has changed: what that releases or expels."""
         return []
 
-    def settle(self) -> None:  # only batches care
+    def end_step(self) -> None:  # only batches care
         """The step has ended: all rows it causes have been made."""
 
     def sight(self, event: Event) -> Sight:
@@ -154,9 +154,9 @@ class Chain(Operator):
     def sight(self, event: Event) -> Sight:
         return self.stages[0].sight(event)
 
-    def settle(self) -> None:
+    def end_step(self) -> None:
         for stage in self.stages:
-            stage.settle()
+            stage.end_step()
 
     def is_blank(self) -> bool:
         return all(stage.is_blank() for stage in self.stages)

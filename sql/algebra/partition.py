@@ -121,9 +121,9 @@ class Key(Operator):
     def variable_changed(self, now: int) -> list[Delta]:
         return [delta for instance in self.instances.values() for delta in instance.variable_changed(now)]
 
-    def settle(self) -> None:
+    def end_step(self) -> None:
         for instance in self.instances.values():
-            instance.settle()
+            instance.end_step()
 
     def content(self) -> Iterable[Event]:
         return (event for instance in self.instances.values() for event in instance.content())

@@ -102,7 +102,7 @@ class Catalog:
         self.loop = Loop()
         """What is queued between statements (`sql.engine.steps`)."""
         self.assigned: list[Variable] = []
-        """Variables assigned since `settle`."""
+        """Variables assigned since `end_step`."""
         self.watchers: list[Callable[[str], None]] = []
         """Called with the name of a variable that got a new value."""
 
@@ -177,7 +177,7 @@ class Catalog:
             if name in self.variables and not self.variables[name].constant:
                 self.variables[name].value = self.variables[name].arrived = decode(value)
 
-    def settle(self) -> None:
+    def end_step(self) -> None:
         """The event has been dealt with: filters of the next one see what statements have assigned."""
         for variable in self.assigned:
             variable.arrived = variable.value

@@ -34,7 +34,7 @@ class Fold:
         """Whether a group keeps its first event: without a window there is no other to read columns from."""
         self.keeps_empty = any(call.definition.ever for call in plan.aggregates)
         self.counts = self.is_grouped or bool(self.kept.counts_rows)
-        self.needs_event = bool(self.kept.fed)
+        self.needs_event = bool(self.kept.accumulated)
         self.can_reclaim = self.keeps_first and plan.sources[0].reclaim_ms is not None
 
     # --- the class of groups ------------------------------------------------------------------------------------------
@@ -123,6 +123,6 @@ class Fold:
         """The events that a group refers to."""
         if self.keeps_first:
             yield group.first
-        for place, item in self.kept.fed.items():
+        for place, item in self.kept.accumulated.items():
             if not item.is_shared:
-                yield from getattr(group, f"fed_{place}").held()
+                yield from getattr(group, f"acc_{place}").held()

@@ -138,7 +138,7 @@ class Extremes:
                  lambda state, find: deque(map(decode, state)))
             for name in self.queues
         ]  # fmt: skip
-        rest = Slot(f"odd_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_extreme(state))
+        rest = Slot(f"other_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_extreme(state))
         return [*queues, rest]
 
     def prepare(self, loop: LoopWriter) -> None:
@@ -153,8 +153,8 @@ class Extremes:
         """A value that cannot be ordered among those of its group is refused."""
         name = loop.expressions.names.bind(rare.check_extreme, "check_extreme")
         queues = "".join(f"g.{queue}_{self.place}, " for queue in self.queues)
-        with loop.source.block(f"if {self.local}.__class__ is tuple or g.odd_{self.place} is not None:"):
-            loop.source.line(f"{name}(({queues}), g.odd_{self.place}, {self.local})", self.node.span)
+        with loop.source.block(f"if {self.local}.__class__ is tuple or g.other_{self.place} is not None:"):
+            loop.source.line(f"{name}(({queues}), g.other_{self.place}, {self.local})", self.node.span)
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
         """The statements as the value enters or leaves."""
@@ -166,17 +166,17 @@ class Extremes:
         with source.block("else:"):
             change = rare.extreme_entered if enters else rare.extreme_left
             name = loop.expressions.names.bind(change, change.__name__)
-            source.line(f"{owner}odd_{place} = {name}({owner}odd_{place}, {local})")
+            source.line(f"{owner}other_{place} = {name}({owner}other_{place}, {local})")
 
     def result(self, form: Inline, owner: str, bind: Callable[[Any, str], str]) -> str:
         """The text of one of the aggregates."""
         words = {name: f"{owner}{name}_{self.place}" for name in QUEUES}
         with_rest = rare.lowest_with if form.state == ("low",) else rare.highest_with
-        other = f"{bind(with_rest, with_rest.__name__)}({owner}odd_{self.place}, {words[form.state[0]]})"
-        return f"({form.result.format(**words)}) if {owner}odd_{self.place} is None else {other}"
+        other = f"{bind(with_rest, with_rest.__name__)}({owner}other_{self.place}, {words[form.state[0]]})"
+        return f"({form.result.format(**words)}) if {owner}other_{self.place} is None else {other}"
 
 
-class Fed:
+class Accumulated:
     """An aggregate without statements: what its accumulator is given."""
 
     def __init__(self, call: AggregateCall, place: int, removal: Removal) -> None:
@@ -199,11 +199,11 @@ class Fed:
             accumulator.restore(state, find)
             return accumulator
 
-        return [Slot(f"fed_{self.place}", self.make, lambda accumulator: accumulator.snapshot(), unpack)]
+        return [Slot(f"acc_{self.place}", self.make, lambda accumulator: accumulator.snapshot(), unpack)]
 
     def owner(self, group: str) -> str:
         """The text of the accumulator."""
-        return f"q.shared[{self.place}]" if self.is_shared else f"{group}fed_{self.place}"
+        return f"q.shared[{self.place}]" if self.is_shared else f"{group}acc_{self.place}"
 
     def prepare(self, loop: LoopWriter) -> None:
         """What the accumulator is given; SKIP where the aggregate's own filter keeps the event out."""
@@ -248,13 +248,13 @@ class Kept:
         numbers: dict[Bound, list[Inline]] = {}
         extremes: dict[Bound, list[Inline]] = {}
         self.calls = calls
-        self.fed: dict[int, Fed] = {}
+        self.accumulated: dict[int, Accumulated] = {}
         self.counts_rows: set[int] = set()
         """The places of `count(*)`, which is the group's number of events."""
         for place, call in enumerate(calls):
             form = None if as_calls else inline_form(call, removal)
             if form is None:
-                self.fed[place] = Fed(call, place, removal)
+                self.accumulated[place] = Accumulated(call, place, removal)
             elif not call.args:
                 self.counts_rows.add(place)
             else:
@@ -263,14 +263,14 @@ class Kept:
         self.extremes = {node: Extremes(node, place, mine) for place, (node, mine) in enumerate(extremes.items())}
 
     @property
-    def parts(self) -> list[Numbers | Extremes | Fed]:
+    def parts(self) -> list[Numbers | Extremes | Accumulated]:
         """Everything that is kept of an event's values."""
-        return [*self.numbers.values(), *self.extremes.values(), *self.fed.values()]
+        return [*self.numbers.values(), *self.extremes.values(), *self.accumulated.values()]
 
     @property
-    def checked(self) -> list[Extremes | Fed]:
+    def checked(self) -> list[Extremes | Accumulated]:
         """What may refuse a value because of what its group holds."""
-        return [*self.extremes.values(), *(item for item in self.fed.values() if item.is_checked)]
+        return [*self.extremes.values(), *(item for item in self.accumulated.values() if item.is_checked)]
 
     @property
     def remembered(self) -> list[str]:
@@ -286,8 +286,8 @@ class Kept:
         """How rows read the aggregates."""
         found: dict[Any, Code] = {}
         for place, call in enumerate(self.calls):
-            if place in self.fed:
-                text = self.fed[place].result(owner, event)
+            if place in self.accumulated:
+                text = self.accumulated[place].result(owner, event)
             elif place in self.counts_rows:
                 found["aggregate", place] = Code(f"{owner}n", False, False, "number")
                 continue

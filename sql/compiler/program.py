@@ -62,7 +62,7 @@ class Program:
                                   is_driven=drives(plan), is_joined=plan.reads_tuples)  # fmt: skip
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
-            for place, item in self.text.fold.kept.fed.items() if item.is_shared
+            for place, item in self.text.fold.kept.accumulated.items() if item.is_shared
         }  # fmt: skip
 
     def _item_keys(self) -> list[list[Any]]:
@@ -80,8 +80,10 @@ class Program:
 
     def shared_accumulators(self) -> dict[int, LocalGroups]:
         """The accumulators of aggregates with dimensions of their own, for a new instance."""
-        fed = self.text.fold.kept.fed
-        return {place: LocalGroups(self.keys[place], item.make) for place, item in fed.items() if item.is_shared}
+        accumulated = self.text.fold.kept.accumulated
+        return {
+            place: LocalGroups(self.keys[place], item.make) for place, item in accumulated.items() if item.is_shared
+        }
 
 
 def departure_of(plan: Plan, catalog: Catalog) -> Removal:

@@ -217,7 +217,7 @@ class Engine:
     def set_variable(self, name: str, value: Any) -> None:
         """Give a variable a new value; rules that depend on it are told."""
         self.catalog.assign(name, value)
-        self.catalog.settle()
+        self.catalog.end_step()
 
     def _variable_changed(self, name: str) -> None:
         for rule, query in self.queries.items():

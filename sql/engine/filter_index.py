@@ -148,7 +148,7 @@ class Entry:
         """The rules it stands for."""
         return self.query.names if isinstance(self.query, Several) else (self.name,)
 
-    def settle(self, total: int) -> None:
+    def reconcile(self, total: int) -> None:
         """Count the events of so many that were kept away from the rule."""
         for query in self.query.queries if isinstance(self.query, Several) else (self.query,):
             query.counts["events_in"] += total - self.seen
@@ -191,7 +191,7 @@ class Family:
         for query, row in failed:
             query.again(row, now_ms, out)
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """Let the rules' own counts include what the family did for them."""
         for entry in self.entries:
             counts = entry.query.counts
@@ -334,7 +334,7 @@ class FilterIndex:
         self.indexed: dict[str, Entry] = {}
         rules = list(rules)
         self.parties = {name: party for party in parties for name in party.names}
-        """The rules that may gather together with others."""
+        """The rules that may share groups with others."""
         for place, (name, query) in enumerate(rules):
             party = self.parties.get(name)
             if party is None:
@@ -399,18 +399,18 @@ class FilterIndex:
                 yield entry, rows
 
     def shares_with(self, name: str) -> list[str]:
-        """The rules whose windows are gathered together with this rule's."""
+        """The rules that share groups with this one."""
         return self.parties[name].shares_with(name) if name in self.parties else []
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """Let the rules' own counts include the events they never met."""
         for column in self.columns.values():
             for family in column.large:
-                family.settle()
+                family.reconcile()
         for entry in self.indexed.values():
-            entry.settle(self.total)
+            entry.reconcile(self.total)
         for party in dict.fromkeys(self.parties.values()):
-            party.settle()
+            party.reconcile()
         self.total = 0
 
 

@@ -108,7 +108,7 @@ class Roster:
     def reconcile(self) -> None:
         """Events that the filter index kept away from a query count as come."""
         for index in self.indexes.values():
-            index.settle()
+            index.reconcile()
 
     def forget_indexes(self) -> None:
         """What follows from the queries is found anew."""
@@ -118,6 +118,6 @@ class Roster:
         self._moves_rows = None
 
     def shares_with(self, name: str) -> list[str]:
-        """The rules whose windows are gathered together with this rule's, at this moment."""
+        """The rules that share groups with this one, at this moment."""
         found = [index.shares_with(name) for index in self.indexes.values()]
         return sorted({other for names in found for other in names})

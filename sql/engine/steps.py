@@ -120,7 +120,7 @@ class Steps(Loop):
         out = posted
         if not self.front:
             self._dispatch(out, now_ms)
-        self.host.catalog.settle()
+        self.host.catalog.end_step()
         moved = 0
         while self.front or self.back:
             moved += 1
@@ -129,7 +129,7 @@ class Steps(Loop):
             else:
                 self._follow(out, now_ms)
             self._dispatch(out, now_ms)
-            self.host.catalog.settle()
+            self.host.catalog.end_step()
             if moved > MOVED_MAX:
                 return [*out, self._stopped(now_ms)]
         return out

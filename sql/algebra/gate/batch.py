@@ -128,7 +128,7 @@ class Batch:
     def content(self) -> Iterable[Event]:
         return self.generation if self.fresh else self.held
 
-    def settle(self) -> None:
+    def end_step(self) -> None:
         """The step has ended."""
         self.fresh = False
 

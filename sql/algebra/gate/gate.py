@@ -52,8 +52,8 @@ class Gate(Gated):
     def content(self) -> Iterable[Event]:
         return self.batch.content()
 
-    def settle(self) -> None:
-        self.batch.settle()
+    def end_step(self) -> None:
+        self.batch.end_step()
 
     def held(self) -> Iterable[Event]:
         return self.batch.all_events()

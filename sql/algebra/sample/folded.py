@@ -5,7 +5,7 @@ the window is shown.
 
 Most groups are such plain lists to their end. One that has been folded, or has met a value that is no plain number
 (NULL, text, a wrong type), becomes a `Group`: a list with the accumulators of the aggregates, to which such values go
-at once. Aggregates that look at more than numbers (collect, DISTINCT, own filters) are fed with every event.
+at once. Aggregates that look at more than numbers (collect, DISTINCT, own filters) accumulate every event.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ class Folded(Content):
         self.max_groups = max_groups
         self.shows_empty = shows_empty
         numeric = [place for place, call in enumerate(calls) if is_numeric(call)]
-        fed = [place for place in range(len(calls)) if place not in numeric]
-        self.fed = [calls[place] for place in fed]
-        self.makers = [maker_of(call, Removal.NEVER) for call in self.fed]
-        self.needs_event = any(call.definition.needs_event for call in self.fed)
-        self.order = [[*numeric, *fed].index(place) for place in range(len(calls))]
+        accumulated = [place for place in range(len(calls)) if place not in numeric]
+        self.accumulated = [calls[place] for place in accumulated]
+        self.makers = [maker_of(call, Removal.NEVER) for call in self.accumulated]
+        self.needs_event = any(call.definition.needs_event for call in self.accumulated)
+        self.order = [[*numeric, *accumulated].index(place) for place in range(len(calls))]
         """Where the accumulator of each call stands: numbers first."""
-        self.is_bounded = bool(fed)
-        self.counts = counts or bool(fed)
+        self.is_bounded = bool(accumulated)
+        self.counts = counts or bool(accumulated)
         self.slots = {"groups": "{}", **({"size": "0"} if self.counts else {})}
         self.came_max = PENDING_MAX
         self._describe([calls[place] for place in numeric])
@@ -88,7 +88,7 @@ class Folded(Content):
         self.arguments: list[Bound] = list(dict.fromkeys(call.args[0] for call in calls if call.args))
         """The distinct arguments; none: an event counts as one value, 1."""
         self.definitions = [call.definition for call in calls]
-        self.width = max(1, len(self.arguments)) if calls or not self.fed else 0
+        self.width = max(1, len(self.arguments)) if calls or not self.accumulated else 0
         self.places = [self.arguments.index(call.args[0]) if call.args else None for call in calls]
         self.shortcuts = [
             (definition.of_numbers, definition, 1 + (place or 0))
@@ -109,7 +109,7 @@ class Folded(Content):
         values = [loop.named(node, f"a_{place}") for place, node in enumerate(self.arguments)]
         tests = [f"({test})" for test in self._number_tests(values)]
         values = values or ["1"] * self.width
-        if self.fed:
+        if self.accumulated:
             self._write_fed(loop, fold, values, tests)
             return
         many = f"({', '.join(values)},)"
@@ -153,7 +153,7 @@ class Folded(Content):
         self._write_count(loop)
 
     def _write_fed(self, loop: Loop, fold: str, values: list[str], tests: list[str]) -> None:
-        for place, call in enumerate(self.fed):
+        for place, call in enumerate(self.accumulated):
             write_fed(loop, call, f"f_{place}")
         if self.needs_event:
             loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, core.next_number())")
@@ -164,23 +164,23 @@ class Folded(Content):
         with loop.block(f"if {' and '.join(['group is not None', *tests])}:"):
             self._write_feed(loop, values, event)
         with loop.block("else:"):
-            fed = "".join(f"f_{place}, " for place in range(len(self.fed)))
+            accumulated = "".join(f"f_{place}, " for place in range(len(self.accumulated)))
             numbers = "".join(f"{value}, " for value in values)
-            loop.line(f"{fold}.feed(p, key, {self.entries.text}, ({numbers}), ({fed}), {event})")
+            loop.line(f"{fold}.feed(p, key, {self.entries.text}, ({numbers}), ({accumulated}), {event})")
         self._write_count(loop)
 
     def _write_feed(self, loop: Loop, values: list[str], event: str) -> None:
         """All or nothing: what may refuse its value is asked before any other takes its own."""
         loop.line("accumulators = group.accumulators")
         first = len(self.definitions)
-        for place, call in enumerate(self.fed):
+        for place, call in enumerate(self.accumulated):
             if len(self.calls) > 1 and is_checked(call):
                 with unless_skipped(loop, call, f"f_{place}"):
                     loop.line(f"accumulators[{first + place}].check(f_{place})")
         if values:
             many = ", ".join(values)
             loop.line(f"group.append({many})" if len(values) == 1 else f"group.extend(({many}))")
-        for place, call in enumerate(self.fed):
+        for place, call in enumerate(self.accumulated):
             with unless_skipped(loop, call, f"f_{place}"):
                 loop.line(f"accumulators[{first + place}].add(f_{place}, {event})")
 
@@ -202,9 +202,9 @@ class Folded(Content):
         else:
             self.take(p, self.upgraded(p, key, group), values)
 
-    def feed(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...], fed: tuple[Any, ...], event: Any
+    def feed(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...], accumulated: tuple[Any, ...], event: Any
              ) -> None:  # fmt: skip
-        """An event of any kind comes into a group with fed aggregates. DataError leaves everything as it was."""
+        """An event comes into a group with accumulators. DataError leaves everything as it was."""
         group = p.groups.get(key)
         if group is None:
             self.make_room(p, key)
@@ -212,15 +212,15 @@ class Folded(Content):
         else:
             group = self.upgraded(p, key, group)
         if self.is_text(values):
-            self.settle(group)  # so that what waits is known
+            self.flush(group)  # so that what waits is known
         accumulators = group.accumulators
-        given = [*(True if place is None else values[place] for place in self.places), *fed]
+        given = [*(True if place is None else values[place] for place in self.places), *accumulated]
         for place in self.order:
             if given[place] is not SKIP:
                 self.check_one(p, group, place, given[place])
         if values:
             self.take(p, group, values)
-        for accumulator, value in zip(accumulators[len(self.definitions) :], fed, strict=True):
+        for accumulator, value in zip(accumulators[len(self.definitions) :], accumulated, strict=True):
             if value is not SKIP:
                 accumulator.add(value, event)
         p.groups[key] = group
@@ -246,7 +246,7 @@ class Folded(Content):
         """Values of any kind come into a group with accumulators, in all of them or none."""
         is_text = self.is_text(values)
         if is_text or isinstance(group, MixedGroup):
-            self.settle(group)
+            self.flush(group)
         elif all(value.__class__ is float or value.__class__ is int for value in values):
             list.extend(group, values)
             return
@@ -278,29 +278,29 @@ class Folded(Content):
     # --- folding ------------------------------------------------------------------------------------------------------
 
     def fresh(self) -> list[Accumulator]:
-        """New accumulators: those of the numbers, then those that are fed."""
+        """New accumulators: those of the numbers, then those that have accumulators."""
         return [definition.make(Removal.NEVER) for definition in self.definitions] + [make() for make in self.makers]
 
-    def settle(self, group: Group) -> None:
+    def flush(self, group: Group) -> None:
         """Fold the values that wait into the accumulators."""
         if len(group) > 1:
             for accumulator, (_, _, first) in zip(group.accumulators, self.shortcuts, strict=False):
                 accumulator.add_many(group[first :: self.width])
             del group[1:]
 
-    def settled(self, p: Any) -> Iterable[tuple[Hashable, Group]]:
+    def flushed(self, p: Any) -> Iterable[tuple[Hashable, Group]]:
         """All groups with nothing left to fold."""
         for key, group in list(p.groups.items()):
             made = self.upgraded(p, key, group)
-            self.settle(made)
+            self.flush(made)
             yield key, made
 
     def results(self, group: list[Any]) -> list[Any]:
         """The aggregates' values."""
         if isinstance(group, Group):
-            self.settle(group)
+            self.flush(group)
             found = [accumulator.result() for accumulator in group.accumulators]
-            return [found[place] for place in self.order] if self.fed else found
+            return [found[place] for place in self.order] if self.accumulated else found
         out = []
         width, read = self.width, 0
         values: list[Any] = []
@@ -347,7 +347,7 @@ class Folded(Content):
         if self.came > self.came_max:
             self.came = 0
             for p in parts:
-                for _ in self.settled(p):
+                for _ in self.flushed(p):
                     pass
 
     # --- state --------------------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ class Folded(Content):
         return [
             [pack_key(key), self.entries.pack(group[0]), isinstance(group, MixedGroup),
              [group.accumulators[place].snapshot() for place in self.order]]
-            for key, group in self.settled(p)
+            for key, group in self.flushed(p)
         ]  # fmt: skip
 
     def unpack(self, p: Any, state: Any, store: EventStore) -> None:

@@ -41,8 +41,8 @@ class Panes(Folded):
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        numeric = [call for call in self.calls if call not in self.fed]
-        self.in_order = [*numeric, *self.fed]
+        numeric = [call for call in self.calls if call not in self.accumulated]
+        self.in_order = [*numeric, *self.accumulated]
         self.slots |= {"panes": "deque()", "totals": "{}", "joined": "0", "spare": str(self.max_groups)}
 
     def room(self, loop: Loop) -> str:
@@ -91,7 +91,7 @@ class Panes(Folded):
         size = p.size if self.counts else 0
         if p.groups or size:
             self.came = max(0, self.came - sum(map(len, p.groups.values())))
-            self._join(p, Pane(end_ms, dict(self.settled(p)), size))
+            self._join(p, Pane(end_ms, dict(self.flushed(p)), size))
             super().clear(p)
         self._set_spare(p)
 
@@ -156,7 +156,7 @@ class Panes(Folded):
     def unpack(self, p: Any, state: Any, store: EventStore) -> None:
         for end_ms, size, groups in state["panes"]:
             self.unpack_groups(p, groups, store)
-            self._join(p, Pane(end_ms, dict(self.settled(p)), size))
+            self._join(p, Pane(end_ms, dict(self.flushed(p)), size))
             p.groups.clear()
         super().unpack(p, state, store)
         self._set_spare(p)

@@ -91,27 +91,27 @@ class Running(Content):
         self.slots = {"groups": "{}", "times": "deque()"}
         self.slots |= {"only": "Group(())"} if self.is_whole else {"members": "deque()"}
         forms: dict[Bound | None, list[Inline]] = {}
-        self.fed: dict[int, AggregateCall] = {}
+        self.accumulated: dict[int, AggregateCall] = {}
         for place, call in enumerate(calls):
             form = inline_form(call)
             if form is None:
-                self.fed[place] = call
+                self.accumulated[place] = call
             else:
                 forms.setdefault(call.args[0] if call.args else None, []).append(form)
         self.arguments = [Argument(node, place, mine) for place, (node, mine) in enumerate(forms.items())]
         self.by_node = {argument.node: argument for argument in self.arguments}
         self.valued = [argument for argument in self.arguments if argument.node is not None]
-        self.inlined = [call for place, call in enumerate(calls) if place not in self.fed]
+        self.inlined = [call for place, call in enumerate(calls) if place not in self.accumulated]
         """The calls with statements."""
         self.makers = [maker_of(call, Removal.FIFO) for call in self.inlined]
         self.checked = [is_checked(call) for call in self.inlined]
-        self.is_numbered = bool(group_by or self.fed)
+        self.is_numbered = bool(group_by or self.accumulated)
         """Whether events need a number: to find the older group, or for an accumulator that looks at events."""
         numbers = ["number"] if self.is_numbered else []
-        self.values = [*(f"a_{item.place}" for item in self.valued), *(f"f_{place}" for place in self.fed)]
-        self.kept = [*numbers, *self.values, *(["event"] if self.fed else [])]
+        self.values = [*(f"a_{item.place}" for item in self.valued), *(f"f_{place}" for place in self.accumulated)]
+        self.kept = [*numbers, *self.values, *(["event"] if self.accumulated else [])]
         """The locals that are remembered of an event in its group, each in a queue; the entry has a queue `entries`."""
-        self.keeps_entries = reads_rows or not self.is_whole or bool(self.fed)
+        self.keeps_entries = reads_rows or not self.is_whole or bool(self.accumulated)
         """Whether the entries of a group are kept; else its events are known by their values alone."""
         if self.is_whole:
             queues = ["entries"] if self.keeps_entries else []
@@ -128,9 +128,9 @@ class Running(Content):
     def write_helpers(self, loop: Loop) -> None:
         self._write_class(loop)
         with loop.block(f"def add(g, {', '.join(f'a_{item.place}' for item in self.valued)}):"):
-            loop.line("odd = False")
-            self._write_scaled(loop, "odd = True")
-            with loop.block("if odd:"):
+            loop.line("unsupported = False")
+            self._write_scaled(loop, "unsupported = True")
+            with loop.block("if unsupported:"):
                 loop.line("return False")
             self._write_inline(loop, "add")
             loop.line("return True")
@@ -148,11 +148,11 @@ class Running(Content):
     def _write_class(self, loop: Loop) -> None:
         kept = {f"{state}_{item.place}": "deque()" if state in QUEUES else "0"
                 for item in self.arguments for state in item.states}  # fmt: skip
-        for place, call in self.fed.items():
-            kept[f"fed_{place}"] = f"{loop.names.bind(maker_of(call, Removal.FIFO), 'new')}()"
+        for place, call in self.accumulated.items():
+            kept[f"acc_{place}"] = f"{loop.names.bind(maker_of(call, Removal.FIFO), 'new')}()"
         with loop.block("class Group:"):
             queues = (*(["entries"] if self.keeps_entries else []), *(f"held_{name}" for name in self.kept))
-            loop.line(f"__slots__ = {('key', 'acc', 'odd', 'scale', 'shift', 'unit', *queues, *kept)!r}")
+            loop.line(f"__slots__ = {('key', 'acc', 'unsupported', 'scale', 'shift', 'unit', *queues, *kept)!r}")
             with loop.block("def __init__(g, key):"):
                 loop.line("g.key = key")
                 for name in queues:
@@ -160,7 +160,7 @@ class Running(Content):
                 loop.line("g.reset()")
             with loop.block("def reset(g):"):
                 loop.line("g.acc = None")
-                loop.line("g.odd = 0")
+                loop.line("g.unsupported = 0")
                 loop.line(f"g.shift = {SHIFTS[0]}")
                 loop.line(f"g.unit = {2.0 ** SHIFTS[0]!r}")
                 loop.line(f"g.scale = {2.0 ** -SHIFTS[0]!r}")
@@ -206,8 +206,8 @@ class Running(Content):
 
     def result(self, place: int) -> str:
         """The text of the value of a call over the group `g`."""
-        if place in self.fed:
-            return f"g.fed_{place}.result()"
+        if place in self.accumulated:
+            return f"g.acc_{place}.result()"
         call = self.calls[place]
         form = inline_form(call)
         assert form is not None
@@ -219,10 +219,10 @@ class Running(Content):
         if self.is_numbered:
             loop.line("number = core.number = core.number + 1")
         self._write_group(loop)
-        for place, call in self.fed.items():
+        for place, call in self.accumulated.items():
             if is_checked(call):
                 with unless_skipped(loop, call, f"f_{place}"):
-                    loop.line(f"g.fed_{place}.check(f_{place})")
+                    loop.line(f"g.acc_{place}.check(f_{place})")
         self._write_taking_in(loop)
 
     def _write_values(self, loop: Loop) -> None:
@@ -233,7 +233,7 @@ class Running(Content):
             text = loop.named(item.node, f"a_{item.place}")
             if text != f"a_{item.place}":
                 loop.line(f"a_{item.place} = {text}")
-        for place, call in self.fed.items():
+        for place, call in self.accumulated.items():
             write_fed(loop, call, f"f_{place}")
 
     def _write_group(self, loop: Loop) -> None:
@@ -260,20 +260,20 @@ class Running(Content):
         slow = f"{loop.names.bind(self, 'running')}.admit"
         given = f"({''.join(f'a_{item.place}, ' for item in self.valued)})"
         if self.valued:
-            loop.line("odd = g.acc is not None")
-            with loop.block("if not odd:"):
-                self._write_scaled(loop, "odd = True")
-            with loop.block("if odd:"):
+            loop.line("unsupported = g.acc is not None")
+            with loop.block("if not unsupported:"):
+                self._write_scaled(loop, "unsupported = True")
+            with loop.block("if unsupported:"):
                 loop.line(f"{slow}(g, {given})")
             with loop.block("else:"):
                 self._write_inline(loop, "add")
         else:
             self._write_inline(loop, "add")
-        if self.fed:
+        if self.accumulated:
             loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, number)")
-        for place, call in self.fed.items():
+        for place, call in self.accumulated.items():
             with unless_skipped(loop, call, f"f_{place}"):
-                loop.line(f"g.fed_{place}.add(f_{place}, event)")
+                loop.line(f"g.acc_{place}.add(f_{place}, event)")
         with loop.block(f"if not {self._filled(loop)}:"):
             loop.line(f"{loop.own('groups')}[{'()' if self.is_whole else 'g.key'}] = g")
         if self.keeps_entries:
@@ -323,9 +323,9 @@ class Running(Content):
                     self._write_inline(loop, "remove")
             else:
                 self._write_inline(loop, "remove")
-            for place, call in self.fed.items():
+            for place, call in self.accumulated.items():
                 with unless_skipped(loop, call, f"f_{place}"):
-                    loop.line(f"g.fed_{place}.remove(f_{place}, event)")
+                    loop.line(f"g.acc_{place}.remove(f_{place}, event)")
 
     # --- values that statements do not take ---------------------------------------------------------------------------
 
@@ -335,7 +335,11 @@ class Running(Content):
 
     def admit(self, g: Any, values: tuple[Any, ...]) -> None:
         """Values that the statements cannot take as the group is now. DataError leaves everything as it was."""
-        if g.acc is None and g.shift == SHIFTS[0] and not any(map(self._is_odd, [values, *self._values_held(g)])):
+        if (
+            g.acc is None
+            and g.shift == SHIFTS[0]
+            and not any(map(self._is_unsupported, [values, *self._values_held(g)]))
+        ):
             self._refine(g)
             self.functions["add"](g, *values)
             return
@@ -348,8 +352,8 @@ class Running(Content):
             part.add(value, NO_EVENT)
         if g.acc is None:
             g.acc = parts
-            g.odd = sum(map(self._is_odd, self._values_held(g)))
-        g.odd += self._is_odd(values)
+            g.unsupported = sum(map(self._is_unsupported, self._values_held(g)))
+        g.unsupported += self._is_unsupported(values)
 
     def _refine(self, g: Any) -> None:
         """Count sums in the finest unit from now on."""
@@ -377,7 +381,7 @@ class Running(Content):
                 part.add(value, NO_EVENT)
         return parts
 
-    def _is_odd(self, values: Sequence[Any]) -> bool:
+    def _is_unsupported(self, values: Sequence[Any]) -> bool:
         """Whether one of the values is no number that the finest unit can count."""
         return any(
             item.takes_numbers and value is not None and not _is_plain(value, is_scaled=item.is_scaled)
@@ -388,8 +392,8 @@ class Running(Content):
         """An event leaves a group with accumulators, which may be the last that needed them."""
         for part, value in zip(g.acc, self._by_call(values), strict=True):
             part.remove(value, NO_EVENT)
-        g.odd -= self._is_odd(values)
-        if not g.odd:
+        g.unsupported -= self._is_unsupported(values)
+        if not g.unsupported:
             g.acc = None
             self._begin_anew(g)
             for held in self._values_held(g):
@@ -405,7 +409,7 @@ class Running(Content):
     def slow_results(self, g: Any) -> list[Any]:
         inlined = iter(g.acc)
         return [
-            getattr(g, f"fed_{place}").result() if place in self.fed else next(inlined).result()
+            getattr(g, f"acc_{place}").result() if place in self.accumulated else next(inlined).result()
             for place in range(len(self.calls))
         ]
 
@@ -479,11 +483,11 @@ class Running(Content):
         given = values[: len(self.valued)]
         if g.acc is not None or not self.functions["add"](g, *given):
             self.admit(g, tuple(given))
-        if self.fed:
+        if self.accumulated:
             event = Event(self.entries.row(entry), time_ms, number)
-            for place, value in zip(self.fed, values[len(self.valued) :], strict=True):
+            for place, value in zip(self.accumulated, values[len(self.valued) :], strict=True):
                 if value is not SKIP:
-                    getattr(g, f"fed_{place}").add(value, event)
+                    getattr(g, f"acc_{place}").add(value, event)
             g.held_event.append(event)
         if self.is_numbered:
             g.held_number.append(number)

@@ -166,7 +166,7 @@ class NamedWindow:
             delta = Delta(inserted, [event for post in posts for event in post.removed])
         if delta.inserted or delta.removed:
             self.publish(self, delta)
-        self.operator.settle()
+        self.operator.end_step()
         return delta
 
 

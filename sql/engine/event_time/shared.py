@@ -1,7 +1,7 @@
 """Shared event-time stages: time stamps, order, lateness and watermark once for rules that treat them alike.
 
 Behind a shared stage stands what stands behind a stream in processing time: a filter index, so that a released event
-meets only rules that can match it, and parties of rules that gather together. Their clock is the watermark; a rule
+meets only rules that can match it, and parties of rules that share groups. Their clock is the watermark; a rule
 that no event meets is only told of the time when something of it is due.
 
 Rules share a stage from the moment at which theirs are in the same state: the same watermark, the same events waiting.
@@ -17,7 +17,8 @@ from sql.emission import Emission
 from sql.engine.event_time.query import EventTime
 from sql.engine.event_time.stage import Stage
 from sql.engine.filter_index import FilterIndex
-from sql.engine.sharing import SHARING_MIN, Defect, Party, Several, parties
+from sql.engine.shared_groups import SHARING_MIN
+from sql.engine.sharing import Defect, Party, Several, parties
 
 
 class Audience:
@@ -44,7 +45,7 @@ class Audience:
 
     def leave(self, member: EventTime) -> None:
         """A rule has a stage of its own again."""
-        self.index.settle()
+        self.index.reconcile()
         member.query.leave()
         self.members.remove(member)
         del self.by_name[member.name]
@@ -56,7 +57,7 @@ class Audience:
             member = self.by_name[emission.rule]
             member.inbox.append(emission)
             member.inbox_ms = due_ms
-        self.index.settle()  # rules may have changed since events came last, and no index of the stream be there
+        self.index.reconcile()  # rules may have changed since events came last, and no index of the stream be there
 
     # --- events and time ----------------------------------------------------------------------------------------------
 
@@ -141,13 +142,13 @@ class StageParty(Several):
             woken.append(member.name)
         return woken
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """Let the members' own counts include the events they never met."""
         for _, audience in self.shared:
-            audience.index.settle()
+            audience.index.reconcile()
 
     def shares_with(self, name: str) -> list[str]:
-        """The rules whose windows are gathered together with a rule's."""
+        """The rules that share groups with a rule."""
         found = (audience.index.shares_with(name) for _, audience in self.shared)
         return [other for names in found for other in names]
 
@@ -169,7 +170,7 @@ class StageParty(Several):
 
     def _join(self) -> None:
         """Let those share a stage whose stages are in the same state."""
-        self.settle()
+        self.reconcile()
         heads: dict[Stage, Stage] = {}
         for stage in dict.fromkeys(member.stage for member in self.members):
             heads[stage] = next((head for head in dict.fromkeys(heads.values()) if head.is_like(stage)), stage)

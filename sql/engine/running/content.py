@@ -68,7 +68,7 @@ class Content:
         if kind == "group" and not any(source.windows for source in statement.plan.sources):
             return []
         for window in statement.windows:
-            window.settle()
+            window.end_step()
         with statement.reading():
             return self.present()
 

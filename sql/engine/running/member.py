@@ -1,6 +1,6 @@
 """A sampled rule among others that keep the same groups: what it holds when it works alone, and what others found.
 
-While a rule is in a gathering (`sql.engine.sharing`) its own core is empty: one core keeps the groups of all. What that
+While a rule shares groups (`sql.engine.sharing`) its own core is empty: one core keeps the groups of all. What that
 finds when a window closes lies in the rule's inbox until the rule's own timer fires.
 """
 
@@ -29,7 +29,7 @@ Pairs = list[tuple[Any, list[Any]]]
 
 @dataclass(slots=True)
 class Closing:
-    """What was in a window [start, end) when it closed: the groups with all aggregates that were gathered."""
+    """What was in a window [start, end) when it closed: the groups with the aggregates of all."""
 
     start_ms: int
     end_ms: int
@@ -63,27 +63,27 @@ TOLD = Told()
 News = Closing | Failure | Told
 
 
-class Gathering(Protocol):
+class SharedGroups(Protocol):
     """Rules that share a core, as one of them sees it."""
 
     core: Core
 
     def leave(self, query: SampledQuery) -> None:
-        """The rule goes on alone, with a copy of what was gathered for it."""
+        """The rule goes on alone, with a copy of its groups."""
 
     def state_of(self, query: SampledQuery) -> Any:
         """What the rule would hold had it worked alone."""
 
 
 class Member:
-    """A rule that may gather together with others."""
+    """A rule that may share groups with others."""
 
     def __init__(self, query: SampledQuery) -> None:
         self.query = query
-        self.gathering: Gathering | None = None
+        self.shared: SharedGroups | None = None
         self.inbox: deque[News] = deque()
         self.places: tuple[int, ...] = ()
-        """Where the rule's aggregates stand among those of the gathering."""
+        """Where the rule's aggregates stand among those of the shared query."""
 
     @property
     def signature(self) -> Any:
@@ -114,9 +114,9 @@ class Member:
     # --- alone --------------------------------------------------------------------------------------------------------
 
     def leave(self) -> None:
-        """Work alone from now on, with a copy of what was gathered together."""
-        if self.gathering is not None:
-            self.gathering.leave(self.query)
+        """Work alone from now on, with a copy of the shared groups."""
+        if self.shared is not None:
+            self.shared.leave(self.query)
 
     def reset(self) -> None:
         """Hold nothing."""
@@ -127,15 +127,15 @@ class Member:
         self.query.core.unpack(state, EventStore())
 
     def state(self) -> Any:
-        """What the rule holds, by itself or through its gathering."""
-        return self.query.core.pack() if self.gathering is None else self.gathering.state_of(self.query)
+        """What the rule holds, by itself or through the shared groups."""
+        return self.query.core.pack() if self.shared is None else self.shared.state_of(self.query)
 
     # --- together -----------------------------------------------------------------------------------------------------
 
     @property
     def core(self) -> Core:
         """The core that has the rule's groups."""
-        return self.query.core if self.gathering is None else self.gathering.core
+        return self.query.core if self.shared is None else self.shared.core
 
     def next_deadline(self) -> int | None:
         """When the rule has something to show next."""
@@ -145,7 +145,7 @@ class Member:
         return self.core.next_deadline()
 
     def read_news(self, now_ms: int) -> list[Emission]:
-        """What the gathering of events has found for this rule up to now."""
+        """What the shared query has found for this rule up to now."""
         query = self.query
         query.now_ms = query.context.now_ms = now_ms
         self.read_inbox(now_ms)

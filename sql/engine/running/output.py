@@ -78,7 +78,7 @@ class Output:
             self.give(*rows, now_ms, is_ticked=self.limit.forces)
         if self.limit.looks:
             for window in self.statement.windows:
-                window.settle()
+                window.end_step()
 
     def _post_updates(self, updates: list[Update], now_ms: int, *, is_timer: bool) -> None:
         """The updates of windows that post at empty boundaries: a release by the clock is posted whatever it holds.
@@ -115,7 +115,7 @@ class Output:
         if self.limit is None:
             return
         for window in self.statement.windows:
-            window.settle()
+            window.end_step()
         for rows in self.limit.terminate(now_ms):
             self.give(*rows, now_ms, is_ticked=self.limit.given.ends_empty)
 

@@ -110,7 +110,7 @@ class SampledQuery(RunningQuery):
 
     def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Events of the only source with their time stamps; what is due before each is done before it."""
-        if self.member.gathering is not None:
+        if self.member.shared is not None:
             self.leave()
         self.counts["events_in"] += len(rows)
         self.now_ms = max(self.now_ms, times[0])
@@ -126,7 +126,7 @@ class SampledQuery(RunningQuery):
 
     def next_deadline(self) -> int | None:
         member = self.member
-        if member.inbox or member.gathering is not None:
+        if member.inbox or member.shared is not None:
             return member.next_deadline()
         return self.core.instances.next_deadline()
 
