@@ -171,6 +171,6 @@ def test_links_of_the_texts_lead_somewhere() -> None:
 
 def test_ci_runs_the_commands_of_the_readme() -> None:
     commands = re.findall(r"^make [\w-]+", text(Path(".ci/run")), re.MULTILINE)
-    assert commands == ["make check", "make test"]
+    assert commands == ["make check", "make search", "make test"]
     assert set(commands) <= set(re.findall(r"^make [\w-]+", text(Path("CONTRIBUTING.md")), re.MULTILINE))
     assert "make test" in text(Path("README.md"))
