@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import (
+    contexts,
     daemon,
     fairness,
     gateway_cpu,
@@ -16,17 +17,20 @@ from benchmarks import (
     intake,
     latency,
     latency_state,
+    patterns,
     relations,
     replay,
     rules,
     statements,
-)  # fmt: skip
+)
 from benchmarks.measure import Result
 
 CASES = {
     **rules.CASES,
     **statements.CASES,
     **relations.CASES,
+    **patterns.CASES,
+    **contexts.CASES,
     **replay.CASES,
     **intake.CASES,
     **latency.CASES,

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.payloads import BATCH, EVENTS_PER_MS, START_MS, Decoding, batched
 from edge.base.memory import calm_collector
 from edge.deploy.row_shapes import takes_dicts
-from sql import Catalog, Engine, parse, plan_rule
+from sql import Catalog, Engine, parse, plan_rule, run_script
 
 STREAM = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')"
 EVENT_TIME = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json', TIMESTAMP='ts')"
@@ -49,11 +49,17 @@ def in_turns(works: Sequence[Work], rounds: int) -> list[float]:
 class Bench:
     """An engine with rules on stream `m`, fed with payloads; time goes on from one pass to the next."""
 
-    def __init__(self, rules: Sequence[str], messages: Sequence[bytes], *, laps: int = 0) -> None:
-        """`laps`: in event time; time stamps cannot come again, so each run takes the next of so many equal parts."""
+    def __init__(self, rules: Sequence[str], messages: Sequence[bytes], *, laps: int = 0, before: Sequence[str] = ()
+                 ) -> None:  # fmt: skip
+        """`laps`: in event time; time stamps cannot come again, so each run takes the next of so many equal parts.
+        `before`: statements that declare what the rules need.
+        """
         catalog = Catalog()
+        self.engine = Engine(catalog)
         for statement in parse(EVENT_TIME if laps else STREAM):
             catalog.define(statement)  # type: ignore[arg-type]
+        for text in before:
+            run_script(self.engine, text, START_MS)
         plans = [plan_rule(rule, catalog) for rule in rules]
         needed = [plan.columns("m") for plan in plans]
         whole = None in needed or any(map(takes_dicts, plans))
@@ -66,11 +72,14 @@ class Bench:
         self.batches = batches[:size]
         self.passes = 1
         """How often `run` goes through the messages."""
-        self.engine = Engine(catalog)
         self.now_ms = START_MS
         for number, plan in enumerate(plans):
             self.engine.deploy(f"r{number}", plan, START_MS, shape=self.decoding.shape, make_row=self.decoding.make_row)
         calm_collector()  # as the daemon does
+
+    def feed(self, messages: Sequence[bytes]) -> None:
+        """Take other messages from now on."""
+        self.batches = batched(messages)
 
     def decode(self) -> None:
         """One pass of decoding alone."""
@@ -97,10 +106,10 @@ class Bench:
 
 def against_decoding(
     name: str, rules: Sequence[str], messages: Sequence[bytes], bar: float | None, rounds: int = 7, *,
-    event_time: bool = False,
+    event_time: bool = False, before: Sequence[str] = (),
 ) -> Result:  # fmt: skip
     """The cost of an event with these rules, in costs of decoding it."""
-    bench = Bench(rules, messages, laps=rounds + 1 if event_time else 0)
+    bench = Bench(rules, messages, laps=rounds + 1 if event_time else 0, before=before)
     bench.run()  # fills the windows, warms the code
     decoding, whole = in_turns((bench.decode, bench.run), rounds)
     return Result(

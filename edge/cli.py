@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "spool": "look into the spool: ls, verify, export, repair, replay",
     "journal": "look into the journal: ls, verify, cut",
     "top": "show what the rules of a running gateway do",
+    "partitions": "list the live partitions of the contexts of a running gateway",
     "health": "ask a running gateway whether it is healthy",
     "doctor": "check this machine and the configuration",
 }

@@ -8,7 +8,7 @@ from typing import Any
 from rules.loader import Loaded
 from rules.problems import FileProblem
 from rules.read import tables as read_tables
-from rules.read.contexts import bind
+from rules.read.contexts import bind, warnings_of
 from rules.reading import LoadedStream, LoadedTable
 from sql.binder.lookups import plan_lookup
 from sql.binder.rule import RelationPlan
@@ -50,11 +50,12 @@ class Contexts:
         rest = []
         for item, reported in self.pending:
             try:
-                self.catalog.contexts[item.name] = bind(item, self.catalog, self.zone)
+                plan = self.catalog.contexts[item.name] = bind(item, self.catalog, self.zone)
+                found = [item.reading.sql_problem(problem, item.path) for problem in warnings_of(plan)]
             except SqlError as error:
                 rest.append((item, reported))
                 found = [item.reading.sql_problem(problem, item.path) for problem in error.problems]
-                problems += found if reported else []
+            problems += found if reported else []
         self.pending = rest
         return problems
 

@@ -44,6 +44,7 @@ CODES = {
     "R204": "a window that never fills",
     "R205": "a condition that is always true",
     "R206": "a condition that is never true",
+    "R210": "partitions of keys that never end",
     "R401": "a function file that cannot be read or run",
     "R402": "a function that rules cannot call: its types, its docstring or its name",
     "R403": "an example of a function gives something else",

@@ -5,14 +5,18 @@ Everything is asked of the gateway loop, between two batches, and only when some
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from edge.base.logs import redact
 from edge.base.memory import resident_bytes
 from edge.monitor.footprint import RuleMemory
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from edge.monitor.metrics import Sample, render, sample
+from sql.rows import as_dict
 
 if TYPE_CHECKING:
     from edge.daemon import Daemon
@@ -27,6 +31,9 @@ COUNTERS = {
     "groups": "penstock_rule_groups",
 }
 """The engine's counters of a rule, and the metric each becomes."""
+
+PARTITIONS_SHOWN = 1_000
+"""Live partitions of a context that /status lists, the oldest first."""
 
 
 class Report:
@@ -98,6 +105,7 @@ class Report:
                 rule_id: max(0, until_ms - daemon.clock.now_ms())
                 for rule_id, until_ms in daemon.manager.leaving.items()
             },
+            "contexts": {name: self._context(name, memory) for name in daemon.engine.contexts},
             "stopped": list(daemon.manager.stopped),
             "asleep": dict(daemon.manager.asleep),
             "failed": dict(daemon.manager.failed),
@@ -162,6 +170,21 @@ class Report:
                 {"role": action.role, "sink": action.delivery.name, **self._delivery(action.delivery.stats())}
                 for action in daemon.outbox.actions(rule_id)
             ],
+        }
+
+    def _context(self, name: str, memory: Mapping[str, int]) -> dict[str, Any]:
+        """A context: its rules, its counters, and the oldest of its live partitions with their properties."""
+        engine = self._daemon.engine
+        host = engine.contexts[name]
+        counters = host.counters()
+        taken = sum(memory.get(rule_id, 0) for rule_id in host.members)
+        return {
+            "rules": list(host.members),
+            "counters": counters,
+            "max_partitions": host.context.max_partitions,
+            "memory_bytes": taken,
+            "bytes_per_partition": taken // max(1, counters["partitions"]),
+            "partitions": [_plain(row) for row in engine.partitions(name)[:PARTITIONS_SHOWN]],
         }
 
     def _state_bytes(self, rule_id: str) -> int:
@@ -274,3 +297,13 @@ class Report:
             uploads = self._daemon.uploads[0].stats
             yield sample("penstock_uploads_total", uploads.files)
             yield sample("penstock_upload_failures_total", uploads.retries)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """The properties of a partition as JSON values: an event is an object, bytes and the like are text."""
+    found: dict[str, Any] = json.loads(json.dumps(row, default=_as_text))
+    return found
+
+
+def _as_text(value: Any) -> Any:
+    return dict(as_dict(value)) if isinstance(value, msgspec.Struct) else str(value)

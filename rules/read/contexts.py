@@ -13,7 +13,7 @@ from sql.binder.contexts import bind_context
 from sql.catalog.streams import Catalog
 from sql.errors import Problem, Span, SqlError
 from sql.language import parse
-from sql.plan.contexts import ContextPlan
+from sql.plan.contexts import ContextPlan, KeyedPlan, OverlappingPlan, SpanPlan
 from sql.plan.options import RuleOptions
 from sql.syntax import CreateContext
 
@@ -51,6 +51,19 @@ def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
         raise SqlError([_moved(problem, len(prefix)) for problem in error.problems], context.sql) from None
     return replace(plan, max_partitions=context.max_partitions, oldest_first=context.when_full == "oldest",
                    idle_ms=context.idle)  # fmt: skip
+
+
+def warnings_of(plan: ContextPlan) -> list[Problem]:
+    """What is right and rarely meant: a partition for every key ever met, which nothing ends."""
+    for level in plan.levels:
+        if isinstance(level.kind, KeyedPlan) and level.kind.end is None:
+            if plan.idle_ms is not None:
+                return []
+            message = f"partitions by key never end: each key ever met keeps one, up to {plan.max_partitions:,} of them"
+            return [Problem("R210", message, Span(0, 0), "set idle: 1h, or add TERMINATED BY", "warning")]
+        if isinstance(level.kind, KeyedPlan | SpanPlan | OverlappingPlan) and level.kind.end is not None:
+            return []
+    return []
 
 
 def _moved(problem: Problem, by: int) -> Problem:

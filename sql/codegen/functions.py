@@ -164,6 +164,12 @@ class FunctionSet:
 
     def wanted_key(self, nodes: Sequence[Bound], nulls: Sequence[bool]) -> EventFunction:
         """A key of several values, or None where one of them is NULL that, by `nulls`, can equal nothing."""
+        return self.define(self.wanted_key_text(nodes, nulls), nodes[0].span if nodes else Span(0, 0))
+
+    def wanted_key_text(self, nodes: Sequence[Bound], nulls: Sequence[bool]) -> str:
+        """The text of `wanted_key`; without values the key is empty."""
+        if not nodes:
+            return "()"
         name = self.names.bind(key_of, "key_of")
         texts, tests = [], []
         for node, may_be_null in zip(nodes, nulls, strict=True):
@@ -173,7 +179,7 @@ class FunctionSet:
             )
             tests.append(f"(({value} := {self.writer.text(node)}) is None and {not may_be_null})")
         whole = f"({', '.join(texts)},)" if len(texts) > 1 or any(nulls) else texts[0]
-        return self.define(f"None if {' or '.join(tests)} else {whole}", nodes[0].span)
+        return f"None if {' or '.join(tests)} else {whole}"
 
     def criteria(self, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> EventFunction:
         """A sort key. NULL is lowest (EPL) or last in either direction (eKuiper), where NULLS FIRST does not say."""

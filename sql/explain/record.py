@@ -24,6 +24,7 @@ from sql.engine.start import instance_of
 from sql.explain import words
 from sql.explain.compose import of_group_window, of_source
 from sql.explain.sampled import SampledTap
+from sql.explain.searches import Searches
 from sql.explain.timeline import Line, Look, Post, Row, Stay, Timeline, label_of
 from sql.plan.logical import EACH_EVENT, Plan
 
@@ -78,6 +79,8 @@ class _Recorder:
         """Keeps the rows alive: lines are found by the identity of the row."""
         self.by_row: dict[tuple[int, int], Line] = {}
         self.by_event: dict[int, Line] = {}
+        self.searches: dict[int, Searches] = {}
+        """The patterns among the sources, by their place."""
         self.events: list[Event] = []
         self.timeline = Timeline(words.slice_of(plan.text, _whole(plan)), _window_text(plan), _brackets(plan), start_ms,
                                  removes=plan.selector == "rstream")  # fmt: skip
@@ -90,6 +93,7 @@ class _Recorder:
         if isinstance(query, SampledQuery):
             self.timeline.has_window = self.plan.window is not EACH_EVENT
             return
+        self.searches = {index: Searches(matches) for index, matches in query.sources.matches.items()}
         self.timeline.has_window = any(not isinstance(window, Pass) for window in query.windows)
         for index, window in enumerate(query.windows):
             lot = self.plan.sources[index].lot
@@ -144,12 +148,18 @@ class _Recorder:
         row = dict(row)
         self.rows.append(row)
         lines = [self._line(index, row) for index, source in enumerate(self.plan.sources) if source.stream == stream]
+        for index, searches in self.searches.items():
+            if stream in self.plan.sources[index].streams:
+                lines.append(searches.line(self.plan, stream, row, self._instant(row)))
+                self.timeline.lines.append(lines[-1])
         driver = self.outer or self.query
         for emission in driver.push(stream, [row], self.now_ms):
             self._take(emission)
             if emission.kind != "rows":
                 for line in lines:
                     line.remark = "late" if emission.kind == "late" else f"error: {emission.error}"
+        for searches in self.searches.values():
+            searches.look(self.now_ms, id(row))
 
     def _line(self, index: int, row: Row) -> Line:
         alias = f"{self.plan.sources[index].alias}: " if len(self.plan.sources) > 1 else ""
@@ -179,6 +189,8 @@ class _Recorder:
     def _advance(self, advance: Callable[[int], list[Emission]], instant: int) -> None:
         for emission in advance(instant):
             self._take(emission)
+        for searches in self.searches.values():
+            searches.look(instant)
 
     def _take(self, emission: Emission) -> None:
         if emission.kind == "rows":
@@ -287,7 +299,10 @@ def _window_text(plan: Plan) -> str:
     if plan.window is not None and plan.window is not EACH_EVENT:
         return "; ".join(of_group_window(plan.window, plan).stages)
     parts = [of_source(source, plan) for source in plan.sources if source.windows or source.lot is not None]
-    return " × ".join("; ".join(part.stages) for part in parts) or "no window"
+    written = " × ".join("; ".join(part.stages) for part in parts)
+    if any(source.pattern is not None for source in plan.sources):
+        return f"a pattern: each event is drawn while a search holds it{'; ' if written else ''}{written}"
+    return written or "no window"
 
 
 def _brackets(plan: Plan) -> tuple[str, str]:

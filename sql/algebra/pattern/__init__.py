@@ -11,7 +11,7 @@ class, and everything else (order, time, snapshots, bounds) is decided in one pl
 
 Where to start reading: `machine` (the face: `Pattern`), `base` (what nodes and instances are), then any of the kinds:
 `atoms`, `timers`, `sequence`, `logic`, `every`, `repeat`, `guards`. `listening` finds the filters an event fits without
-looking at all of them; `build` makes nodes of a plan.
+looking at all of them; `build` makes nodes of a plan. Patterns of two events run without nodes: `pairs`.
 """
 
 from sql.algebra.pattern.build import PatternBuilder

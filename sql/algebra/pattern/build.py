@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import tzinfo
-from functools import partial, reduce, singledispatchmethod
+from functools import cached_property, partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.pattern.atoms import FilterNode
 from sql.algebra.pattern.base import Binding, Node
+from sql.algebra.pattern.conditions import MIRRORED, conjuncts, joined, sides, tags
 from sql.algebra.pattern.every import DistinctNode, EveryNode
 from sql.algebra.pattern.guards import WhileNode, WithinNode
 from sql.algebra.pattern.listening import ByKey, ByRange, InOrder, Listening
 from sql.algebra.pattern.logic import AbsentNode, AllOfNode, AnyOfNode
 from sql.algebra.pattern.machine import Machine, Pattern
+from sql.algebra.pattern.pairs import Pairs
 from sql.algebra.pattern.partials import Bounds
 from sql.algebra.pattern.repeat import RepeatNode
 from sql.algebra.pattern.sequence import FollowedByNode
+from sql.algebra.pattern.shapes import pair_of
 from sql.algebra.pattern.timers import CrontabNode, IntervalNode, Length, ScheduleNode
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.calendar.schedule import Schedule, parse_schedule
 from sql.errors import DataError
 from sql.plan import patterns as plans
-from sql.plan.bound import Bound, Const, Op, Read, Slot
-from sql.plan.patterns import OWN, LengthPlan, PatternPlan
-from sql.types import Type
+from sql.plan.bound import Bound, Const
+from sql.plan.patterns import LengthPlan, PatternPlan
 
 if TYPE_CHECKING:
     from sql.codegen.functions import FunctionSet
@@ -42,16 +44,24 @@ class PatternBuilder:
         self.functions = functions
         self.zone = zone
         self.bounds = bounds or Bounds()
-        self._build = self._step(plan.root, stays=False)
 
     def pattern(self) -> Pattern:
         """A pattern, not yet started."""
         return Pattern(self)
 
+    def fastest(self) -> Pattern | Pairs:
+        """A pattern, not yet started, in the form that costs least."""
+        pair = pair_of(self.plan, self.functions, self._length)
+        return Pattern(self) if pair is None else Pairs(self.bounds, self.zone, pair)
+
     def nodes(self, machine: Machine, into: list[Node]) -> Node:
         """The tree of nodes for one machine; each is appended to `into` as it is made."""
         self._into = into
         return self._build(machine)
+
+    @cached_property
+    def _build(self) -> Callable[[Machine], Node]:
+        return self._step(self.plan.root, stays=False)
 
     def _made(self, kind: Callable[..., Node], machine: Machine, *parts: Any, **keywords: Any) -> Node:
         node = kind(machine, len(self._into), *parts, **keywords)
@@ -183,18 +193,18 @@ class PatternBuilder:
 
     def _condition(self, condition: Bound | None) -> tuple[Callable[[Any], bool] | None, Callable[[], Listening]]:
         """The part that reads no tag, and what finds the listeners by the rest."""
-        parts = [] if condition is None else list(_conjuncts(condition))
-        alone = [part for part in parts if not _tags(part)]
-        rest = [part for part in parts if _tags(part)]
-        own = None if not alone else self.functions.true(_joined(alone))
-        keys = [(part, sides) for part in rest if (sides := _sides(part, ("=", "is"))) is not None]
+        parts = [] if condition is None else list(conjuncts(condition))
+        alone = [part for part in parts if not tags(part)]
+        rest = [part for part in parts if tags(part)]
+        own = None if not alone else self.functions.true(joined(alone))
+        keys = [(part, found) for part in rest if (found := sides(part, ("=", "is"))) is not None]
         if keys:
             left = self._rest([part for part in rest if all(part is not key for key, _ in keys)])
             nulls = [operator == "is" for _, (_, _, operator) in keys]
             of_row = self.functions.wanted_key([row for _, (row, _, _) in keys], nulls)
             of_binding = self.functions.wanted_key([tag for _, (_, tag, _) in keys], nulls)
             return own, lambda: ByKey(left, of_row, of_binding)
-        ranges = [(part, sides) for part in rest if (sides := _sides(part, _MIRRORED)) is not None]
+        ranges = [(part, found) for part in rest if (found := sides(part, MIRRORED)) is not None]
         if ranges:
             chosen, (row, tag, operator) = ranges[0]
             left = self._rest([part for part in rest if part is not chosen])
@@ -204,49 +214,4 @@ class PatternBuilder:
         return own, partial(InOrder, left)
 
     def _rest(self, parts: list[Bound]) -> Callable[..., bool] | None:
-        return self.functions.true(_joined(parts)) if parts else None
-
-
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def _conjuncts(condition: Bound) -> Iterator[Bound]:
-    """The parts of a condition that must all hold; a range counts as two."""
-    if isinstance(condition, Op) and condition.name == "and":
-        for part in condition.args:
-            yield from _conjuncts(part)
-    elif isinstance(condition, Op) and condition.name == "between" and _tags(condition):
-        operand, low, high = condition.args
-        yield Op(">=", (operand, low), type=Type.BOOLEAN, span=condition.span)
-        yield Op("<=", (operand, high), type=Type.BOOLEAN, span=condition.span)
-    else:
-        yield condition
-
-
-def _joined(parts: list[Bound]) -> Bound:
-    return reduce(lambda left, right: Op("and", (left, right), type=Type.BOOLEAN, span=left.span), parts)
-
-
-def _reads(bound: Bound) -> set[int]:
-    return {part.source for part in bound.walk() if isinstance(part, Read)}
-
-
-def _tags(bound: Bound) -> set[int]:
-    return _reads(bound) - {OWN}
-
-
-def _sides(part: Bound, operators: Any) -> tuple[Bound, Bound, str] | None:
-    """What a comparison reads of the event, what of tags, and the operator between them in this order.
-
-    None where it is of another form. A side with a variable is read when the event comes, so it cannot be indexed.
-    """
-    if not isinstance(part, Op) or part.name not in operators:
-        return None
-    left, right = part.args
-    if any(isinstance(item, Slot) for item in part.walk()):
-        return None
-    if _reads(left) == {OWN} and _tags(right) and OWN not in _reads(right):
-        return left, right, part.name
-    if _reads(right) == {OWN} and _tags(left) and OWN not in _reads(left):
-        return right, left, _MIRRORED.get(part.name, part.name)
-    return None
+        return self.functions.true(joined(parts)) if parts else None

@@ -10,7 +10,7 @@ What happens at one event or one instant is decided here:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import tzinfo
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,7 @@ from sql.algebra.pattern.atoms import Filter, FilterNode
 from sql.algebra.pattern.base import Binding, Instance, Node, events_of
 from sql.algebra.pattern.partials import Bounds, Partials
 from sql.algebra.pattern.snapshot import Packer, Unpacker
-from sql.algebra.pattern.timers import Length, Timers
+from sql.algebra.pattern.timers import Length, Observer, Timers
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
 
@@ -115,6 +115,20 @@ class Pattern:
             listener.hear(row)
         return self._told() if self.matches else []
 
+    def lot(self, stream: str, rows: Sequence[Any], now: int, fail: Callable[[Any, BaseException], None]
+            ) -> list[list[Binding]]:  # fmt: skip
+        """`enter` for several events: the matches of each event that completes some. `fail` hears of data errors."""
+        out = []
+        for row in rows:
+            try:
+                found = self.enter(stream, row, now)
+            except DATA_ERRORS as error:
+                fail(row, error)
+                continue
+            if found:
+                out.append(found)
+        return out
+
     def advance(self, now: int) -> list[Binding]:
         """Do what is due at or before `now`: each at `now`, in order of (due, number)."""
         machine = self.machine
@@ -138,12 +152,26 @@ class Pattern:
         """Whether it has ended for good: it can never match again."""
         return self.root is None
 
+    def waiting(self) -> Iterator[tuple[Binding, Node]]:
+        """What waits: the tags bound so far, and the filter or timer that is to be true next."""
+        left = [] if self.root is None else [self.root]
+        while left:
+            instance = left.pop()
+            if isinstance(instance, Filter | Observer):
+                yield instance.binding, instance.node
+            left += instance.below()
+
     def counters(self) -> dict[str, int]:
         """What it holds and what has happened."""
         counts = self.machine.counts
         names = ("partials_started", "partials_expired", "partials_dropped", "remembered_dropped", "keys_dropped",
                  "lengths_null", "matches")  # fmt: skip
         return {"partials": self.machine.partials.live, **{name: counts[name] for name in names}}
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something could not be evaluated since `failures` was called."""
+        return bool(self.machine.failures)
 
     def failures(self) -> list[BaseException]:
         """What could not be evaluated since the last call."""

@@ -5,18 +5,26 @@ This is the one place where a running query meets `sql.algebra.pattern`: streams
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+from sql.algebra.event import Event
 from sql.algebra.pattern import Bounds, PatternBuilder
+from sql.algebra.pattern.atoms import FilterNode
+from sql.algebra.pattern.pairs import Pairs
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.support import Warnings
+from sql.emission import Emission
 from sql.errors import DataError
 from sql.functions.registry import Context
-from sql.plan.logical import SourcePlan
+from sql.plan.logical import Plan, SourcePlan
 from sql.plan.options import RuleOptions
+from sql.plan.patterns import FilterPlan
 from sql.rows import Shape, as_dict, as_dicts
+
+if TYPE_CHECKING:
+    from sql.engine.running.statement import Statement
 
 MakeRow = Callable[[dict[str, Any]], Any]
 
@@ -34,7 +42,7 @@ class Matches:
         self.functions = FunctionSet(catalog, context, warnings, shape=shape, text=self.plan.text, kind=PatternReader)
         bounds = Bounds(options.max_pattern_partials, options.pattern_overflow, options.max_pattern_rows,
                         options.max_pattern_keys)  # fmt: skip
-        self.pattern = PatternBuilder(self.plan, self.functions, context.zone, bounds).pattern()
+        self.pattern = PatternBuilder(self.plan, self.functions, context.zone, bounds).fastest()
         first = self.pattern.start(now_ms)
         self.first = first if is_heard else []
         """What is true at once in a partition, which is heard when time next moves."""
@@ -65,11 +73,22 @@ class Matches:
     @property
     def has_failed(self) -> bool:
         """Whether something could not be evaluated since `failures` was called."""
-        return bool(self.pattern.machine.failures)
+        return self.pattern.has_failed
 
     def failures(self) -> list[DataError]:
         """What could not be evaluated since the last call, with its place in the text."""
         return [self.functions.failure(error) for error in self.pattern.failures()]
+
+    def searches(self) -> Iterator[tuple[tuple[Any, ...], str]]:
+        """The searches that have begun: the tags bound so far, and what each waits for in words."""
+        pattern = self.pattern
+        if isinstance(pattern, Pairs):
+            names = [step.stream for step in self.plan.root.walk() if isinstance(step, FilterPlan)]
+            yield from ((tags, names[-1]) for tags in pattern.searches())
+            return
+        for tags, node in pattern.waiting():
+            if any(tags):
+                yield tags, node.stream if isinstance(node, FilterNode) else "a timer"
 
     def counters(self) -> dict[str, int]:
         return self.pattern.counters()
@@ -80,3 +99,35 @@ class Matches:
     def restore(self, state: Any, make_row: MakeRow) -> None:
         self.first = []
         self.pattern.restore(state, make_row)
+
+
+def is_plain(plan: Plan) -> bool:
+    """Whether the rows of a statement are the matches of one pattern, each by itself."""
+    source = plan.sources[0]
+    if source.pattern is None or source.windows or source.matches_by_name or source.keeps_last or plan.joins:
+        return False
+    if plan.where or plan.having or plan.group_by or plan.order_by or plan.distinct or plan.limit or plan.offset:
+        return False
+    if plan.aggregates or plan.subqueries or plan.analytics or plan.prevs or plan.spreads or plan.into_table:
+        return False
+    return (
+        plan.output is None and plan.selector != "rstream" and not (source.pattern.suppress or source.pattern.discard)
+    )
+
+
+def show_matches(statement: Statement, matches: Matches, stream: str, rows: Sequence[Any], now_ms: int) -> None:
+    """Events for a pattern whose matches are the statement's rows; what one event completes is one emission."""
+
+    def fail(row: Any, error: BaseException) -> None:
+        statement.errors.append(statement.error_of(row, str(matches.functions.failure(error)), now_ms))
+
+    show, whole, out = statement.code["show"], statement.whole, statement.out
+    for found in matches.pattern.lot(stream, rows, now_ms, fail):
+        shown: list[Any] = []
+        for match in found:
+            statement.seq += 1
+            show(statement, Event(match, now_ms, statement.seq), whole, shown, True)
+        if shown:
+            out.append(Emission(statement.name, now_ms, "rows", shown))
+    if matches.has_failed:
+        statement.errors += [statement.error_of(None, str(why), now_ms) for why in matches.failures()]

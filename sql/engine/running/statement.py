@@ -23,6 +23,7 @@ from sql.emission import Emission
 from sql.engine.relations.into import IntoTable
 from sql.engine.running import state
 from sql.engine.running.content import Content
+from sql.engine.running.matches import is_plain, show_matches
 from sql.engine.running.output import Output
 from sql.engine.running.query import MakeRow, RunningQuery
 from sql.engine.running.requests import Requests
@@ -62,6 +63,8 @@ class Statement(RunningQuery):
             self.answers = self.sources.subqueries.answers
             self.begin(now_ms)
         self.windows = self.sources.windows
+        self.plain = self.sources.matches[0] if is_plain(plan) else None
+        """The pattern, where each match is a row and nothing else happens."""
         self.groups: dict[Any, Any] = {}
         self.whole = None if program.text.fold.is_grouped else self.code["Group"](())
         self.budget = Budget(plan.options.max_window_events)
@@ -107,6 +110,8 @@ class Statement(RunningQuery):
         self.counts["events_in"] += len(rows)
         if self.program.is_looped and stream == self.plan.sources[0].stream:
             self.code["push"](self, rows, now_ms)
+        elif self.plain is not None:
+            show_matches(self, self.plain, stream, rows, now_ms)
         else:
             for row in rows:
                 self._step(self.sources.enter(stream, row, now_ms), now_ms)

@@ -1,0 +1,91 @@
+"""Which patterns are of two events, and what `pairs` has to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sql.algebra.pattern.conditions import conjuncts, joined, sides, tags
+from sql.algebra.pattern.pairs import PairPlan, Test
+from sql.calendar.period import Period
+from sql.plan import patterns as plans
+from sql.plan.bound import Bound, Const
+from sql.plan.patterns import FilterPlan, LengthPlan, PatternPlan, StepPlan
+
+if TYPE_CHECKING:
+    from sql.algebra.pattern.timers import Length
+    from sql.codegen.functions import FunctionSet
+
+Shape = tuple[FilterPlan, FilterPlan, LengthPlan | None, bool]
+"""The first event, the second, the time between them, whether the second must not come."""
+
+
+def pair_of(plan: PatternPlan, functions: FunctionSet, length_of: Callable[[LengthPlan], Length]) -> PairPlan | None:
+    """The pattern as one of two events; None for all others, and where no key leads from the second to the first."""
+    shape = _shape(plan)
+    if shape is None:
+        return None
+    first, second, span, is_absence = shape
+    parts = [] if second.condition is None else list(conjuncts(second.condition))
+    bound = [part for part in parts if tags(part)]
+    keys = [(part, found) for part in bound if (found := sides(part, ("=", "is"))) is not None]
+    if bound and not keys:
+        return None
+    length = None if span is None else length_of(span)(())
+    if span is not None and not _is_positive(length):
+        return None
+    left = [part for part in bound if all(part is not key for key, _ in keys)]
+    nulls = [operator == "is" for _, (_, _, operator) in keys]
+    alone = [part for part in parts if not tags(part)]
+    wanted = functions.wanted_key_text([row for _, (row, _, _) in keys], nulls)
+    return PairPlan(
+        first.tag, second.tag, len(plan.tags), _tests(functions, first, second, alone, wanted),
+        functions.wanted_key([tag for _, (_, tag, _) in keys], nulls),
+        functions.true(joined(left)) if left else None, length, is_absence,
+    )  # fmt: skip
+
+
+def _shape(plan: PatternPlan) -> Shape | None:
+    root = plan.root
+    if plan.suppress or plan.discard or not isinstance(root, plans.FollowedByPlan) or root.maxima != (None,):
+        return None
+    every, then = root.steps
+    if not isinstance(every, plans.EveryPlan) or every.keys or not _is_plain(every.operand):
+        return None
+    found: tuple[StepPlan, LengthPlan | None, bool] | None = None
+    match then:
+        case FilterPlan():
+            found = then, None, False
+        case plans.WithinPlan(operand, length, None):
+            found = operand, length, False
+        case (plans.AllOfPlan((plans.IntervalPlan(length), plans.AbsentPlan(operand)))
+              | plans.AllOfPlan((plans.AbsentPlan(operand), plans.IntervalPlan(length)))):  # fmt: skip
+            found = operand, length, True
+    if found is None or not _is_plain(found[0]):
+        return None
+    if found[1] is not None and not all(isinstance(amount, Const) for amount, _ in found[1].parts):
+        return None
+    assert isinstance(every.operand, FilterPlan) and isinstance(found[0], FilterPlan)
+    return every.operand, found[0], found[1], found[2]
+
+
+def _is_plain(step: StepPlan) -> bool:
+    return isinstance(step, FilterPlan) and not step.consume
+
+
+def _is_positive(length: Period | None) -> bool:
+    return length is not None and (length.millis > 0 or length.months > 0)
+
+
+def _tests(functions: FunctionSet, first: FilterPlan, second: FilterPlan, alone: list[Bound], key: str
+           ) -> dict[str, Test]:  # fmt: skip
+    """What an event is to the pattern, by stream: whether it is a first event, and its key as a second one."""
+    begins = "True" if first.condition is None else functions.writer.true(first.condition)
+    if alone:
+        key = f"({key}) if {functions.writer.true(joined(alone))} else None"
+    if first.stream == second.stream:
+        return {first.stream: functions.define(f"({begins}), ({key})", first.span)}
+    return {
+        first.stream: functions.define(f"({begins}), None", first.span),
+        second.stream: functions.define(f"False, ({key})", second.span),
+    }
