@@ -54,7 +54,7 @@ STOP_SOURCES_SHARE = 0.2
 FLUSH_SHARE = 0.6
 """Shares of the time of a shutdown: ending the sources, flushing the sinks; the rest is for commit and snapshot."""
 
-SNAPSHOT_SHARE = 0.95
+SNAPSHOT_SHARE = 0.9
 """When a last snapshot must be written, as a share of the whole time."""
 
 

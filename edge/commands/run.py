@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from pathlib import Path
@@ -45,7 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
     except (SpoolError, BadTarget, BadOptions) as error:
         print(f"penstock run: {error}", file=sys.stderr)
         return 2
-    return daemon.run()
+    code = daemon.run()
+    # Everything is closed. To take millions of groups apart piece by piece would only take seconds.
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def flags(arguments: argparse.Namespace) -> dict[str, object]:

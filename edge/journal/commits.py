@@ -191,7 +191,7 @@ class Commits:
             return grown > 0
         return grown >= max(self._config.snapshot_bytes, STATE_MULTIPLE * self.snapshots.last_bytes)
 
-    def snapshot(self, *, fork: bool) -> bool:
+    def snapshot(self, *, fork: bool, in_haste: bool = False) -> bool:
         """Write the state as of now, by a child or at once; whether that went well so far."""
         if self.snapshots.is_busy:
             return True
@@ -202,7 +202,7 @@ class Commits:
             self._effects.after(force=True)
             position = self.journal.position
             if fork:
-                self.snapshots.begin(position, self._effects.state)
+                self.snapshots.begin(position, self._effects.state, in_haste=in_haste)
             else:
                 self.snapshots.make(position, self._effects.state)
                 self.bytes = self.journal.forget(self.snapshots.oldest)
@@ -216,7 +216,7 @@ class Commits:
         """Store the state before an orderly end, so that the next start has nothing to replay; False where there is no
         time for it until the monotonic `until_ms`. A child writes, for it can be ended at any time."""
         self.snapshots.wait(until_ms)
-        if self.snapshots.is_busy or not self.snapshot(fork=True) or not self.snapshots.wait(until_ms):
+        if self.snapshots.is_busy or not self.snapshot(fork=True, in_haste=True) or not self.snapshots.wait(until_ms):
             return False
         self.bytes = self.journal.forget(self.snapshots.oldest)
         return True

@@ -34,6 +34,9 @@ DRAFT_SUFFIX = ".draft"
 _HEADER = struct.Struct("<8sII")
 _MAGIC = b"penstkS1"
 
+GIVE_WAY = 5
+"""By how much the niceness of a child is above that of the gateway."""
+
 WAIT_STEP_MS = 5
 """How often a gateway that ends looks after the child."""
 
@@ -158,14 +161,17 @@ class Snapshots:
         self._disk.write_file(draft, encode(collect()))
         self._finish(position, draft, began_ms)
 
-    def begin(self, position: int, collect: Collect) -> None:
-        """Let a forked child write a snapshot of the present state; `poll` finishes it. Raises OSError."""
+    def begin(self, position: int, collect: Collect, *, in_haste: bool = False) -> None:
+        """Let a forked child write a snapshot of the present state; `poll` finishes it. Raises OSError.
+
+        The child gives way to the rules, unless `in_haste`.
+        """
         draft = self._draft(position)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # threads: the child uses none of their locks
             pid = os.fork()
         if pid == 0:
-            _write_and_exit(draft, collect)
+            _write_and_exit(draft, collect, 0 if in_haste else GIVE_WAY)
         self._child = _Child(pid, position, draft, self._clock.monotonic_ms())
 
     def poll(self) -> bool:
@@ -233,14 +239,14 @@ class Snapshots:
         return self.directory / f"{position:020}.{os.getpid()}{DRAFT_SUFFIX}"
 
 
-def _write_and_exit(draft: Path, collect: Collect) -> None:
+def _write_and_exit(draft: Path, collect: Collect, nice: int) -> None:
     """The child: no lock, thread or descriptor of the parent is used; the descriptors are closed first, for one of them
     holds the lock of the spool."""
     code = 1
     try:
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         gc.disable()
-        os.nice(5)
+        os.nice(nice)
         Disk().write_file(draft, encode(collect()))
         code = 0
     finally:
