@@ -18,10 +18,10 @@ from sql.algebra.gate.lots import GatedQueue, Hold, Latest, LatestOf
 from sql.algebra.meet import Join, MeetBatch, allow_gaps, meet
 from sql.algebra.operator import Chain, LastRow, Operator, Pass
 from sql.algebra.partition import Key, Reclaim
-from sql.algebra.retain.grouped import LinePerKey
+from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
-from sql.algebra.retain.queues import Count, Forever, Lifetime, Line, check_stamp
+from sql.algebra.retain.queues import Forever, Lifetime, Newest, Queue, check_stamp
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.catalog import Computed, Start, WindowSpec
 from sql.calendar.grid import Grid
@@ -80,13 +80,13 @@ class WindowBuilder:
             return None
         keys = group.arguments["keys"]
         key = self._once(group, "keys", lambda: self.functions.key(keys))
-        return LinePerKey(keys, key, lambda: self._line(inner[0], now_ms), self.options.max_groups)
+        return QueuePerKey(keys, key, lambda: self._line(inner[0], now_ms), self.options.max_groups)
 
-    def _line(self, plan: WindowPlan, now_ms: int) -> Line:
+    def _line(self, plan: WindowPlan, now_ms: int) -> Queue:
         spec = windows.lookup(plan.name)
         assert spec is not None
         window = self._make(spec, plan, now_ms)
-        assert isinstance(window, Line)
+        assert isinstance(window, Queue)
         return window
 
     def _once(self, plan: WindowPlan, name: str, make: Callable[[], Any]) -> Any:
@@ -229,7 +229,7 @@ class WindowBuilder:
         if lot.within is not None:
             policies.append(Lifetime(period(lot.within, self.functions), self.context.zone))
         if lot.retain is not None:
-            policies.append(Count(size(lot.retain, self.functions)))
+            policies.append(Newest(size(lot.retain, self.functions)))
         if lot.retain_all:
             policies.append(Forever())
         if not policies:
@@ -238,7 +238,7 @@ class WindowBuilder:
         if hold is not None and latest is not None:
             return Chain(window, hold, latest)
         if hold is not None:
-            assert isinstance(window, Line)
+            assert isinstance(window, Queue)
             return GatedQueue(window, hold)
         return window if latest is None else LatestOf(window, latest)
 

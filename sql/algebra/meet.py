@@ -1,7 +1,7 @@
 """Meet and Join: how windows combine.
 
 Meet keeps an event while all members do; what one evicts is taken from the others (feedback), so expiry frees slots.
-Where all members keep the order of arrival, `sql.algebra.retain.queues.Together` does it with one queue. Join keeps an
+Where all members keep the order of arrival, `sql.algebra.retain.together.Together` does it with one queue. Join keeps an
 event while any member does, by reference count.
 
          Meet(length(2), time(10 s))     a@1  b@2  c@3 −a     11: nothing (a is gone)   12 −b
@@ -16,11 +16,11 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.batch import Batch
-from sql.algebra.inline import Inline, WriteLeaving
 from sql.algebra.operator import FindEvent, Operator, earliest
 from sql.algebra.retain.keyed import LatestPerKey
-from sql.algebra.retain.policies import Policy
-from sql.algebra.retain.queues import Line, Together
+from sql.algebra.retain.policies import Policy, WriteLeaving
+from sql.algebra.retain.queues import Queue
+from sql.algebra.retain.together import Together
 from sql.algebra.sight import ByArrival, ByList, Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
@@ -30,7 +30,7 @@ def meet(members: Sequence[Policy]) -> Policy:
     """The intersection of windows."""
     if len(members) == 1:
         return members[0]
-    lines = [member for member in members if isinstance(member, Line) and member.is_queue]
+    lines = [member for member in members if isinstance(member, Queue) and member.is_queue]
     return Together(lines) if len(lines) == len(members) else Meet(members)
 
 
@@ -178,7 +178,7 @@ class MeetBatch(Operator):
 def allow_gaps(policies: Iterable[Policy]) -> None:
     """Events will be taken out of the middle of the queues."""
     for policy in policies:
-        if isinstance(policy, Line):
+        if isinstance(policy, Queue):
             policy.allow_gaps()
 
 
@@ -189,7 +189,7 @@ def _departure(policies: Sequence[Policy]) -> Removal:
     return Removal.FIFO if Removal.ANY not in kinds else Removal.ANY
 
 
-class Join(Inline):
+class Join(Policy):
     """The union of members: an event is in while at least one member holds it."""
 
     def __init__(self, *members: Policy | Batch) -> None:
@@ -198,10 +198,12 @@ class Join(Inline):
         self.departure = Removal.ANY
         self.has_timers = any(isinstance(member, Batch) or member.has_timers for member in members)
 
-    def enter(self, event: Event, now: int) -> list[Event] | None:
+    def admits(self, event: Event, now: int) -> bool:
+        admitted = [member.admits(event, now) for member in self.members]
+        return any(admitted)
+
+    def insert(self, event: Event, now: int) -> list[Event]:
         members = [member for member in self.members if member.admits(event, now)]
-        if not members:
-            return None
         evicted: list[Event] = []
         for member in members:
             if isinstance(member, Batch):
@@ -220,7 +222,7 @@ class Join(Inline):
     def _is_written(self) -> bool:
         """Whether the statements of all members stand in the loop: all take every event and keep it at first."""
         return all(
-            isinstance(member, LatestPerKey) or (isinstance(member, Line) and member.is_queue and not member.refuses)
+            isinstance(member, LatestPerKey) or (isinstance(member, Queue) and member.is_queue and not member.refuses)
             for member in self.members
         )
 
@@ -230,7 +232,7 @@ class Join(Inline):
             return
         source.line(f"holders = {place}.holders")
         for number, member in enumerate(self.members):
-            assert isinstance(member, LatestPerKey | Line)
+            assert isinstance(member, LatestPerKey | Queue)
             member.window = f"window_{number}"
             if isinstance(member, LatestPerKey):
                 member.unique = f"unique_{number}"
@@ -279,7 +281,7 @@ class Join(Inline):
     def next_deadline(self) -> int | None:
         return earliest(member.next_deadline() for member in self.members)
 
-    def advance(self, now: int) -> list[Delta]:
+    def expire(self, now: int) -> list[Event]:
         evicted: list[Event] = []
         for member in self.members:
             if isinstance(member, Batch):
@@ -287,13 +289,10 @@ class Join(Inline):
                 evicted += post.removed if post else ()
             else:
                 evicted += member.expire(now)
-        removed = self._release(evicted)
-        return [Delta((), removed)] if removed else []
+        return self._release(evicted)
 
-    def variable_changed(self, now: int) -> list[Delta]:
-        expelled = [e for m in self.members if isinstance(m, Policy) for e in m.expel()]
-        removed = self._release(expelled)
-        return [Delta((), removed)] if removed else []
+    def expel(self) -> list[Event]:
+        return self._release([e for m in self.members if isinstance(m, Policy) for e in m.expel()])
 
     def content(self) -> Iterable[Event]:
         return self.holders

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from sql.algebra.retain.grouped import LinePerKey
+from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.keyed import LatestPerKey
 from sql.algebra.retain.policies import Policy
 from sql.codegen.loop import LoopWriter
@@ -42,7 +42,7 @@ class EnterText:
     @property
     def _keeps_group(self) -> bool:
         """Whether an event that leaves on an arrival counts in the group of the event that arrives."""
-        return isinstance(self.window, LinePerKey | LatestPerKey) and self.window.nodes == self.plan.group_by
+        return isinstance(self.window, QueuePerKey | LatestPerKey) and self.window.nodes == self.plan.group_by
 
     @property
     def notes_left(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.gate.gated import Gated
-from sql.algebra.inline import Inline
+from sql.algebra.retain.policies import Policy
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code, ExpressionWriter, Names
 from sql.codegen.functions import DATA_ERRORS
@@ -59,7 +59,7 @@ class StatementText:
         self.context = context
         self.warnings = warnings
         self.offsets = offsets
-        self.window: Inline | None = window if isinstance(window, Inline) else None
+        self.window: Policy | None = window if isinstance(window, Policy) else None
         """The window whose entering and leaving is written into the loop."""
         self.gate: Gated | None = window if isinstance(window, Gated) else None
         """The window that holds events back."""

@@ -14,10 +14,9 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.gated import Gated
-from sql.algebra.inline import Inline, WriteLeaving
 from sql.algebra.operator import Chain, FindEvent, Operator
-from sql.algebra.retain.policies import Policy
-from sql.algebra.retain.queues import Line
+from sql.algebra.retain.policies import Policy, WriteLeaving
+from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
@@ -112,7 +111,7 @@ class Hold(Operator):
 class GatedQueue(Chain, Gated):
     """A queue with a gate behind it, in a loop."""
 
-    def __init__(self, line: Line, hold: Hold) -> None:
+    def __init__(self, line: Queue, hold: Hold) -> None:
         super().__init__(line, hold)
         self.line = line
         self.hold = hold
@@ -184,7 +183,7 @@ class Latest(Operator):
         self.visible = {self.key(event): event for event in map(find, state)}
 
 
-class LatestOf(Inline):
+class LatestOf(Policy):
     """A queue of which only the newest item per key counts."""
 
     departure = Removal.ANY
@@ -195,7 +194,7 @@ class LatestOf(Inline):
         self.has_timers = line.has_timers
         self.needs_event = line.needs_event
 
-    def enter(self, event: Event, now: int) -> list[Event] | None:
+    def insert(self, event: Event, now: int) -> list[Event]:
         left = [*self.latest.show(event)]
         for gone in self.line.insert(event, now):
             left += self.latest.hide(gone)
@@ -223,9 +222,11 @@ class LatestOf(Inline):
     def next_deadline(self) -> int | None:
         return self.line.next_deadline()
 
-    def advance(self, now: int) -> list[Delta]:
-        removed = [event for gone in self.line.expire(now) for event in self.latest.hide(gone)]
-        return [Delta((), removed)] if removed else []
+    def expire(self, now: int) -> list[Event]:
+        return [event for gone in self.line.expire(now) for event in self.latest.hide(gone)]
+
+    def discard(self, event: Event) -> bool:
+        return self.line.discard(event) and bool(self.latest.hide(event))
 
     def content(self) -> Iterable[Event]:
         return self.latest.content()

@@ -115,10 +115,6 @@ Unseen = Callable[[str], tuple[Sequence[Event], Sequence[Event]] | None]
 """The changes of a named window that a statement has not been told of yet: rows that came, rows that left."""
 
 
-def nothing_unseen(name: str) -> None:
-    """Where there is no step loop, every change is known."""
-
-
 class _Filtered:
     """An index of which only the rows that pass are shown."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.inline import Inline, WriteLeaving
 from sql.algebra.operator import FindEvent
-from sql.algebra.retain.queues import Line
+from sql.algebra.retain.policies import Policy, WriteLeaving
+from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import Nothing, Sight
 from sql.algebra.state import pack_key, unpack_key
 from sql.codegen.loop import LoopWriter
@@ -18,7 +18,7 @@ from sql.codegen.source import SourceWriter
 from sql.errors import DataError
 
 
-class LinePerKey(Inline):
+class QueuePerKey(Policy):
     """groupwin(k, …): one window per key. Each posts updates of its own; empty ones are dropped.
 
     make  makes the window of one more key; all are of one kind
@@ -27,7 +27,7 @@ class LinePerKey(Inline):
     departure = Removal.ANY
     needs_event = False
 
-    def __init__(self, nodes: Any, key: Callable[[Event], Hashable], make: Callable[[], Line], keys_max: int) -> None:
+    def __init__(self, nodes: Any, key: Callable[[Event], Hashable], make: Callable[[], Queue], keys_max: int) -> None:
         self.nodes = nodes
         self.key = key
         self.make = make
@@ -35,11 +35,11 @@ class LinePerKey(Inline):
         self.template = make()
         self.has_timers = self.template.has_timers
         self.leaves_on_arrival = self.template.leaves_on_arrival
-        self.instances: dict[Hashable, Line] = {}
+        self.instances: dict[Hashable, Queue] = {}
         self.arrivals: deque[tuple[Event, Hashable]] = deque()
         """In order, where time lets events leave: what has left another way is skipped."""
 
-    def open(self, key: Hashable) -> Line:
+    def open(self, key: Hashable) -> Queue:
         """The window of a new key; DataError where there are too many."""
         if len(self.instances) >= self.keys_max:
             self._drop_empty()
@@ -51,12 +51,16 @@ class LinePerKey(Inline):
     def _drop_empty(self) -> None:
         self.instances = {key: window for key, window in self.instances.items() if window.events}
 
-    def enter(self, event: Event, now: int) -> Sequence[Event] | None:
+    def insert(self, event: Event, now: int) -> list[Event]:
         key = self.key(event)
         window = self.instances.get(key) or self.open(key)
         if self.has_timers:
             self.arrivals.append((event, key))
-        return window.enter(event, now)
+        return window.insert(event, now)
+
+    def discard(self, event: Event) -> bool:
+        window = self.instances.get(self.key(event))
+        return window is not None and window.discard(event)
 
     # --- in the loop --------------------------------------------------------------------------------------------------
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
-from sql.algebra.inline import WriteLeaving
 from sql.algebra.operator import FindEvent
-from sql.algebra.retain.policies import Policy
+from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.sight import ByArrival, Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter

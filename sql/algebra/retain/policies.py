@@ -1,26 +1,45 @@
 """Retain: events enter a relation; a policy makes them leave.
 
 A policy is the whole difference between two windows that let events in at once. Each is an operator, so that one alone
-is a window; `sql.algebra.meet` combines several.
+is a window, whose statements a loop can write: in the text `window` is the container, `x` the event that enters, `y`
+one that leaves. `sql.algebra.meet` combines several.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.inline import Inline
+from sql.algebra.operator import Operator
+from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 
+WriteLeaving = Callable[[], None]
+"""Writes the statements for the event `y`, which leaves."""
 
-class Policy(Inline):
-    """Decides which events of a relation leave, and when. Holds the relation's events."""
+
+class Policy(Operator):
+    """Decides which events of a relation leave, and when. Holds the relation's events.
+
+    Unless it has statements of its own, the loop calls `enter`.
+    """
 
     departure: Removal = Removal.FIFO
+    has_timers = False
+    leaves_on_arrival = True
+    """Whether an event may leave in the step in which another enters."""
+
     ranked = False
     """Whether `content` is in rank order (sort, rank, time_order) instead of order of arrival."""
+
+    needs_event = True
+    """Whether the event must exist before it is known whether it enters."""
+
+    is_queue = False
+    """Whether `window` in the text is a queue in order of arrival."""
 
     expels_arrivals = False
     """Whether `insert` may give back the event that arrives; then it alone."""
@@ -30,27 +49,22 @@ class Policy(Inline):
         that no other window has it then."""
         return True
 
-    @abstractmethod
-    def insert(self, event: Event, now: int) -> list[Event]:
-        """The event enters; what leaves because of it, perhaps itself."""
-
-    def enter(self, event: Event, now: int) -> list[Event] | None:
-        return self.insert(event, now) if self.admits(event, now) else None
-
     @property
     def refuses(self) -> bool:
         """Whether there are events that it does not admit."""
         return type(self).admits is not Policy.admits
 
-    def write_load(self, source: SourceWriter, place: str) -> None:
-        source.line(f"enter = {place}.{'enter' if self.refuses else 'insert'}")
+    @abstractmethod
+    def insert(self, event: Event, now: int) -> list[Event]:
+        """The event enters; what leaves because of it, perhaps itself."""
+
+    def enter(self, event: Event, now: int) -> list[Event] | None:
+        """The event enters, unless it is refused (None); what leaves because of it."""
+        return self.insert(event, now) if self.admits(event, now) else None
 
     @abstractmethod
-    def discard(self, event: Event) -> bool: ...
-
-    def lone(self) -> Policy:
-        """The same window, where it is the only one of its statement and nothing but the loop changes it."""
-        return self
+    def discard(self, event: Event) -> bool:
+        """The event leaves for another reason; whether it was held."""
 
     def expel(self) -> list[Event]:
         """A variable has changed: what leaves."""
@@ -59,6 +73,22 @@ class Policy(Inline):
     def expire(self, now: int) -> list[Event]:
         """What leaves at or before `now` by time alone, in order."""
         return []
+
+    def lone(self) -> Policy:
+        """The same window, where it is the only one of its statement and nothing but the loop changes it."""
+        return self
+
+    # --- as an operator -----------------------------------------------------------------------------------------------
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        removed = [event for event in delta.removed if self.discard(event)]
+        inserted = []
+        for event in delta.inserted:
+            left = self.enter(event, now)
+            if left is not None:
+                inserted.append(event)
+                removed += left
+        return [Delta(inserted, removed)] if inserted or removed else []
 
     def advance(self, now: int) -> list[Delta]:
         removed = self.expire(now)
@@ -73,3 +103,21 @@ class Policy(Inline):
 
     def snapshot(self) -> Any:
         return [event.seq for event in self.content()]
+
+    # --- in the loop --------------------------------------------------------------------------------------------------
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        """Before the loop: what the statements use; `place` is the text of the window."""
+        source.line(f"enter = {place}.{'enter' if self.refuses else 'insert'}")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        """What may fail, before anything else changes; `continue` where the event is refused."""
+        loop.line("left = enter(x, now)")
+        if self.refuses:
+            with loop.source.block("if left is None:"):
+                loop.line("continue")
+
+    def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
+        """The event enters; whatever leaves because of it."""
+        with source.block("for y in left:"):
+            leave()

@@ -13,10 +13,9 @@ from typing import Any
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Event
 from sql.algebra.gate.batch import Decision, Trigger
-from sql.algebra.inline import Inline
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
-from sql.algebra.retain.queues import Line
+from sql.algebra.retain.queues import Queue
 
 NONE: list[Any] = []
 
@@ -87,7 +86,7 @@ class Predicate:
         return self.test(event, self.values(), builtins) is True
 
 
-class WhileTrue(Line):
+class WhileTrue(Queue):
     """expr: the oldest events leave as long as the predicate is not true for the oldest; an arrival may expel
     itself."""
 
@@ -95,8 +94,8 @@ class WhileTrue(Line):
     needs_event = True
     is_queue = False
     write_load = Policy.write_load
-    write_prepare = Inline.write_prepare
-    write_enter = Inline.write_enter
+    write_prepare = Policy.write_prepare
+    write_enter = Policy.write_enter
 
     def __init__(self, predicate: Predicate) -> None:
         super().__init__()

@@ -8,16 +8,15 @@ length(3)        a   b   c   d          time(4 s)   a       b
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from math import isfinite
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
-from sql.algebra.inline import WriteLeaving
-from sql.algebra.operator import FindEvent, earliest
-from sql.algebra.retain.policies import Policy
+from sql.algebra.operator import FindEvent
+from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.sight import ByArrival, Sight
 from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
@@ -65,7 +64,7 @@ class Held(Collection[Event]):
         return reversed(self._events)
 
 
-class Line(Policy):
+class Queue(Policy):
     """Base: events in order of arrival; the subclass says when the oldest leave."""
 
     is_queue = True
@@ -113,11 +112,11 @@ class Line(Policy):
 
     @property
     def needs_event(self) -> bool:  # type: ignore[override]
-        return self.refuses and type(self).write_prepare is Line.write_prepare
+        return self.refuses and type(self).write_prepare is Queue.write_prepare
 
     @property
     def _calls_evict(self) -> bool:
-        return type(self).evict is not Line.evict and type(self).write_evict is Line.write_evict
+        return type(self).evict is not Queue.evict and type(self).write_evict is Queue.write_evict
 
     def write_load(self, source: SourceWriter, place: str) -> None:
         source.line(f"{self.window} = {place}.events")
@@ -142,7 +141,7 @@ class Line(Policy):
                 leave()
 
 
-class Count(Line):
+class Newest(Queue):
     """length(n), lastevent: the newest n stay."""
 
     def __init__(self, size: int) -> None:
@@ -162,14 +161,14 @@ class Count(Line):
             leave()
 
 
-class Forever(Line):
+class Forever(Queue):
     """keepall: nothing leaves."""
 
     departure = Removal.NEVER
     leaves_on_arrival = False
 
 
-class Lifetime(Line):
+class Lifetime(Queue):
     """time(d): an event that arrives at a lives during [a, a + d)."""
 
     has_timers = True
@@ -192,7 +191,7 @@ class Lifetime(Line):
         return out
 
 
-class Gap(Line):
+class Gap(Queue):
     """time_accum(d): all leave together once nothing has arrived for d."""
 
     has_timers = True
@@ -215,7 +214,7 @@ class Gap(Line):
         return out
 
 
-class DataClock(Line):
+class DataClock(Queue):
     """ext_timed(ts, d): the arriving event's own time is the clock; older ones leave from the head.
 
     node, stamp  an event's own time in ms, as bound expression and as function that refuses what is no time
@@ -233,7 +232,7 @@ class DataClock(Line):
         return True
 
     def lone(self) -> Policy:
-        return self if self.period.is_calendar else Stamped(self.node, self.stamp, self.period, self.zone)
+        return self if self.period.is_calendar else Stamped(self.node, self.stamp, self.period.millis)
 
     def evict(self, event: Event) -> list[Event]:
         clock, out = self.stamp(event), []
@@ -244,12 +243,14 @@ class DataClock(Line):
         return out
 
 
-class Stamped(DataClock):
+class Stamped(Queue):
     """ext_timed(ts, d) alone, d a fixed number of ms: the events' own times are kept beside them."""
 
-    def __init__(self, node: Any, stamp: Callable[[Event], Any], period: Period, zone: ZoneInfo) -> None:
-        super().__init__(node, stamp, period, zone)
-        self.length_ms = period.millis
+    def __init__(self, node: Any, stamp: Callable[[Event], Any], length_ms: int) -> None:
+        super().__init__()
+        self.node = node
+        self.stamp = stamp
+        self.length_ms = length_ms
         self.stamps: deque[int | float] = deque()
 
     def insert(self, event: Event, now: int) -> list[Event]:
@@ -294,7 +295,7 @@ def check_stamp(value: Any) -> None:
         raise DataError(f"a time stamp is a number of milliseconds, not {value!r}")
 
 
-class FirstCount(Line):
+class FirstCount(Queue):
     """firstlength: the first n, for good."""
 
     departure = Removal.NEVER
@@ -316,7 +317,7 @@ class FirstCount(Line):
             loop.line("continue")
 
 
-class FirstUntil(Line):
+class FirstUntil(Queue):
     """firsttime: what arrives before start + d; never reopens."""
 
     departure = Removal.NEVER
@@ -346,68 +347,3 @@ class FirstUntil(Line):
     def restore(self, state: Any, find: FindEvent) -> None:
         self.end_ms = state["end_ms"]
         super().restore(state["events"], find)
-
-
-class Together(Line):
-    """The intersection of windows in order of arrival: one queue, whose oldest event leaves as soon as one says so.
-
-    All members hold the same events, so each decides over the one queue; what one evicts the others have lost too.
-    """
-
-    def __init__(self, members: Sequence[Line]) -> None:
-        self.members = members
-        kinds = {member.departure for member in members}
-        self.departure = Removal.NEVER if kinds == {Removal.NEVER} else Removal.FIFO
-        self.has_timers = any(member.has_timers for member in members)
-        self.leaves_on_arrival = any(member.leaves_on_arrival for member in members)
-        super().__init__()
-        self._share()
-
-    def _share(self) -> None:
-        for member in self.members:
-            member.events = self.events
-
-    def allow_gaps(self) -> None:
-        super().allow_gaps()
-        self._share()
-
-    @property
-    def needs_event(self) -> bool:  # type: ignore[override]
-        return any(member.needs_event for member in self.members)
-
-    def admits(self, event: Event, now: int) -> bool:
-        return all(member.admits(event, now) for member in self.members)
-
-    def evict(self, event: Event) -> list[Event]:
-        return [out for member in self.members for out in member.evict(event)]
-
-    def next_deadline(self) -> int | None:
-        return earliest(member.next_deadline() for member in self.members)
-
-    def expire(self, now: int) -> list[Event]:
-        return [out for member in self.members for out in member.expire(now)]
-
-    def is_blank(self) -> bool:
-        return all(member.is_blank() for member in self.members)
-
-    def snapshot(self) -> Any:
-        return [member.snapshot() for member in self.members]
-
-    def restore(self, state: Any, find: FindEvent) -> None:
-        for member, part in zip(self.members, state, strict=True):
-            member.restore(part, find)
-        self.events = self.members[0].events
-        self._share()
-
-    def write_load(self, source: SourceWriter, place: str) -> None:
-        for number, member in enumerate(self.members):
-            member.mark = f"_{number}"
-            member.write_load(source, f"{place}.members[{number}]")
-
-    def write_prepare(self, loop: LoopWriter) -> None:
-        for member in self.members:
-            member.write_prepare(loop)
-
-    def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        for member in self.members:
-            member.write_evict(source, leave)

@@ -21,7 +21,7 @@ from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, Ev
 from sql.algebra.retain.keyed import FirstPerKey, LatestPerKey
 from sql.algebra.retain.ordered import Ranked, RankedPerKey, Scheduled
 from sql.algebra.retain.predicate import WhenTrue, WhileTrue
-from sql.algebra.retain.queues import Count, DataClock, FirstCount, FirstUntil, Forever, Gap, Lifetime
+from sql.algebra.retain.queues import DataClock, FirstCount, FirstUntil, Forever, Gap, Lifetime, Newest
 
 ParameterKind = Literal[
     "size", "period", "value", "keys", "criteria", "predicate", "include", "reference", "flags", "extras"
@@ -104,7 +104,7 @@ def _flags(flags: frozenset[str], start: Start) -> dict[str, Any]:
 
 # --- windows that let events in at once -------------------------------------------------------------------------------
 
-register_window("length", "win", "retain", "size:size", lambda start, size: Count(size),
+register_window("length", "win", "retain", "size:size", lambda start, size: Newest(size),
         composition="Retain(count n)", cost="O(1)", state="n events", clock="none",
         example="E#length(5)", summary="the newest n events")  # fmt: skip
 register_window("time", "win", "retain", "period:period", lambda start, period: Lifetime(period, start.zone),
@@ -130,7 +130,7 @@ register_window("firsttime", "win", "retain", "period:period",
 register_window("firstevent", "std", "retain", "", lambda start: FirstCount(1),
         composition="Retain(admission first 1)", cost="O(1)", state="1 event", clock="none",
         example="E#firstevent", summary="the very first event")  # fmt: skip
-register_window("lastevent", "std", "retain", "", lambda start: Count(1),
+register_window("lastevent", "std", "retain", "", lambda start: Newest(1),
         composition="Retain(count 1)", cost="O(1)", state="1 event", clock="none",
         example="E#lastevent", summary="the last event")  # fmt: skip
 register_window("unique", "std", "retain", "keys:keys", lambda start, keys: LatestPerKey(keys.nodes, keys.of),

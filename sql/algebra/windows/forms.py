@@ -130,8 +130,3 @@ LOTS: dict[str, WindowForm] = {
     ),
 }  # fmt: skip
 """The parts a stream query's window is put together from."""
-
-
-def all_forms() -> tuple[WindowForm, ...]:
-    """Every entry, in the order of the tables."""
-    return (*SAMPLED.values(), *LOTS.values())
