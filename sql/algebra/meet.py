@@ -1,8 +1,8 @@
 """Meet and Join: how windows combine.
 
 Meet keeps an event while all members do; what one evicts is taken from the others (feedback), so expiry frees slots.
-Where all members keep the order of arrival, `sql.algebra.retain.together.Together` does it with one queue. Join keeps an
-event while any member does, by reference count.
+Where all members keep the order of arrival, `sql.algebra.retain.together.Together` does it with one queue. Join keeps
+an event while any member does, by reference count.
 
          Meet(length(2), time(10 s))     a@1  b@2  c@3 −a     11: nothing (a is gone)   12 −b
          Join(length(2), time(10 s))     a@1  b@2  c@3        11 −a                     b, c stay
