@@ -44,6 +44,8 @@ class ChangeText:
             with source.block("for x in inserted:"):
                 self._write_inserted(source, entered_rows)
             with source.block("for y in removed:"):
+                if self.text.earlier.keeps_left:
+                    source.line("older.append(y.row)")
                 source.line("h = y.group")
                 if self.posts_unseen:
                     with source.block("if h is UNSEEN:"):

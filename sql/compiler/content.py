@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def content_text(text: StatementText) -> Generated:
     """Write and compile the functions."""
     source = SourceWriter()
-    text.write_show(source)
+    text.write_show_later(source)
     _write_present(text, source)
     _write_keys(text, source)
     return Generated(source, text.names.bound)
@@ -55,7 +55,7 @@ def _write_keys(text: StatementText, source: SourceWriter) -> None:
 
 def _loop(text: StatementText, source: SourceWriter) -> LoopWriter:
     source.line("e = x.row")
-    return text.make_loop(source, text.slots("g", "x.time_ms", "True"))
+    return text.make_loop(source, text.slots("g", "x.time_ms", "True", is_later=True))
 
 
 def _write_where(text: StatementText, loop: LoopWriter) -> None:

@@ -20,7 +20,8 @@ class Earlier:
 
     def is_inline(self, call: PrevCall) -> bool:
         """Whether a value of an earlier event is read where it stands: at a fixed place of a queue, for new rows."""
-        if not self.text.is_driven or self.text.is_joined or self.text.show.has_old:
+        show = self.text.show
+        if not self.text.is_driven or self.text.is_joined or show.has_old or show.defers:
             return False
         if not isinstance(call.value, Read) or call.value.column is None:
             return False
@@ -28,8 +29,8 @@ class Earlier:
             return False
         if isinstance(call.index, Const) and (call.index.value.__class__ is not int or call.index.value < 0):
             return False
-        if call.name == "prior":
-            return self.text.window is not None or not self.text.has_window
+        if call.name == "prior" and not self.text.has_window:
+            return True
         return self.text.window is not None and self.text.window.is_queue
 
     def text_of(self, call: PrevCall) -> str:
@@ -56,6 +57,11 @@ class Earlier:
         depths = [call.index.value for call in self.text.plan.prevs
                   if call.name == "prior" and self.is_inline(call) and isinstance(call.index, Const)]  # fmt: skip
         return max(depths, default=-1) + 1
+
+    @property
+    def keeps_left(self) -> bool:
+        """Whether rows that have left the queue are remembered: `prior` of those in it reads them later."""
+        return bool(self.depth) and self.text.window is not None
 
     @property
     def notes_prior(self) -> bool:

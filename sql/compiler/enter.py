@@ -101,7 +101,8 @@ class EnterText:
         if self.text.earlier.notes_prior:
             source.line("q.prior.note((x,))")
         if self.window is not None:
-            self.window.write_enter(source, lambda: source.line("pass"))
+            left = "older.append(y.row)" if self.text.earlier.keeps_left else "pass"
+            self.window.write_enter(source, lambda: source.line(left))
         self._write_row(loop)
 
     def _write_begun(self, source: SourceWriter) -> None:
@@ -158,6 +159,8 @@ class EnterText:
     def _write_left(self, source: SourceWriter) -> None:
         """The event `y` leaves."""
         loop = self.text.make_loop(source, {})
+        if self.text.earlier.keeps_left:
+            source.line("older.append(y.row)")
         source.line("h = y.group")
         with source.block("if h is not None:"):
             if not self.is_single:

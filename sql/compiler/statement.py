@@ -86,8 +86,11 @@ class StatementText:
         reader = RowReader(self.names, self.catalog, self.shape, slots, joined=self.is_joined)
         return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
 
-    def slots(self, owner: str, time: str, is_new: str) -> dict[Any, Code]:
-        """How expressions read what operators keep, where the event is `x`, its row `e` and its group `owner`."""
+    def slots(self, owner: str, time: str, is_new: str, *, is_later: bool = False) -> dict[Any, Code]:
+        """How expressions read what operators keep, where the event is `x`, its row `e` and its group `owner`.
+
+        `is_later`: other events may have come since.
+        """
         found: dict[Any, Code] = self.fold.kept.codes(f"{owner}.", "x", self.names.bind)
         found["istream", None] = Code(is_new, False, True, "boolean")
         found["event_time", None] = Code(time, False, False, "number")
@@ -97,7 +100,7 @@ class StatementText:
             attribute = "count" if hit.name.endswith("count") else "time_ms"
             found["hit", place] = Code(f"q.hits.by_clause[{hit.clause!r}].{attribute}", False, False, "number")
         for place, call in enumerate(self.plan.prevs):
-            if self.earlier.is_inline(call):
+            if self.earlier.is_inline(call) and not is_later:
                 found["prev", place] = Code(self.earlier.text_of(call))
             else:
                 found["prev", place] = Code(f"b[{self.offsets['prev'] + place}]")
@@ -131,7 +134,13 @@ class StatementText:
         return Generated(source, self.names.bound)
 
     def write_show(self, source: SourceWriter) -> None:
+        """`show` for rows of the step; only the values of events that it has changed are there."""
         self.show.write_function(source, self.slots("g", "x.time_ms", "is_new"), self.reads_beside)
+
+    def write_show_later(self, source: SourceWriter) -> None:
+        """`show` for events that came before."""
+        slots = self.slots("g", "x.time_ms", "is_new", is_later=True)
+        self.show.write_function(source, slots, bool(self.plan.prevs))
 
     @cached_property
     def where_reads_beside(self) -> bool:
@@ -184,6 +193,8 @@ class StatementText:
             source.line("whole = q.whole")
         if self.earlier.depth:
             source.line("recent = q.recent")
+        if self.earlier.keeps_left:
+            source.line("older = q.older")
         if self.show.defers:
             source.line("waits = q.output.waits")
         if self.show.defers == "groups":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
@@ -16,7 +16,10 @@ from sql.plan.logical import Plan
 class PrevReader:
     """prev, prevtail, prevcount, prevwindow and prior for one event."""
 
-    def __init__(self, plan: Plan, functions: FunctionSet, windows: Sequence[Operator]) -> None:
+    def __init__(self, plan: Plan, functions: FunctionSet, windows: Sequence[Operator],
+                 priors: Callable[[Event], Sequence[Event]]) -> None:  # fmt: skip
+        """`priors` gives the events before one, the nearest first."""
+        self.priors = priors
         self.calls = plan.prevs
         self.windows = windows
         self.joined = bool(plan.joins)
@@ -32,7 +35,7 @@ class PrevReader:
         assert value is not None
         if call.name == "prior":
             assert isinstance(call.index, Const)
-            priors: Sequence[Event] = event.extra.priors if isinstance(event.extra, Extra) else ()
+            priors = self.priors(event)
             if call.index.value == 0:
                 return value(event)
             return value(priors[call.index.value - 1]) if call.index.value <= len(priors) else None

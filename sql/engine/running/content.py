@@ -23,6 +23,8 @@ class Content:
         """The rows of the present content, as `show` makes them."""
         statement = self.statement
         reader, kind = statement.program.text.reader, statement.plan.row_kind
+        if statement.program.text.earlier.keeps_left:
+            statement.note_queue()
         rows: list[Any] = []
         if kind == "aggregate":
             whole = statement.whole if statement.into is None else statement.into.group_at((), NOTHING)

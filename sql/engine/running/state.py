@@ -37,11 +37,16 @@ def snapshot(statement: Statement) -> dict[str, Any]:
         "into": None if statement.into is None else statement.into.snapshot(),
         "posts": [[[event.seq for event in side] for side in post] for post in statement.late_posts],
         "prior": [] if statement.prior is None else [event.seq for event in statement.prior.recent],
-        "recent": [{name: encode(item) for name, item in as_dict(row).items()} for row in statement.recent],
+        "recent": [_packed(row) for row in statement.recent],
+        "older": [_packed(row) for row in statement.older],
         "representatives": [[pack_key(key), event.seq] for key, event in statement.representatives.items()],
         "reclaim": None if statement.reclaim is None else statement.reclaim.snapshot(list(statement.groups)),
         **pack_events(statement, store),
     }
+
+
+def _packed(row: Any) -> dict[str, Any]:
+    return {name: encode(item) for name, item in as_dict(row).items()}
 
 
 def restore(statement: Statement, snapshot: dict[str, Any]) -> EventStore:
@@ -77,8 +82,8 @@ def _restore_memory(statement: Statement, snapshot: dict[str, Any], store: Event
     statement.late_posts = [Delta(*([find(seq) for seq in side] for side in post)) for post in snapshot["posts"]]
     if statement.prior is not None:
         statement.prior.recent.extend(find(seq) for seq in snapshot["prior"])
-    for row in snapshot["recent"]:
-        statement.recent.append(statement.make_row({name: decode(item) for name, item in row.items()}))
+    for kept, rows in ((statement.recent, snapshot["recent"]), (statement.older, snapshot.get("older", ()))):
+        kept.extend(statement.make_row({name: decode(item) for name, item in row.items()}) for row in rows)
     statement.representatives = {unpack_key(key): find(seq) for key, seq in snapshot["representatives"]}
     if statement.reclaim is not None:
         statement.reclaim.restore(snapshot["reclaim"], list(statement.groups))

@@ -12,7 +12,7 @@ from typing import Any
 
 from sql.algebra.budget import Budget
 from sql.algebra.derived.analytic import AnalyticStage
-from sql.algebra.derived.prevs import PrevReader, PriorMemory
+from sql.algebra.derived.prevs import Extra, PrevReader, PriorMemory
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
 from sql.algebra.partition import Reclaim
@@ -71,9 +71,15 @@ class Statement(RunningQuery):
         self.hits = HitCounters(plan.hits)
         if plan.analytics:
             self.analytic = AnalyticStage(plan.analytics, program.functions, plan.options.max_groups)
-        self.prevs = PrevReader(plan, program.functions, self.windows) if program.text.reads_beside else None
-        self.prior = PriorMemory(plan) if self.prevs is not None else None
-        self.recent: deque[Any] = deque(maxlen=program.text.earlier.depth or 1)
+        self.prevs = PrevReader(plan, program.functions, self.windows, self.priors) if plan.prevs else None
+        self.prior = PriorMemory(plan) if program.text.earlier.notes_prior else None
+        depth = program.text.earlier.depth or 1
+        self.recent: deque[Any] = deque(maxlen=depth)
+        """The newest rows, and in `older` those that left the queue last, where `prior` is read in the text."""
+        self.older: deque[Any] = deque(maxlen=depth)
+        self.queue: list[Event] = []
+        """The content of the queue while it is shown, and in `places` where each event stands."""
+        self.places: dict[Event, int] = {}
         self.shared = program.shared_accumulators()
         self.late_posts: list[Delta] = []
         self.representatives: dict[Any, Event] = {}
@@ -187,6 +193,22 @@ class Statement(RunningQuery):
         if self.prevs is not None:
             values += self.prevs.read(event, is_new) if event.seq >= 0 else [None] * len(self.plan.prevs)
         return values
+
+    def priors(self, event: Event) -> Sequence[Event]:
+        """The events before one, the nearest first: as noted when it came, or by its place in the queue."""
+        if isinstance(event.extra, Extra):
+            return event.extra.priors
+        place = self.places.get(event)
+        if place is None:
+            return ()
+        depth = self.program.text.earlier.depth
+        before = [*self.older, *(other.row for other in self.queue[max(0, place - depth) : place])]
+        return [Event(row, event.time_ms, event.seq) for row in reversed(before[-depth:])]
+
+    def note_queue(self) -> None:
+        """The content will be shown as it is now."""
+        self.queue = list(self.windows[0].content())
+        self.places = {event: place for place, event in enumerate(self.queue)}
 
     def remember(self, changed: dict[Any, Event]) -> None:
         """`output all` shows every group ever seen, so each keeps an event to read its columns from."""

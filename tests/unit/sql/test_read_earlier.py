@@ -1,0 +1,35 @@
+"""The content of a window whose rows read earlier events: `prev` in the window, `prior` also beyond its begin."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sql import Catalog, Engine, parse, plan_rule
+
+CASES = [
+    ("select n, prior(1, n) as p from m#length(3)", [(3, 2), (4, 3), (5, 4)]),
+    ("select n, prior(2, n) as p from m#length(3)", [(3, 1), (4, 2), (5, 3)]),
+    ("select n, prior(2, n) as p from m#time(3 msec)", [(3, 1), (4, 2), (5, 3)]),
+    ("select n, prev(1, n) as p from m#length(3)", [(3, None), (4, 3), (5, 4)]),
+    ("select n, prior(1, n) as p from m#unique(n)", [(0, None), (1, 0), (2, 1), (3, 2), (4, 3), (5, 4)]),
+    ("select n, prior(2, n) as p from m#length(3) output snapshot every 1 sec", [(3, 1), (4, 2), (5, 3)]),
+]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(("query", "expected"), CASES)
+def test_content(query: str, expected: list[tuple[int, int | None]], restarts: bool) -> None:
+    catalog = Catalog()
+    catalog.define(parse("CREATE STREAM m (n BIGINT)")[0])
+    plan = plan_rule(query, catalog)
+    engine = Engine(catalog)
+    engine.deploy("r", plan, 0)
+    for n in range(6):
+        engine.push("m", [{"n": n}], n)
+        if restarts:
+            state = json.loads(json.dumps(engine.snapshot("r")))
+            engine = Engine(catalog)
+            engine.deploy("r", plan, n, state)
+    assert [(row["n"], row["p"]) for row in engine.read("r")] == expected
