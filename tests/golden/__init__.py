@@ -1,0 +1,1 @@
+"""The compiled text of twenty rules."""

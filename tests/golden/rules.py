@@ -1,0 +1,40 @@
+"""Twenty rules whose compiled text is kept beside them, to be read by eye: a file each, named as here."""
+
+from __future__ import annotations
+
+from sql import Catalog, parse, plan_rule
+from sql.explain.code import explain_code
+
+STREAM = """CREATE STREAM m (dev STRING, temp FLOAT, hum FLOAT, ts BIGINT, ok BOOLEAN)
+            WITH (DATASOURCE='m', FORMAT='json')"""
+
+RULES = {
+    "filter": "SELECT * FROM m WHERE temp > 95",
+    "project": "SELECT dev, temp * 1.8 + 32 AS f FROM m WHERE temp > 90 AND dev LIKE 'pump%'",
+    "lag": "SELECT dev, temp - lag(temp) AS change FROM m",
+    "tumbling": "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)",
+    "hopping": "SELECT dev, max(temp) AS hi FROM m GROUP BY dev, HOPPINGWINDOW(ss, 10, 1) HAVING max(temp) > 90",
+    "sliding": "SELECT avg(temp) AS a FROM m GROUP BY SLIDINGWINDOW(ss, 10)",
+    "session": "SELECT dev, count(*) AS c FROM m GROUP BY dev, SESSIONWINDOW(ss, 60, 5)",
+    "count": "SELECT avg(temp) AS a FROM m GROUP BY COUNTWINDOW(10)",
+    "state": "SELECT count(*) AS c FROM m GROUP BY STATEWINDOW(temp > 95, temp < 25)",
+    "length": "select avg(temp) as a from m#length(1000)",
+    "time_per_device": "select dev, avg(temp) as a from m#time(10 sec) group by dev",
+    "unique": "select count(*) as c from m#unique(dev)",
+    "sort": "select dev, temp from m#sort(10, temp desc)",
+    "intersection": "select avg(temp) as a from m#time(10 sec)#length(1000)",
+    "union": "select avg(temp) as a from m#unique(dev)#length(1000) retain-union",
+    "groupwin": "select dev, avg(temp) as a from m#groupwin(dev)#length(10) group by dev",
+    "batch": "select irstream avg(temp) as a from m#time_batch(10 sec)",
+    "prior": "select dev, temp, prior(1, temp) as p from m#length(1000)",
+    "output_last": "select dev, sum(temp) as s from m group by dev output last every 1 sec",
+    "every": "from e in m within 10.0 every 1.0 select mean(e.temp)",
+}
+"""Rules by the name of their file, `NAME.txt`."""
+
+
+def compiled(name: str) -> str:
+    """The text of a rule as `penstock explain --code` shows it."""
+    catalog = Catalog()
+    catalog.define(parse(STREAM)[0])  # type: ignore[arg-type]
+    return explain_code(name, plan_rule(RULES[name], catalog), catalog).rstrip() + "\n"
