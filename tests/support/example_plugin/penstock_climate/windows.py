@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sql.algebra.retain.policies import Count
+from sql.algebra.retain.queues import Newest
 from sql.algebra.windows.catalog import register_window
 
-register_window("latest_of", "win", "retain", "size:size", lambda start, size: Count(size),
+register_window("latest_of", "win", "retain", "size:size", lambda start, size: Newest(size),
                 composition="Retain(count n)", cost="O(1)", state="n events", clock="none",
                 example="E#latest_of(2)", summary="the newest n events")  # fmt: skip
