@@ -162,7 +162,8 @@ class Every(Instance):
     def _spawn(self, keys: dict[Any, int]) -> None:
         made = self.child(self.step.operand, self.binding)
         self.keys[made] = dict(keys)
-        self.starting, self.turned = made, False
+        self.starting: Instance | None = made
+        self.turned = False
         made.begin()
         self.starting = None
         if self.turned and made in self.children:

@@ -22,7 +22,7 @@ def ms(text: str) -> int:
 
 def told(
     start: str, end: str, begun: str, events: list[str], until: str, catch_up: Any = "step"
-) -> list[tuple[str, Any]]:
+) -> list[tuple[str, int, str]]:
     """(instant, count, start of the partition) of each report; instants in UTC."""
     engine = Engine(Catalog())
     run_script(engine, SCRIPT.format(start=start, end=end), ms(begun), RuleOptions(zone="Europe/Berlin"))
@@ -34,7 +34,7 @@ def told(
     def shown(at_ms: int) -> str:
         return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%m-%dT%H:%M")
 
-    return [(shown(each.at_ms), row["n"], shown(row["since"])) for each in found for row in each.inserted]  # type: ignore[misc]
+    return [(shown(each.at_ms), row["n"], shown(row["since"])) for each in found for row in each.inserted]
 
 
 def test_a_start_that_does_not_exist_comes_when_the_clock_is_put_forward() -> None:

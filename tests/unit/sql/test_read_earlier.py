@@ -22,7 +22,7 @@ CASES = [
 @pytest.mark.parametrize(("query", "expected"), CASES)
 def test_content(query: str, expected: list[tuple[int, int | None]], restarts: bool) -> None:
     catalog = Catalog()
-    catalog.define(parse("CREATE STREAM m (n BIGINT)")[0])
+    catalog.define(parse("CREATE STREAM m (n BIGINT)")[0])  # type: ignore[arg-type]
     plan = plan_rule(query, catalog)
     engine = Engine(catalog)
     engine.deploy("r", plan, 0)
