@@ -152,7 +152,7 @@ class Report:
 
     def _memory(self) -> Mapping[str, int]:
         engine = self._daemon.engine
-        return self._rule_memory.look(engine.queries, (engine, engine.catalog))
+        return self._rule_memory.look(engine.queries, engine.common)
 
     def _rule(self, rule_id: str, memory: Mapping[str, int]) -> dict[str, Any]:
         daemon = self._daemon

@@ -53,6 +53,11 @@ class Engine:
         catalog.watchers.append(self._variable_changed)
 
     @property
+    def common(self) -> tuple[object, ...]:
+        """What serves all rules, and is no rule's own when memory is told."""
+        return self, self.catalog, self.dispatch, self.deployment, self.roster, self.timers, self.steps
+
+    @property
     def queries(self) -> dict[str, Running]:
         """The running rules, by name."""
         return self.roster.queries

@@ -9,6 +9,7 @@ import pytest
 
 from edge.monitor.footprint import RULES_AT_ONCE, RuleMemory, footprint
 from sql import Catalog, Engine, parse, plan_rule
+from sql.engine.script import run_script
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ def test_it_is_near_what_was_allocated(sql: str) -> None:
     catalog.define(parse("CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')")[0])  # type: ignore[arg-type]
     engine = Engine(catalog)
     engine.deploy("r", plan_rule(sql, catalog), 0)
-    shared = (engine, catalog)
+    shared = engine.common
     engine.push("m", [{"dev": "first", "temp": 0.5}], 0)
     gc.collect()
     tracemalloc.start()
@@ -57,3 +58,19 @@ def test_many_rules_are_looked_at_in_turns() -> None:
     assert max(found) - empty > 10_000, "every rule has its turn within three questions"
     del rules["r0"]
     assert "r0" not in memory.look(rules, ())
+
+
+def test_what_serves_all_rules_is_none_of_theirs() -> None:
+    engine = Engine(Catalog())
+    run_script(
+        engine,
+        "create schema E(k string, n int); create table T(k string primary key, n int);"
+        "create context C partition by k from E; @name('small') context C select count(*) as c from E;"
+        "@name('large') select * from E#length(5000)",
+        0,
+    )
+    for n in range(5000):
+        engine.push("E", [{"k": "a", "n": n}], n)
+    large = footprint(engine.queries["large"], engine.common)
+    assert large > 500_000
+    assert all(footprint(query, engine.common) < large / 5 for name, query in engine.queries.items() if name != "large")

@@ -36,7 +36,7 @@ MANY_METHODS = {
     "sql/binder/contexts.py:LevelBinder": 27, "sql/binder/expressions.py:ExpressionBinder": 33,
     "sql/binder/patterns.py:PatternBinder": 35, "sql/binder/select.py:SelectBinder": 31,
     "sql/codegen/expressions.py:ExpressionWriter": 36, "sql/engine/context/host.py:ContextHost": 28,
-    "sql/engine/engine.py:Engine": 32, "sql/engine/event_time/query.py:EventTime": 24,
+    "sql/engine/engine.py:Engine": 33, "sql/engine/event_time/query.py:EventTime": 24,
     "sql/engine/running/sampled.py:SampledQuery": 27, "sql/engine/running/sources.py:Sources": 25,
     "sql/language/contexts.py:ContextParser": 26, "sql/language/cursor.py:Cursor": 24,
     "sql/language/expressions.py:ExpressionParser": 34, "sql/language/patterns.py:PatternGrammar": 23,
