@@ -70,10 +70,9 @@ class TestHttpPush(SourceContract):
             while True:
                 if push.address is None:
                     return
-                connection = http.client.HTTPConnection(*push.address, timeout=10)
-                connection.request("POST", "/in", json.dumps({"n": number}))
-                status = connection.getresponse().status
-                connection.close()
+                with contextlib.closing(http.client.HTTPConnection(*push.address, timeout=10)) as connection:
+                    connection.request("POST", "/in", json.dumps({"n": number}))
+                    status = connection.getresponse().status
                 if status != 503:  # held back: send it again
                     assert status == 200
                     return
