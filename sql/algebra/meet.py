@@ -16,12 +16,13 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.batch import Batch
-from sql.algebra.operator import FindEvent, Operator, earliest
+from sql.algebra.gate.gate import BatchWindow
+from sql.algebra.operator import FindEvent, earliest
 from sql.algebra.retain.keyed import LatestPerKey
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.queues import Queue
 from sql.algebra.retain.together import Together
-from sql.algebra.sight import ByArrival, ByList, Sight
+from sql.algebra.sight import ByArrival, Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 
@@ -95,15 +96,15 @@ class Meet(Policy):
             policy.restore(part, find)
 
 
-class MeetBatch(Operator):
+class MeetBatch(BatchWindow):
     """The intersection of policies and one batch behind their feedback.
 
     The policies run first and take their evictions out of the forming batch silently; what is posted leaves them.
     """
 
     def __init__(self, policies: Sequence[Policy], batch: Batch) -> None:
+        super().__init__(batch)
         self.policies = Meet(policies)
-        self.batch = batch
         kinds = {policy.departure for policy in policies}
         self.departure = Removal.FIFO if kinds <= {Removal.FIFO, Removal.NEVER} else Removal.ANY
 
@@ -154,18 +155,6 @@ class MeetBatch(Operator):
         self._take_back(self.policies.expel())
         return self._posted(self.batch.changed(now))
 
-    def content(self) -> Iterable[Event]:
-        return self.batch.content()
-
-    def end_step(self) -> None:
-        self.batch.end_step()
-
-    def held(self) -> Iterable[Event]:
-        return self.batch.all_events()
-
-    def sight(self, event: Event) -> Sight:
-        return ByList(self.batch.posted())
-
     def snapshot(self) -> Any:
         return [*self.policies.snapshot(), self.batch.snapshot()]
 
@@ -203,7 +192,12 @@ class Join(Policy):
         return any(admitted)
 
     def insert(self, event: Event, now: int) -> list[Event]:
+        return self.enter(event, now) or []
+
+    def enter(self, event: Event, now: int) -> list[Event] | None:
         members = [member for member in self.members if member.admits(event, now)]
+        if not members:
+            return None
         evicted: list[Event] = []
         for member in members:
             if isinstance(member, Batch):

@@ -42,7 +42,7 @@ class Key(Operator):
             is_new = instance is None
             if instance is None:
                 if self.keys_max is not None and len(self.instances) >= self.keys_max:
-                    raise DataError(f"more than {self.keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
+                    raise too_many_keys(self.keys_max)
                 instance = self._open(key, (part.inserted or part.removed)[0])
             if self.reclaim:
                 self.reclaim.touch(key, now)
@@ -162,6 +162,11 @@ class Key(Operator):
         self.count = state["count"]
         if self.reclaim:
             self.reclaim.restore(state["reclaim"], keys)
+
+
+def too_many_keys(keys_max: int) -> DataError:
+    """What is wrong with the event of one key more."""
+    return DataError(f"more than {keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
 
 
 class Reclaim:

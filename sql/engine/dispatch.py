@@ -180,10 +180,9 @@ class Dispatch:
 
     # --- from the queries ---------------------------------------------------------------------------------------------
 
-    def collect(self, emissions: Iterable[Emission]) -> list[Emission]:
+    def collect(self, emissions: list[Emission]) -> list[Emission]:
         """Rows of `insert into` are queued for their stream."""
-        found = emissions if isinstance(emissions, list) else list(emissions)
-        return self.steps.collect(found) if self.roster.moves_rows else found
+        return self.steps.collect(emissions) if self.roster.moves_rows else emissions
 
     def join_posts(self, out: list[Emission]) -> None:
         """What a statement gives out in several partitions in one step is one post."""

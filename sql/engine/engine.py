@@ -43,7 +43,6 @@ class Engine:
     def __init__(self, catalog: Catalog, *, by_instants: bool = False) -> None:
         """`by_instants`: events come with the instants of their arrival (`push_instants`), many at a time."""
         self.catalog = catalog
-        self.by_instants = by_instants
         self.now_ms: int | None = None
         self.dispatch = Dispatch(catalog)
         self.deployment = Deployment(catalog, self.dispatch, by_instants=by_instants)
@@ -161,7 +160,7 @@ class Engine:
             return False
         declared = self.catalog.streams.get(stream)
         is_changed = stream in self.dispatch.before or (declared is not None and declared.is_strict)
-        is_read = query.plan.streams == (stream,) and self.by_instants and not self.catalog.variables
+        is_read = query.plan.streams == (stream,) and self.deployment.by_instants and not self.catalog.variables
         return is_read and not is_changed
 
     # --- time ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Gate: one batch as a window of its own."""
+"""Windows over a batch: one of its own (Gate), and the base that it shares with intersections."""
 
 from __future__ import annotations
 
@@ -9,18 +9,34 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.batch import Batch
 from sql.algebra.gate.gated import Gated
-from sql.algebra.operator import FindEvent
+from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.sight import ByList, Sight
 from sql.codegen.source import SourceWriter
 
 
-class Gate(Gated):
-    """Events are held back and enter together; what the release before brought in leaves."""
-
-    departure = Removal.FIFO
+class BatchWindow(Operator):
+    """Base of windows whose content is that of a batch."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
+
+    def content(self) -> Iterable[Event]:
+        return self.batch.content()
+
+    def end_step(self) -> None:
+        self.batch.end_step()
+
+    def held(self) -> Iterable[Event]:
+        return self.batch.all_events()
+
+    def sight(self, event: Event) -> Sight:
+        return ByList(self.batch.posted())
+
+
+class Gate(BatchWindow, Gated):
+    """Events are held back and enter together; what the release before brought in leaves."""
+
+    departure = Removal.FIFO
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
         for event in delta.removed:
@@ -48,18 +64,6 @@ class Gate(Gated):
     def variable_changed(self, now: int) -> list[Delta]:
         post = self.batch.changed(now)
         return [] if post is None else [post]
-
-    def content(self) -> Iterable[Event]:
-        return self.batch.content()
-
-    def end_step(self) -> None:
-        self.batch.end_step()
-
-    def held(self) -> Iterable[Event]:
-        return self.batch.all_events()
-
-    def sight(self, event: Event) -> Sight:
-        return ByList(self.batch.posted())
 
     def snapshot(self) -> Any:
         return [self.batch.snapshot()]

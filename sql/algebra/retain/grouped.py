@@ -9,13 +9,13 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
+from sql.algebra.partition import too_many_keys
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import Nothing, Sight
 from sql.algebra.state import pack_key, unpack_key
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.errors import DataError
 
 
 class QueuePerKey(Policy):
@@ -44,7 +44,7 @@ class QueuePerKey(Policy):
         if len(self.instances) >= self.keys_max:
             self._drop_empty()
         if len(self.instances) >= self.keys_max:
-            raise DataError(f"more than {self.keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
+            raise too_many_keys(self.keys_max)
         window = self.instances[key] = self.make()
         return window
 

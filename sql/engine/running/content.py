@@ -21,10 +21,12 @@ class Content:
 
     def present_rows(self) -> list[Any]:
         """The rows of the present content, as `show` makes them."""
+        with self.statement.queue_noted():
+            return self._shown()
+
+    def _shown(self) -> list[Any]:
         statement = self.statement
         reader, kind = statement.program.text.reader, statement.plan.row_kind
-        if statement.program.text.earlier.keeps_left:
-            statement.note_queue()
         rows: list[Any] = []
         if kind == "aggregate":
             whole = statement.whole if statement.into is None else statement.into.group_at((), NOTHING)

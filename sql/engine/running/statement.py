@@ -7,7 +7,8 @@ change in one step. Rows leave through the output (`sql.engine.running.output`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sql.algebra.budget import Budget
@@ -78,7 +79,7 @@ class Statement(RunningQuery):
         """The newest rows, and in `older` those that left the queue last, where `prior` is read in the text."""
         self.older: deque[Any] = deque(maxlen=depth)
         self.queue: list[Event] = []
-        """The content of the queue while it is shown, and in `places` where each event stands."""
+        """The content of the queue while it is shown, and in `places` where each event stands; else empty."""
         self.places: dict[Event, int] = {}
         self.shared = program.shared_accumulators()
         self.late_posts: list[Delta] = []
@@ -205,10 +206,15 @@ class Statement(RunningQuery):
         before = [*self.older, *(other.row for other in self.queue[max(0, place - depth) : place])]
         return [Event(row, event.time_ms, event.seq) for row in reversed(before[-depth:])]
 
-    def note_queue(self) -> None:
-        """The content will be shown as it is now."""
-        self.queue = list(self.windows[0].content())
+    @contextmanager
+    def queue_noted(self) -> Iterator[None]:
+        """While the content is shown as it is now."""
+        self.queue = list(self.windows[0].content()) if self.program.text.earlier.keeps_left else []
         self.places = {event: place for place, event in enumerate(self.queue)}
+        try:
+            yield
+        finally:
+            self.queue, self.places = [], {}
 
     def remember(self, changed: dict[Any, Event]) -> None:
         """`output all` shows every group ever seen, so each keeps an event to read its columns from."""
