@@ -124,10 +124,14 @@ class CacheStore:
 
 def _opened(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path)
-    path.chmod(0o600)
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
-    database.executescript(_SCHEMA)
+    try:
+        path.chmod(0o600)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.executescript(_SCHEMA)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 

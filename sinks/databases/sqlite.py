@@ -28,6 +28,7 @@ class Sqlite:
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=FULL")
         except sqlite3.Error as error:
+            self.close()
             raise Unreachable(str(error)) from error
 
     def write(self, changes: Sequence[Change]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,13 @@ def taken(sink: Scripted) -> list[int]:
     return [int(payload.removeprefix(b'[{"n":').removesuffix(b"}]")) for payload in sink.taken]
 
 
+def count_in(path: Path) -> int:
+    """How many results the file holds."""
+    with closing(sqlite3.connect(path)) as database:
+        (count,) = database.execute("SELECT count(*) FROM results").fetchone()
+    return int(count)
+
+
 def test_results_pass_in_order_and_leave_the_file(tmp_path: Path) -> None:
     sink = Scripted()
     cached = Cached(tmp_path, sink)
@@ -63,7 +71,7 @@ def test_results_pass_in_order_and_leave_the_file(tmp_path: Path) -> None:
     assert taken(sink) == list(range(1, 301))
     poll(lambda: cached.delivery.stats().queued == 0)
     assert cached.close() == 0
-    assert CacheStore(cached.path).count == 0
+    assert count_in(cached.path) == 0
     assert mark_of(cached.path) == 300
 
 
@@ -71,8 +79,7 @@ def test_a_receipt_means_that_the_result_is_on_the_disk(tmp_path: Path) -> None:
     cached = Cached(tmp_path, Scripted(*AWAY))
     cached.submit(1, 2, 3)
     cached.stored(1, 2, 3)
-    database = sqlite3.connect(cached.path)
-    assert database.execute("SELECT count(*) FROM results").fetchone() == (3,)
+    assert count_in(cached.path) == 3
     assert cached.close(50) == 0
 
 
@@ -151,15 +158,15 @@ def test_a_stop_may_forget_the_file(tmp_path: Path) -> None:
     cached.stored(1, 2)
     poll(lambda: cached.delivery.stats().state == "retrying")
     cached.close()
-    assert CacheStore(cached.path).count == 0
+    assert count_in(cached.path) == 0
 
 
 def test_values_survive_the_file(tmp_path: Path) -> None:
-    store = CacheStore(tmp_path / "a.db")
     row = {"big": 2**80, "raw": b"\x00\xff", "nan": float("inf"), "text": "ä", "none": None, "list": [1, {"a": True}]}
-    store.change([(True, rows(row))], 7, 0)
-    store.close()
-    (found,) = CacheStore(tmp_path / "a.db").read(0, 10)
+    with closing(CacheStore(tmp_path / "a.db")) as store:
+        store.change([(True, rows(row))], 7, 0)
+    with closing(CacheStore(tmp_path / "a.db")) as store:
+        (found,) = store.read(0, 10)
     assert found.late
     assert found.emission.inserted == [row]
 
