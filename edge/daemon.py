@@ -31,6 +31,8 @@ from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.watch import DirectoryWatch, fingerprint
+from edge.flight.ask import Why
+from edge.flight.listen import Listen
 from edge.gateway import Gateway, Limits
 from edge.intake.backlog import Arrival
 from edge.intake.queue import Intake
@@ -38,6 +40,7 @@ from edge.intake.sources.http_push import PushServers
 from edge.intake.sources.registry import SourceEnvironment
 from edge.journal.commits import Commits
 from edge.monitor.access import Access, own_token
+from edge.monitor.flight import FlightPages
 from edge.monitor.http import StatusServer
 from edge.monitor.relations import Relations
 from edge.monitor.report import Report
@@ -94,6 +97,7 @@ class Daemon:
         self.recovery: Recovery
         self.uploads = self._upload_worker()
         self.http: StatusServer | None = None
+        self.flight = Why(self)
         self.is_recovering = True
         """The journal is being replayed: there is no loop yet that could answer."""
         self._watch: DirectoryWatch | None = None
@@ -170,7 +174,8 @@ class Daemon:
         register_secret(token)
         access = Access(token, frozenset(http.open), http.address[0])
         report = Report(self)
-        self.http = StatusServer(*http.address, report, access, self._management(report), Relations(self))
+        pages = [FlightPages(self.flight, Listen(self))]
+        self.http = StatusServer(*http.address, report, access, self._management(report), Relations(self), pages)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 

@@ -110,6 +110,8 @@ class Gateway:
         self.pauses = 0
         self.defects = 0
         self.paused = False
+        self.taps = outbox.taps
+        """Who listens to what passes."""
         self._dead_letters = dead_letters
         engine.on_defect(self._rule_defect)
         self._limits = limits
@@ -187,6 +189,7 @@ class Gateway:
         """Make everything recorded so far durable, with what sinks have taken, and acknowledge it."""
         assert self.commits is not None
         self.outbox.reconcile()
+        self.commits.share(len(self.streams.received))
         receipts = self.outbox.receipts()
         if receipts is not None:
             self.commits.append(receipts)
@@ -234,6 +237,8 @@ class Gateway:
             self.commits.append_batch(now_ms, fresh)
         for bad in arrival.bad:
             self._reject(bad, now_ms)
+        if self.taps.listeners:
+            self.taps.messages(fresh, now_ms, self.streams.streams_of)
         self.take(fresh, now_ms)
         source = self.sources.get(arrival.source)
         tokens = [item[2] for item in (*arrival.messages, *arrival.bad) if item[2] is not None]
@@ -327,6 +332,9 @@ class Gateway:
         is_known = kind in self.rejected or len(self.rejected) < REJECT_KINDS_MAX
         self.rejected[kind if is_known else "other"] += 1
         self._dead_letters.keep(now_ms, reason, topic, payload)
+        if self.taps.listeners:
+            letter = {"at_ms": now_ms, "reason": reason, "topic": topic, "payload": payload.decode(errors="replace")}
+            self.taps.letter(letter, self.streams.streams_of(topic))
         log.warning("message.rejected", extra={"topic": topic, "reason": reason})
 
     def _brake(self) -> None:

@@ -234,6 +234,9 @@ class JournalConfig(Section):
     It bounds what a restart replays."""
     segment_bytes: int = Field(default=2_000_000, ge=100_000)
     """Size of one file of the journal, reserved as a whole."""
+    recorder_bytes: int = Field(default=4_000_000, ge=0)
+    """So much of the journal is kept for each stream, with the snapshots before it, for `penstock why`; all streams
+    share the sum. 0: no more than a restart needs."""
     compression: Literal["auto", "none", "zlib", "zstd"] = "auto"
     """Of records from 400 bytes on. auto: zstd where it is installed (extra `zstd`), else zlib."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.spool import Spool
@@ -29,6 +30,13 @@ def register_sinks() -> None:
     """Make every sink, the cloud's included, known to rule files."""
     for kind in sink_kinds():
         register_action(kind.name, kind.settings, kind.bind)
+
+
+class Builder(Protocol):
+    """What the manager of rules needs."""
+
+    def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]: ...
+    def last_number(self, rule: CompiledRule) -> int: ...
 
 
 class ActionBuilder:

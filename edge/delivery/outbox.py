@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from edge.delivery.dead_letters import DeadLetters
+from edge.flight.taps import Taps
 from edge.journal.record import Receipts
 from sinks import Outcome, Stats
 from sql import Emission
@@ -90,6 +91,10 @@ class Outbox:
         self.rows_max = rows_max
         self.numbers: dict[str, int] = {}
         """Number of the last row by rule."""
+        self.fired: dict[str, int] = {}
+        """When each rule last gave out rows."""
+        self.taps = Taps()
+        """Who listens to what passes."""
         self.is_replaying = False
         """Results are only noted; `resume` hands over what is left."""
         self._dead_letters = dead_letters
@@ -135,7 +140,11 @@ class Outbox:
         for emission in emissions:
             first = self.numbers.get(emission.rule, 0) + 1
             last = self.numbers[emission.rule] = first + rows_of(emission) - 1
-            if emission.kind == "error":
+            if self.taps.listeners:
+                self.taps.emission(emission)
+            if emission.kind == "rows":
+                self.fired[emission.rule] = emission.at_ms
+            elif emission.kind == "error":
                 log.warning("event.error", extra={"rule": emission.rule, "error": emission.error})
             roles = {ROLES[emission.kind]}
             if emission.kind == "error" and emission.rule in self._errors_too:
@@ -237,6 +246,9 @@ class Outbox:
 
     def _dead_letter(self, emission: Emission, reason: str | None = None) -> None:
         rows = [*emission.inserted, *emission.removed]
+        if self.taps.listeners:
+            letter = {"at_ms": emission.at_ms, "reason": reason or emission.error or "error", "rows": rows}
+            self.taps.letter(letter, [emission.rule])
         self._dead_letters.keep(
             emission.at_ms, reason or emission.error or "error", rule=emission.rule, kind=emission.kind, rows=rows
         )
@@ -275,6 +287,7 @@ class Outbox:
         """The numbers, and everything without a receipt, as JSON values."""
         return {
             "numbers": self.numbers,
+            "fired": self.fired,
             "actions": [
                 [rule, action.role, action.position, action.delivery.name, action.last,
                  [[first, last, emission_to_json(emission)] for last, (first, emission) in action.open.items()]]
@@ -285,6 +298,7 @@ class Outbox:
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Know again what an earlier run had not delivered; without an action for it, it becomes a dead letter."""
         self.numbers |= saved["numbers"]
+        self.fired |= saved.get("fired", {})
         for rule, role, position, sink, last, entries in saved["actions"]:
             key = (rule, role, position, sink)
             action = next((a for r, a in self._all() if (r, a.role, a.position, a.delivery.name) == key), None)

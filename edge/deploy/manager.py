@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from edge.delivery.actions import ActionBuilder
+from edge.delivery.actions import Builder
 from edge.delivery.outbox import Action
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.deploy.rule_files import Wanted
@@ -62,7 +62,7 @@ class Manager:
     """Applies what the rule directory wants to the gateway. Used by the gateway loop only."""
 
     def __init__(
-        self, gateway: Gateway, builder: ActionBuilder, memory: MemoryBus, mqtt: MqttSource | None,
+        self, gateway: Gateway, builder: Builder, memory: MemoryBus, mqtt: MqttSource | None,
         *, qos: int, payload_bytes_max: int, grace_ms: int = 0, sources: StreamSources | None = None,
     ) -> None:  # fmt: skip
         """`grace_ms`: how long a rule whose file is gone goes on, its results held back."""

@@ -23,7 +23,7 @@ from edge.gateway import Gateway
 from edge.intake.redelivery import Redeliveries
 from edge.journal.commits import Commits, Effects
 from edge.journal.reader import Entry, Reading, read, segments
-from edge.journal.record import Batch, Deployment, Receipts, Record, Removal, Session, Tick
+from edge.journal.record import Batch, Deployment, Receipts, Removal, Session, Tick
 from edge.journal.snapshots import Snapshot, Snapshots
 from edge.journal.writer import Journal
 from rules.compile import CompiledRule
@@ -86,7 +86,7 @@ class Recovery:
         gateway.outbox.is_replaying = self._dead_letters.is_muted = True
         try:
             if snapshot is not None:
-                self._restore(snapshot.state)
+                self.restore(snapshot.state)
             reading = Reading()
             start = 0 if snapshot is None else snapshot.position
             for entry in read(directory, start, reading):
@@ -103,7 +103,8 @@ class Recovery:
         """What a version before the journal left; None where there is nothing."""
         return old_snapshot(spool, data, self._files.read().texts, self._gateway.clock.now_ms())
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Bring back what a snapshot holds."""
         self._at_ms = state["at_ms"]
         wanted = self._files.of(state["texts"], state["kept"])
         left = self._left(state["texts"], state.get("left", {}))
@@ -127,10 +128,11 @@ class Recovery:
     def _replay(self, entry: Entry) -> None:
         self.found.records += 1
         self.found.messages += len(entry.messages)
-        self._apply(entry.record, entry)
+        self.apply(entry)
 
-    def _apply(self, record: Record, entry: Entry) -> None:
-        gateway = self._gateway
+    def apply(self, entry: Entry) -> None:
+        """Let one record take effect again."""
+        gateway, record = self._gateway, entry.record
         match record:
             case Batch():
                 self._at_ms = record.at_ms

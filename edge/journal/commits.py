@@ -85,6 +85,10 @@ class Commits:
         self._changed_ms: int | None = None
         self._not_before_ms = 0
 
+    def share(self, streams: int) -> None:
+        """So many streams are read: the flight recorder keeps its bytes for each."""
+        self.snapshots.recorder_bytes = streams * self._config.recorder_bytes
+
     @property
     def unacknowledged(self) -> int:
         """Messages taken in and not acknowledged yet."""

@@ -1,7 +1,8 @@
 """Snapshots: the whole state of the gateway at a position of the journal, from which recovery replays the rest.
 
 The two newest are kept, with the journal since the older one: if the newest cannot be read, the other one and a longer
-replay give the same state. A large state is written by a forked child, which has it as it was at the fork, while the
+replay give the same state. Older ones are kept for the flight recorder, as long as the journal since then is within its
+bound. A large state is written by a forked child, which has it as it was at the fork, while the
 loop goes on. The parent gives the finished file its name, so a child that outlives it changes nothing.
 """
 
@@ -26,6 +27,10 @@ from edge.journal.disk import Disk
 log = logging.getLogger("penstock.journal")
 
 KEPT = 2
+
+RECORDED_MAX = 8
+"""Snapshots kept for the flight recorder, the two newest among them; those in the middle go first."""
+
 RULES = "rules"
 """The part of a state that is stored rule by rule."""
 
@@ -117,6 +122,8 @@ class Snapshots:
         self.last_at_ms: int | None = None
         """Monotonic time of the newest snapshot of this run."""
         self.written_bytes = 0
+        self.recorder_bytes = 0
+        """How far back from the newest snapshot the journal is kept for the flight recorder."""
         self.sizes: dict[str, int] = {}
         """Size of each rule's state in the newest snapshot of this run."""
         self._clock = clock
@@ -226,8 +233,16 @@ class Snapshots:
         self.written_bytes += self.last_bytes
         self.last_at_ms = self._clock.monotonic_ms()
         self.last_ms = self.last_at_ms - began_ms
-        for _, path in sorted(self._files(), reverse=True)[KEPT:]:
+        for path in self._superfluous():
             self._disk.remove(path)
+
+    def _superfluous(self) -> list[Path]:
+        """Snapshots that neither a restart needs nor the flight recorder."""
+        newest, *rest = sorted(self._files(), reverse=True)
+        beside, older = rest[: KEPT - 1], rest[KEPT - 1 :]
+        recorded = [item for item in older if newest[0] - item[0] <= self.recorder_bytes]
+        kept = recorded[-1:] + recorded[:-1][: RECORDED_MAX - KEPT - 1]
+        return [path for position, path in rest if (position, path) not in (*beside, *kept)]
 
     def _files(self) -> list[tuple[int, Path]]:
         return [(int(path.stem), path) for path in self.directory.glob(f"*{SUFFIX}") if path.stem.isdigit()]

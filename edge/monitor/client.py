@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 import http.client
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from edge.base.errors import UsageError
 from edge.monitor.access import read_token
 
 TIMEOUT_S = 5.0
+
+FOLLOW_TIMEOUT_S = 10.0
+"""A page that goes on for ever says something, at least an empty line, every second."""
 
 DEFAULT_DATA = "penstock-data"
 
@@ -33,8 +38,28 @@ def add_address_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def get(address: str, path: str, data: Path | None = None) -> tuple[int, str]:
-    """Status and text of one page. Raises UsageError when nobody answers.
+def get(address: str, path: str, data: Path | None = None, timeout_s: float = TIMEOUT_S) -> tuple[int, str]:
+    """Status and text of one page. Raises UsageError when nobody answers."""
+    with _asked(address, path, data, timeout_s) as response:
+        try:
+            return response.status, response.read().decode()
+        except OSError as error:
+            raise UsageError(f"{address} does not go on answering: {error}") from None
+
+
+@contextmanager
+def follow(address: str, path: str, data: Path | None = None) -> Iterator[Iterator[bytes]]:
+    """The lines of a page that goes on for ever, an empty one at least every second. Raises UsageError for another
+    status."""
+    with _asked(address, path, data, FOLLOW_TIMEOUT_S) as response:
+        if response.status != 200:
+            raise UsageError(f"{address} answered {response.status}: {response.read().decode().strip()}")
+        yield iter(response)
+
+
+@contextmanager
+def _asked(address: str, path: str, data: Path | None, timeout_s: float) -> Iterator[http.client.HTTPResponse]:
+    """The answer of a gateway, while it is read. Raises UsageError when nobody answers.
 
     The token is that of the environment, or the one that the gateway has put into its data directory.
     """
@@ -45,12 +70,15 @@ def get(address: str, path: str, data: Path | None = None) -> tuple[int, str]:
     # A server bound to all addresses is reached on loopback.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     token = os.environ.get("PENSTOCK__HTTP__TOKEN") or (read_token(data) if data is not None else None)
-    connection = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
+    connection = http.client.HTTPConnection(host, int(port), timeout=timeout_s)
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
         response = connection.getresponse()
-        return response.status, response.read().decode()
     except OSError as error:
+        connection.close()
         raise UsageError(f"no gateway answers at {address}: {error}; is it running, with this http.bind?") from None
+    try:
+        with response:
+            yield response
     finally:
         connection.close()

@@ -5,6 +5,7 @@
     /metrics   Prometheus text
     /status    JSON: rules with their states and counters, files with their problems, sources, sinks, spool
     /relations, /relations/NAME, /query?sql=SELECT …   tables and named windows (`edge.monitor.relations`)
+    /why/RULE, /tap/NAME   the flight recorder (`edge.monitor.flight`)
     and, where it is switched on, management (`edge.manage.routes`), always with the token
 
 All but the first two demand a token, see `edge.monitor.access`; the tables are shown to this machine only. The server
@@ -19,15 +20,17 @@ import json
 import select
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from typing import Any, Protocol
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, parse_qsl, unquote
 
 from edge.base.errors import UsageError
 from edge.base.wakeup import Wakeup
 from edge.monitor.access import TOKEN_FILE, Access
+from edge.monitor.pages import Page, Pages
 from sql.errors import DataError, SqlError
 
 ANSWER_TIMEOUT_S = 2.0
@@ -83,6 +86,7 @@ class StatusServer:
         access: Access | None = None,
         manage: Manager | None = None,
         tables: Questions | None = None,
+        pages: Sequence[Pages] = (),
     ) -> None:
         handler = type(
             "Handler",
@@ -92,6 +96,7 @@ class StatusServer:
                 "access": access or Access(),
                 "manage": manage,
                 "tables": tables,
+                "pages": pages,
             },
         )
         try:
@@ -107,7 +112,7 @@ class StatusServer:
 
     def close(self) -> None:
         """Stop listening; requests under way are finished by their own threads."""
-        self._is_closing = True
+        self._is_closing = self._server.is_closing = True
         self._wakeup.set()
         self._thread.join(_REQUEST_TIMEOUT_S)
         self._server.server_close()
@@ -134,6 +139,7 @@ class _Server(ThreadingHTTPServer):
         self._waiting: list[socket.socket] = []  # connections without a request, the oldest first
         self._answering: list[socket.socket] = []
         self._lock = threading.Lock()
+        self.is_closing = False
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, handler)
 
@@ -183,6 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
     access: Access
     manage: Manager | None
     tables: Questions | None
+    pages: Sequence[Pages]
     server: _Server
     server_version = "penstock"
     sys_version = ""
@@ -205,6 +212,9 @@ class _Handler(BaseHTTPRequestHandler):
             answers |= {"/relations": self._relations, "/query": self._query}
             if path.startswith("/relations/"):
                 answers[path] = self._relations
+        for pages in self.pages:
+            if pages.knows(path):
+                answers[path] = partial(self._open, pages)
         if path not in answers and self.manage is not None and self.manage.knows(path):
             answers[path] = self._managed
         if path not in answers:
@@ -268,6 +278,30 @@ class _Handler(BaseHTTPRequestHandler):
         if self._is_allowed("status"):
             self._send(200, json.dumps(self.reporter.status(), indent=1) + "\n", "application/json")
 
+    def _open(self, pages: Pages) -> None:
+        path, _, query = self.path.partition("?")
+        if pages.needs_token(path) and not self._may_ask():
+            return
+        page = pages.open(path, dict(parse_qsl(query, keep_blank_values=True)))
+        if isinstance(page.body, bytes):
+            self._send_bytes(page.status, page.body, page.kind)
+        else:
+            self._stream(page, page.body)
+
+    def _stream(self, page: Page, pieces: Generator[bytes]) -> None:
+        """Send what comes until it ends, or the listener hangs up."""
+        self.close_connection = True
+        with contextlib.closing(pieces), contextlib.suppress(OSError):
+            self.send_response(page.status)
+            self.send_header("Content-Type", page.kind)
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for piece in pieces:
+                self.wfile.write(piece)
+                if self.command == "HEAD" or self.server.is_closing:
+                    return
+
     def _relations(self) -> None:
         assert self.tables is not None
         if not self._may_ask():
@@ -295,9 +329,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(400, f"{error}\n")
 
     def _may_ask(self) -> bool:
-        """Whether the rows of tables may be shown: to this machine, with the token."""
+        """Whether rows may be shown: to this machine, with the token."""
         if not ip_address(str(self.client_address[0]).partition("%")[0]).is_loopback:
-            self._send(403, "tables are shown on this machine only; ask it by 127.0.0.1\n")
+            self._send(403, "rows are shown on this machine only; ask it by 127.0.0.1\n")
             return False
         return self._is_allowed("tables")
 

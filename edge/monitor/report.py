@@ -71,6 +71,7 @@ class Report:
         reasons = []
         if daemon.mqtt is not None and not daemon.mqtt.ready:
             reasons.append(f"mqtt: {daemon.mqtt.problem or 'subscriptions are not answered yet'}")
+        if daemon.mqtt is not None:
             reasons += [f"mqtt: topic '{topic}' refused: {why}" for topic, why in daemon.mqtt.refused.items()]
         if daemon.mqtt is None and daemon.gateway.streams.received:
             reasons.append("mqtt: rules read MQTT streams, but no mqtt.server is configured")
@@ -124,6 +125,7 @@ class Report:
             "sources": {name: source.stats for name, source in daemon.gateway.sources.items()},
             "failed_sources": dict(daemon.manager.failed_sources),
             "journal": self._journal(),
+            "listeners": len(daemon.gateway.taps.listeners),
             "dead_letters": {"written": daemon.dead_letters.written, "lost": daemon.dead_letters.lost},
             "spool": self._spool(),
         }  # fmt: skip
@@ -164,6 +166,8 @@ class Report:
             "streams": list(running.rule.plan.streams),
             "gathers_with": daemon.engine.shares_with(rule_id),
             "counters": daemon.engine.counters(rule_id),
+            "last_fired_ms": daemon.outbox.fired.get(rule_id),
+            "why": daemon.flight.last.get(rule_id),
             "memory_bytes": memory.get(rule_id, 0),
             "state_bytes": self._state_bytes(rule_id),
             "actions": [
@@ -272,6 +276,10 @@ class Report:
             for counter, metric in COUNTERS.items():
                 if counter in counters:
                     yield sample(metric, counters[counter], rule=rule_id)
+            if (fired_ms := daemon.outbox.fired.get(rule_id)) is not None:
+                yield sample("penstock_rule_last_fired_timestamp_seconds", fired_ms / 1000, rule=rule_id)
+            for condition, short in daemon.flight.shortfalls(rule_id).items():
+                yield sample("penstock_rule_nearest_miss", short, rule=rule_id, condition=condition)
             if rule_id in memory:
                 yield sample("penstock_rule_memory_bytes", memory[rule_id], rule=rule_id)
             yield sample("penstock_rule_state_bytes", self._state_bytes(rule_id), rule=rule_id)

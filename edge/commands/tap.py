@@ -1,0 +1,33 @@
+"""`penstock tap STREAM|RULE`: what passes, as lines of JSON, until it is interrupted.
+
+penstock tap m --where "temp > 80"       events of a stream, and its dead letters
+penstock tap overheat                    rows of a rule, its late events, errors and dead letters
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from urllib.parse import quote, urlencode
+
+from edge.monitor import client
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    client.add_address_argument(parser)
+    parser.add_argument("name", metavar="STREAM|RULE", help="what to listen to")
+    parser.add_argument("--where", metavar="CONDITION", help="only events, or rows, that fulfil it")
+    parser.add_argument("--count", type=int, metavar="N", help="end after so many lines")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    query = "" if arguments.where is None else f"?{urlencode({'where': arguments.where})}"
+    path = f"/tap/{quote(arguments.name, safe='')}{query}"
+    with client.follow(arguments.address, path, arguments.data) as lines:
+        for number, line in enumerate((line for line in lines if line.strip()), 1):
+            sys.stdout.write(line.decode())
+            sys.stdout.flush()
+            if number == arguments.count:
+                return 0
+    print("penstock tap: the gateway has ended the connection", file=sys.stderr)
+    return 1

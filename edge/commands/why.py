@@ -1,0 +1,62 @@
+"""`penstock why RULE`: why a rule of a running gateway fired or did not, from its journal of the last messages.
+
+penstock why overheat --since 10m
+penstock why overheat --key pump-07 --as-test
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from edge.base.errors import UsageError
+from edge.monitor import client
+
+TIMEOUT_S = 130.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    client.add_address_argument(parser)
+    parser.add_argument("rule", metavar="RULE", help="the rule's id")
+    parser.add_argument("--key", metavar="K", help="look only at groups with this key")
+    parser.add_argument("--since", type=period_ms, default=600_000, metavar="TIME", help="how far back (default 10m)")
+    parser.add_argument("--as-test", action="store_true", help="print the last events as an inline test")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def period_ms(text: str) -> int:
+    """A length of time such as 90s, 10m, 1h, in milliseconds."""
+    from rules.durations import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    told = ask(arguments)
+    if arguments.json:
+        print(json.dumps(told, ensure_ascii=False))
+    elif arguments.as_test:
+        print(told["test"], end="")
+    else:
+        from edge.flight.report import lines
+
+        print("\n".join(lines(told)))
+    return 0
+
+
+def ask(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The gateway's answer. Raises UsageError where there is none."""
+    query = {"since": str(arguments.since)}
+    query |= {"key": arguments.key} if arguments.key is not None else {}
+    query |= {"test": "1"} if arguments.as_test else {}
+    path = f"/why/{quote(arguments.rule, safe='')}?{urlencode(query)}"
+    status, text = client.get(arguments.address, path, arguments.data, timeout_s=TIMEOUT_S)
+    if status != 200:
+        raise UsageError(f"{arguments.address} answered {status}: {text.strip()}")
+    found: dict[str, Any] = json.loads(text)
+    return found

@@ -1,0 +1,100 @@
+"""Asking why a rule fired or did not: the loop is asked for facts and a commit, a process of its own does the rest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from edge.flight.child import Question
+from edge.flight.facts import Facts, collect
+from edge.flight.rerun import Settings
+from edge.monitor.http import ANSWER_TIMEOUT_S
+
+if TYPE_CHECKING:
+    from edge.daemon import Daemon
+
+SINCE_MS = 600_000
+"""How far back is looked, unless the question says it."""
+
+CHILD_TIMEOUT_S = 120.0
+
+
+class Unanswered(RuntimeError):
+    """The question could not be answered; the text says why."""
+
+
+class Why:
+    """Answers questions, one at a time. Called from the threads of the HTTP server."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._busy = threading.Lock()
+        self.last: dict[str, dict[str, Any]] = {}
+        """By rule: the newest answer in short, for /status and the metrics. Replaced as a whole."""
+
+    def answer(self, rule: str, since_ms: int, key: str | None, *, as_test: bool) -> bytes:
+        """The answer as JSON. Raises TimeoutError when the loop does not answer, and Unanswered."""
+        if not self._busy.acquire(blocking=False):
+            raise Unanswered("another question is being answered; ask again")
+        try:
+            facts = self._daemon.intake.call(lambda: self._facts(rule), ANSWER_TIMEOUT_S)
+            from_ms = max(0, facts.now_ms - since_ms)
+            question = Question(settings_of(self._daemon), facts, rule, from_ms, key, as_test)
+            found = _run(question)
+            self._remember(rule, msgspec.json.decode(found))
+            return found
+        finally:
+            self._busy.release()
+
+    def shortfalls(self, rule: str) -> dict[str, float]:
+        """By how much each condition of a rule was missed at least, as of the newest answer."""
+        return {
+            text: miss["short"] for text, miss in self.last.get(rule, {}).get("nearest", {}).items() if miss["short"]
+        }
+
+    def _remember(self, rule: str, told: dict[str, Any]) -> None:
+        nearest = {item["text"]: item["nearest"] for item in told["conditions"] if item["nearest"] is not None}
+        short = {"asked_ms": told["until_ms"], "findings": told["findings"], "nearest": nearest}
+        known = {name: item for name, item in self.last.items() if name in self._daemon.manager.running}
+        self.last = known | {rule: short}
+
+    def _facts(self, rule: str) -> Facts:
+        """In the loop: what the journal has not written yet is written, so that the other process sees it."""
+        self._daemon.gateway.commit()
+        return collect(self._daemon, rule)
+
+
+def _run(question: Question) -> bytes:
+    command = [sys.executable, "-m", "edge.flight.child"]
+    try:
+        done = subprocess.run(
+            command, input=msgspec.json.encode(question), capture_output=True, timeout=CHILD_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise Unanswered(f"the journal could not be gone through in {CHILD_TIMEOUT_S:g} s; ask for less time") from None
+    if done.returncode != 0:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it ended without a word"]
+        raise Unanswered(f"the process that goes through the journal failed: {last[0]}")
+    return done.stdout
+
+
+def settings_of(daemon: Daemon) -> Settings:
+    """What a rerun must know of the configuration."""
+    config = daemon.config
+    secrets = config.secrets
+    return Settings(
+        str(config.data.dir),
+        str(daemon.rule_files.directory),
+        config.gateway.zone,
+        str(secrets.dir),
+        tuple(secrets.env_prefixes),
+        secrets.allow,
+        tuple(sorted(config.reserved_secrets)),
+        config.outgoing.allow,
+        config.limits.payload_bytes_max,
+        config.gateway.removed_grace_ms,
+    )

@@ -1,0 +1,92 @@
+"""What only the running gateway knows of a rule: why it does not run, its broker, its deliveries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from edge.daemon import Daemon
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """An action of the rule and how it does, since the start of the gateway."""
+
+    sink: str
+    role: str
+    state: str
+    sent: int
+    queued: int
+    rejected: int
+    last_error: str
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """As of `now_ms`.
+
+    not_running     why the rule does not run; empty when it does
+    rules           the ids of all rules
+    broker_problem  why there is no connection to the broker of the streams; empty when there is one
+    refused         topic filters that the broker refused, and why
+    last_fired_ms   when the rule last gave out rows, of all time
+    """
+
+    rule: str
+    now_ms: int
+    not_running: str = ""
+    rules: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    broker_problem: str = ""
+    refused: dict[str, str] = {}
+    is_clock_sane: bool = True
+    deliveries: tuple[Delivery, ...] = ()
+    last_fired_ms: int | None = None
+    began: str = ""
+
+
+def collect(daemon: Daemon, rule: str) -> Facts:
+    """Ask the parts of the gateway; called in its loop."""
+    manager = daemon.manager
+    running = manager.running.get(rule)
+    known = {*manager.running, *manager.stopped, *manager.asleep, *manager.failed}
+    mqtt = daemon.mqtt
+    stats = [(action, action.delivery.stats()) for action in daemon.outbox.actions(rule)]
+    return Facts(
+        rule,
+        daemon.clock.now_ms(),
+        not_running="" if running is not None and rule not in manager.leaving else _why_not(daemon, rule),
+        rules=tuple(sorted(known)),
+        problems=tuple(problem.render() for problem in manager.problems if problem.is_error),
+        broker_problem="" if mqtt is None or mqtt.connected else mqtt.problem or "not connected",
+        refused={} if mqtt is None else dict(mqtt.refused),
+        is_clock_sane=daemon.clock.is_sane(),
+        deliveries=tuple(
+            Delivery(
+                action.delivery.name,
+                action.role,
+                found.state,
+                found.sent,
+                found.queued,
+                found.rejected,
+                found.last_error,
+            )
+            for action, found in stats
+        ),
+        last_fired_ms=daemon.outbox.fired.get(rule),
+        began="" if running is None else running.state,
+    )
+
+
+def _why_not(daemon: Daemon, rule: str) -> str:
+    """Why a rule does not run."""
+    manager = daemon.manager
+    if rule in manager.leaving:
+        return "its file is gone: it is about to be removed, and its results are held back"
+    if rule in manager.stopped:
+        return "it is stopped: its file says 'triggered: false'"
+    if rule in manager.asleep:
+        return "its schedule lets it not run now"
+    if rule in manager.failed:
+        return f"it could not be started: {manager.failed[rule]}"
+    return "no rule of this name runs"

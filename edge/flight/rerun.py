@@ -1,0 +1,161 @@
+"""A private gateway that goes through the journal again: the same engine, without broker, sinks and spool.
+
+Memory topics between rules work, for such chains are part of what the engine computes. Emissions carry the numbers of
+their rows, as in the running gateway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edge.clock import SimulatedClock
+from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.memory_action import MEMORY, MemoryAction
+from edge.delivery.outbox import Action, Outbox, rows_of
+from edge.deploy.manager import Manager
+from edge.deploy.recovery import Recovery
+from edge.deploy.rule_files import RuleFiles
+from edge.gateway import Gateway, Limits
+from edge.intake.queue import Intake
+from edge.journal import snapshots
+from edge.journal.reader import Entry, Reading, read, segments
+from edge.journal.record import Batch, Deployment, Removal, Tick
+from edge.journal.snapshots import SUFFIX, Snapshot
+from rules.compile import CompiledRule
+from rules.secrets import Secrets
+from sinks import MemoryBus, SinkSettings
+from sql import Catalog, Emission, Engine
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What a rerun must know of the gateway's configuration."""
+
+    data: str
+    rules: str
+    zone: str = "UTC"
+    secrets_dir: str | None = None
+    secrets_prefixes: tuple[str, ...] = ("PENSTOCK_",)
+    secrets_allow: tuple[str, ...] | None = None
+    secrets_reserved: tuple[str, ...] = ()
+    outgoing_allow: tuple[str, ...] | None = None
+    payload_bytes_max: int = 1_000_000
+    grace_ms: int = 0
+
+
+Hear = Callable[[Emission, int], None]
+"""Takes each emission with the number of its first row."""
+
+
+class _Listening(Outbox):
+    """Numbers emissions, and lets somebody hear them; only memory actions get them."""
+
+    def __init__(self, dead_letters: DeadLetters, hear: Hear) -> None:
+        super().__init__(dead_letters, rows_max=1_000_000)
+        self._hear = hear
+
+    def hand_over(self, emissions: Iterable[Emission]) -> None:
+        emissions = list(emissions)
+        for emission in emissions:
+            self._hear(emission, self.numbers.get(emission.rule, 0) + 1)
+            super().hand_over([emission])
+
+
+class _MemoryOnly:
+    """Stands in for the builder of actions: rules get their memory actions and no others."""
+
+    def __init__(self, bus: MemoryBus, dead_letters: DeadLetters, outbox: Outbox) -> None:
+        self._bus = bus
+        self._dead_letters = dead_letters
+        self._outbox = outbox
+
+    def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]:
+        """The memory actions of a rule."""
+        listed = {"actions": rule.actions, "late": rule.rule.late, "error": rule.rule.error}
+        return [
+            self._action(rule.id, role, position, written.settings)
+            for role, actions in listed.items()
+            for position, written in enumerate(actions)
+            if written.sink == MEMORY
+        ]
+
+    def _action(self, rule_id: str, role: str, position: int, settings: Any) -> Action:
+        assert isinstance(settings, SinkSettings)
+        on_done = self._outbox.on_done_in_loop
+        delivery = MemoryAction(settings, rule_id, self._bus, self._dead_letters, on_done)
+        return Action(role, position, settings, delivery, is_replayed=True)
+
+    def last_number(self, rule: CompiledRule) -> int:
+        """Rows are numbered as the journal says."""
+        return 0
+
+
+class Rerun:
+    """Goes through the journal of a data directory. `hear` gets every emission."""
+
+    def __init__(self, settings: Settings, hear: Hear) -> None:
+        data = Path(settings.data)
+        letters = DeadLetters(data / "none")
+        letters.is_muted = True
+        self.directory = data
+        self.outbox = _Listening(letters, hear)
+        self.engine = Engine(Catalog())
+        self.gateway = Gateway(self.engine, SimulatedClock(), Intake(1), self.outbox, letters, Limits())
+        bus = MemoryBus()
+        builder = _MemoryOnly(bus, letters, self.outbox)
+        self.manager = Manager(
+            self.gateway,
+            builder,
+            bus,
+            None,
+            qos=0,
+            payload_bytes_max=settings.payload_bytes_max,
+            grace_ms=settings.grace_ms,
+        )
+        allow = None if settings.secrets_allow is None else frozenset(settings.secrets_allow)
+        folder = None if settings.secrets_dir is None else Path(settings.secrets_dir)
+        secrets = Secrets(settings.secrets_prefixes, folder, allow, frozenset(settings.secrets_reserved))
+        files = RuleFiles(Path(settings.rules), settings.zone, secrets, settings.outgoing_allow)
+        self._recovery = Recovery(self.gateway, self.manager, files, letters)
+
+    def begin(self, from_ms: int) -> tuple[int, int | None]:
+        """Restore the newest snapshot that is not younger than `from_ms`, else the oldest that the journal goes on
+        from; its position and time. Without a snapshot the rerun begins with nothing, at the start of the journal."""
+        listed = segments(self.directory / "journal")
+        first = listed[0].start if listed else 0
+        found: Snapshot | None = None
+        for path in sorted((self.directory / "snapshots").glob(f"*{SUFFIX}"), reverse=True):
+            if int(path.stem) < first:
+                break
+            try:
+                found = Snapshot(int(path.stem), snapshots.decode(path.read_bytes()))
+            except (OSError, ValueError):
+                continue
+            if found.state["at_ms"] <= from_ms:
+                break
+        if first == 0 and (found is None or found.state["at_ms"] > from_ms):
+            return 0, None
+        if found is None:
+            return first, None
+        self._recovery.restore(found.state)
+        return found.position, int(found.state["at_ms"])
+
+    def entries(self, start: int) -> Iterator[Entry]:
+        """The records of the journal from a position on."""
+        yield from read(self.directory / "journal", start, Reading())
+
+    def apply(self, entry: Entry) -> None:
+        """Let one record take effect."""
+        self._recovery.apply(entry)
+
+
+def time_of(entry: Entry) -> int | None:
+    """When a record was made; None for records that have no time."""
+    record = entry.record
+    return record.at_ms if isinstance(record, Batch | Tick | Deployment | Removal) else None
+
+
+__all__ = ["Rerun", "Settings", "rows_of", "time_of"]

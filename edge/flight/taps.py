@@ -1,0 +1,115 @@
+"""What passes through the gateway, handed to those who listen. With nobody listening it costs one look a batch.
+
+The loop puts references into a bounded buffer and never waits: what a slow listener has no room for is dropped and
+counted. Decoding, filtering and writing are done by the listener's own thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from edge.clock import Clock
+from edge.intake.sources.base import Message
+from sql import Emission
+
+ITEMS_MAX = 10_000
+BYTES_MAX = 4_000_000
+"""What may wait for one listener: items, and bytes of payloads and of letters."""
+
+LISTENERS_MAX = 8
+
+ROW_BYTES = 200
+"""What a row counts for, whatever it holds: rows are references to what the gateway has anyway."""
+
+
+class Passed(NamedTuple):
+    """Something that passed: a message of a stream, an emission of a rule, or a dead letter."""
+
+    at_ms: int
+    name: str
+    what: Message | Emission | dict[str, Any]
+
+
+@dataclass(slots=True)
+class Tap:
+    """One listener's buffer. `names`: the streams and rules it listens to."""
+
+    names: frozenset[str]
+    clock: Clock
+    dropped: int = 0
+    """Items for which there was no room since the last `take`."""
+    _items: deque[tuple[Passed, int]] = field(default_factory=deque)
+    _bytes: int = 0
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def offer(self, item: Passed, size: int) -> None:
+        """Add an item, or count it as dropped. Never waits for the listener."""
+        with self._changed:
+            if len(self._items) >= ITEMS_MAX or self._bytes + size > BYTES_MAX:
+                self.dropped += 1
+                return
+            self._items.append((item, size))
+            self._bytes += size
+            self._changed.notify()
+
+    def take(self, timeout_ms: int) -> tuple[list[Passed], int]:
+        """Everything that has passed, waiting for it at most so long; and how much was dropped before that."""
+        with self._changed:
+            if not self._items and not self.dropped:
+                self.clock.wait(self._changed, timeout_ms)
+            items = [item for item, _ in self._items]
+            self._items.clear()
+            self._bytes = 0
+            dropped, self.dropped = self.dropped, 0
+            return items, dropped
+
+
+class Taps:
+    """Who listens. `add` and `remove` may be called from any thread."""
+
+    def __init__(self) -> None:
+        self.listeners: tuple[Tap, ...] = ()
+        """Replaced as a whole, so that the loop may go through it without a lock."""
+        self._lock = threading.Lock()
+
+    def add(self, tap: Tap) -> bool:
+        """Begin to listen; False when there are too many listeners."""
+        with self._lock:
+            if len(self.listeners) >= LISTENERS_MAX:
+                return False
+            self.listeners = (*self.listeners, tap)
+            return True
+
+    def remove(self, tap: Tap) -> None:
+        """Listen no more."""
+        with self._lock:
+            self.listeners = tuple(known for known in self.listeners if known is not tap)
+
+    # --- what passes --------------------------------------------------------------------------------------------------
+
+    def messages(self, messages: Sequence[Message], now_ms: int, streams_of: Callable[[str], Sequence[str]]) -> None:
+        """Messages that are about to take effect."""
+        for message in messages:
+            for stream in streams_of(message[0]):
+                for tap in self.listeners:
+                    if stream in tap.names:
+                        tap.offer(Passed(now_ms, stream, message), len(message[1]))
+
+    def emission(self, emission: Emission) -> None:
+        """What a rule has given out."""
+        for tap in self.listeners:
+            if emission.rule in tap.names:
+                rows = len(emission.inserted) + len(emission.removed)
+                tap.offer(Passed(emission.at_ms, emission.rule, emission), ROW_BYTES * rows)
+
+    def letter(self, letter: dict[str, Any], names: Sequence[str]) -> None:
+        """A dead letter of these streams and rules."""
+        for tap in self.listeners:
+            for name in names:
+                if name in tap.names:
+                    tap.offer(Passed(letter["at_ms"], name, letter), ROW_BYTES + len(letter.get("payload", "")))
+                    break

@@ -1,0 +1,200 @@
+"""The conditions of a rule as columns: plans that run beside the rule, and show what each condition made of each row.
+
+A probe is a plan with the rule's sources, windows and groups, without the clause that it looks into. What it gives out
+are rows of `c0`, `c1`, … (whether each condition holds), the values the conditions compare, and the keys of the groups.
+
+    events   FILTER and WHERE on each event, before any window
+    pairs    WHERE on the rows of a join
+    looks    HAVING on the rows that the windows show
+
+The rule's own state fits a probe of looks: HAVING and SELECT hold none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from sql.binder.patterns import with_sources
+from sql.explain.words import written
+from sql.plan.bound import Bound, Const, Op, Slot, conjuncts
+from sql.plan.logical import ItemPlan, Plan, SourcePlan
+
+Stage = Literal["events", "pairs", "looks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of a clause.
+
+    text       as it is written
+    operator   of a comparison; empty otherwise
+    operands   what it compares: the text of each
+    values     the value of each operand that is a constant; of the others the name of the column that shows it
+    """
+
+    clause: str
+    text: str
+    operator: str
+    operands: tuple[str, ...]
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An operand whose value stands in a column of the probe's rows."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A plan that shows conditions.
+
+    source  the source whose events it shows; -1 for pairs and looks
+    keys    the keys of the groups as they are written; columns `k0`, `k1`, …
+    """
+
+    stage: Stage
+    plan: Plan
+    conditions: tuple[Condition, ...]
+    keys: tuple[str, ...] = ()
+    source: int = -1
+
+
+OPERATORS = ("<", "<=", ">", ">=", "=", "!=", "between")
+
+
+def probes(plan: Plan) -> list[Probe]:
+    """The probes of a rule, in the order of the events' way; none of what is no query."""
+    if plan.acts is not None or plan.context is not None or not plan.sources:
+        return []
+    found = [probe for at, source in enumerate(plan.sources) if (probe := _of_events(plan, at, source)) is not None]
+    if plan.joins and plan.where is not None:
+        found.append(_of_pairs(plan))
+    if _has_looks(plan):
+        found.append(_of_looks(plan))
+    return found
+
+
+def _has_looks(plan: Plan) -> bool:
+    """Whether rows are shown behind the events: by windows, groups or a join."""
+    if plan.into_table is not None or any(source.recognize or source.pattern for source in plan.sources):
+        return False
+    is_shown = plan.window is not None or bool(plan.aggregates) or plan.having is not None
+    return (is_shown or bool(plan.joins)) and not _counts_hits(plan.having)
+
+
+def _counts_hits(condition: Bound | None) -> bool:
+    """Whether a condition depends on how often a clause held before: it cannot be looked at by itself."""
+    return condition is not None and any(isinstance(part, Slot) and part.kind == "hit" for part in condition.walk())
+
+
+def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
+    """What becomes of the events of one source; None where its rows are none of a stream."""
+    if source.pattern is not None or source.recognize is not None or source.retained_rows is not None:
+        return None
+    if source.relation is not None or not source.stream:
+        return None
+    is_only = len(plan.sources) == 1
+    parts = [("FILTER", part) for part in conjuncts(source.filter)]
+    if is_only and _is_of_an_event(plan.where):
+        parts += [("WHERE", part) for part in conjuncts(plan.where)]
+    own = [(clause, with_sources(part, {at: 0})) for clause, part in parts if not _counts_hits(part)]
+    keys = [with_sources(key, {at: 0}) for key in _keys(plan) if is_only and _is_of_an_event(key)]
+    conditions, items = _columns(plan, own, keys)
+    bare = SourcePlan(source.stream, source.alias, columns=source.columns)
+    made = Plan(
+        plan.text,
+        "delta",
+        (bare,),
+        items,
+        plan.options,
+        analytics=plan.analytics if is_only else (),
+        **_event_time(plan, source.stream, own),
+        reads={source.stream: plan.reads.get(source.stream)},
+        relations=plan.relations,
+        subqueries=plan.subqueries if is_only else (),
+        uses_meta=plan.uses_meta,
+    )
+    return Probe("events", made, conditions, _texts(plan, keys), at)
+
+
+def _event_time(plan: Plan, stream: str, parts: Sequence[tuple[str, Bound]]) -> dict[str, Any]:
+    """The event-time fields of a probe of events: only where a condition asks for it, for a late event has passed or
+    failed its filter like any other."""
+    if not any(isinstance(node, Slot) and node.kind == "event_time" for _, part in parts for node in part.walk()):
+        return {}
+    own = {name: value for name, value in plan.timestamps.items() if name == stream}
+    column = own[stream][0] if stream in own else plan.timestamp
+    return {"timestamp": column, "timestamp_format": plan.timestamp_format, "timestamps": own}
+
+
+def _is_of_an_event(bound: Bound | None) -> bool:
+    """Whether an expression needs the event and what analytic functions remember, and nothing else."""
+    if bound is None:
+        return True
+    slots = {part.kind for part in bound.walk() if isinstance(part, Slot)}
+    return slots <= {"analytic", "meta", "event_time", "variable", "hit", "subquery"}
+
+
+def _of_pairs(plan: Plan) -> Probe:
+    conditions, items = _columns(plan, [("WHERE", part) for part in conjuncts(plan.where)], [])
+    rest = replace(plan, aggregates=(), group_by=(), row_kind="plain", numberings=(), hits=())
+    return Probe("pairs", _bare(rest, items, where=None), conditions)
+
+
+def _of_looks(plan: Plan) -> Probe:
+    keys = [key for key in _keys(plan) if _is_of_an_event(key)]
+    conditions, items = _columns(plan, [("HAVING", part) for part in conjuncts(plan.having)], keys)
+    return Probe("looks", _bare(plan, items, where=plan.where), conditions, _texts(plan, keys))
+
+
+def _bare(plan: Plan, items: tuple[ItemPlan, ...], where: Bound | None) -> Plan:
+    """The plan up to HAVING: what comes behind is left out, and SELECT shows `items`."""
+    selector: Literal["istream", "rstream"] = "rstream" if plan.selector == "rstream" else "istream"
+    return replace(plan, items=items, where=where, having=None, spreads=(), order_by=(), limit=None, offset=None,
+                   output=None, distinct=False, insert=None, numberings=(), selector=selector,
+                   output_columns=None)  # fmt: skip
+
+
+def _keys(plan: Plan) -> Sequence[Bound]:
+    if plan.group_by:
+        return plan.group_by
+    return plan.window.partition_by if plan.window is not None else ()
+
+
+def _texts(plan: Plan, keys: Sequence[Bound]) -> tuple[str, ...]:
+    return tuple(written(key, plan.text) for key in keys)
+
+
+def _columns(plan: Plan, parts: Sequence[tuple[str, Bound]],
+             keys: Sequence[Bound]) -> tuple[tuple[Condition, ...], tuple[ItemPlan, ...]]:  # fmt: skip
+    """The conditions, and the items that show them."""
+    conditions: list[Condition] = []
+    items = [ItemPlan(f"k{place}", key) for place, key in enumerate(keys)]
+    for number, (clause, part) in enumerate(parts):
+        items.append(ItemPlan(f"c{number}", part))
+        operands = list(_operands(part))
+        values: list[Any] = []
+        for place, operand in enumerate(operands):
+            if isinstance(operand, Const):
+                values.append(operand.value)
+            else:
+                values.append(Shown(f"c{number}v{place}"))
+                items.append(ItemPlan(f"c{number}v{place}", operand))
+        operator = part.name if isinstance(part, Op) and part.name in OPERATORS else ""
+        texts = tuple(written(operand, plan.text) for operand in operands)
+        conditions.append(Condition(clause, written(part, plan.text), operator, texts, tuple(values)))
+    if not items:
+        items.append(ItemPlan("all", Const(True)))
+    return tuple(conditions), tuple(items)
+
+
+def _operands(condition: Bound) -> Iterator[Bound]:
+    """What a condition compares; the operands of a comparison below NOT."""
+    if isinstance(condition, Op) and condition.name == "not":
+        yield from _operands(condition.args[0])
+    elif isinstance(condition, Op) and condition.name not in ("and", "or", "case"):
+        yield from condition.args

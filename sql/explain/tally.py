@@ -1,0 +1,134 @@
+"""What the rows of a probe amount to: how often each condition failed, and the nearest misses with their values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sql.explain.conditions import Condition, Probe, Shown
+
+Row = Mapping[str, Any]
+
+ERRORS_MAX = 10
+"""Messages kept; further ones are counted only."""
+
+
+@dataclass(slots=True)
+class Miss:
+    """A row that a condition kept back.
+
+    values  text and value of what the condition compares, constants left out
+    short   by how much a comparison of numbers missed
+    others  how many other conditions failed for the same row
+    """
+
+    at_ms: int
+    keys: dict[str, Any]
+    values: dict[str, Any]
+    short: float | None
+    others: int
+
+    @property
+    def order(self) -> tuple[int, float]:
+        """Smaller for a nearer miss: one failed condition, then the smaller distance."""
+        return self.others, float("inf") if self.short is None else self.short
+
+
+@dataclass(slots=True)
+class Failed:
+    """How often a condition did not hold: it was FALSE or NULL."""
+
+    condition: Condition
+    false: int = 0
+    unknown: int = 0
+    nearest: Miss | None = None
+    last: Miss | None = None
+
+    @property
+    def count(self) -> int:
+        return self.false + self.unknown
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts the rows of one probe. With `key`, only rows of groups with that key."""
+
+    probe: Probe
+    key: str | None = None
+    rows: int = 0
+    passed: int = 0
+    instants: int = 0
+    first_failed: list[int] = field(default_factory=list)
+    """By condition: rows for which it was the first that failed; with `passed` they add up to `rows`."""
+    conditions: list[Failed] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+    last_passed_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        self.conditions = [Failed(condition) for condition in self.probe.conditions]
+        self.first_failed = [0] * len(self.conditions)
+
+    def add(self, rows: Sequence[Row], at_ms: int) -> None:
+        """Rows that the probe showed at one instant."""
+        self.instants += 1
+        for row in rows:
+            self._count(row, at_ms)
+
+    def failed(self, message: str) -> None:
+        """A row whose conditions could not be evaluated."""
+        known = message in self.errors or len(self.errors) < ERRORS_MAX
+        self.errors[message if known else "other errors"] += 1
+
+    def _count(self, row: Row, at_ms: int) -> None:
+        keys = {text: row.get(f"k{place}") for place, text in enumerate(self.probe.keys)}
+        if self.key is not None and keys and self.key not in map(str, keys.values()):
+            return
+        self.rows += 1
+        held = [row.get(f"c{number}") for number in range(len(self.conditions))]
+        wrong = [number for number, value in enumerate(held) if value is not True]
+        if not wrong:
+            self.passed += 1
+            self.last_passed_ms = at_ms
+            return
+        self.first_failed[wrong[0]] += 1
+        for number in wrong:
+            self._note(self.conditions[number], row, keys, at_ms, is_null=held[number] is None, others=len(wrong) - 1)
+
+    def _note(self, found: Failed, row: Row, keys: dict[str, Any], at_ms: int, *, is_null: bool, others: int) -> None:
+        if is_null:
+            found.unknown += 1
+        else:
+            found.false += 1
+        condition = found.condition
+        values = [row.get(value.column) if isinstance(value, Shown) else value for value in condition.values]
+        shown = {
+            text: value
+            for text, value, source in zip(condition.operands, values, condition.values, strict=True)
+            if isinstance(source, Shown)
+        }
+        miss = Miss(at_ms, keys, shown, shortfall(condition.operator, values), others)
+        found.last = miss
+        if found.nearest is None or miss.order <= found.nearest.order:
+            found.nearest = miss
+
+
+def shortfall(operator: str, values: Sequence[Any]) -> float | None:
+    """By how much a comparison of numbers missed; None where that is no number.
+
+    >>> shortfall(">", [89.97, 90]), shortfall("between", [5, 10, 20]), shortfall("=", ["a", "b"])
+    (0.03, 5.0, None)
+    """
+    numbers = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if not operator or len(numbers) != len(values) or len(values) < 2:
+        return None
+    if operator == "between":
+        low, high = sorted(numbers[1:3])
+        return _rounded(max(low - numbers[0], numbers[0] - high, 0.0))
+    return None if operator == "!=" else _rounded(abs(numbers[0] - numbers[1]))
+
+
+def _rounded(value: float) -> float:
+    """Without the dust of binary fractions."""
+    return float(f"{value:.6g}")

@@ -1,0 +1,68 @@
+"""Conditions as columns: over all scenarios, the rows of which all conditions hold are the rows that were given out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sql import Emission
+from sql.explain.conditions import Probe, probes
+from sql.explain.tally import Tally
+from sql.plan.logical import Plan
+from tests.scenarios.format import Scenario, read
+from tests.scenarios.runner import World
+
+FOLDER = Path(__file__).parents[1] / "scenarios"
+FILES = sorted(FOLDER.glob("*/*.scenario"))
+
+
+def is_told_by(plan: Plan, probe: Probe) -> bool:
+    """Whether the rows of the probe whose conditions hold are just those of the rule: nothing else drops any."""
+    limits = plan.output or plan.limit or plan.offset or plan.distinct or plan.spreads or plan.numberings or plan.hits
+    if limits or plan.subqueries or plan.options.emit_empty or plan.selector != "istream":
+        return False
+    has_looks = any(item.stage == "looks" for item in probes(plan))
+    is_event_wise = not (plan.window or plan.aggregates or plan.joins or any(source.keeps for source in plan.sources))
+    return probe.stage == "looks" if has_looks else probe.stage == "events" and is_event_wise and not plan.timestamp
+
+
+class Watched:
+    """A scenario with probes beside its rules."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.world = World(scenario)
+        self.tallies: dict[str, Tally] = {}
+        self.rows: dict[str, int] = {}
+        for rule, query in list(self.world.engine.queries.items()):
+            for number, probe in enumerate(probes(query.plan)):
+                if is_told_by(query.plan, probe):
+                    name = f"why {number} {rule}"
+                    self.world.engine.deploy(name, probe.plan, self.world.started_ms)
+                    self.tallies[name] = Tally(probe)
+                    self.rows[rule] = 0
+
+    def take(self, emissions: list[Emission]) -> None:
+        for emission in emissions:
+            if emission.kind == "rows" and emission.rule in self.tallies:
+                self.tallies[emission.rule].add(emission.inserted, emission.at_ms)
+            elif emission.kind == "rows" and emission.rule in self.rows:
+                self.rows[emission.rule] += len(emission.inserted)
+
+
+@pytest.mark.parametrize("scenario", [pytest.param(read(path), id=path.stem) for path in FILES])
+def test_rows_whose_conditions_hold_are_those_given_out(scenario: Scenario) -> None:
+    if any(step.action == "restart" for step in scenario.steps):
+        return
+    watched = Watched(scenario)
+    for step in scenario.steps:
+        if step.action != "read":
+            watched.take(watched.world.perform(step, [step.row]))
+    for name, tally in watched.tallies.items():
+        assert tally.passed == watched.rows[name.split(" ", 2)[2]], name
+        assert tally.passed + sum(tally.first_failed) == tally.rows
+
+
+def test_many_rules_of_the_scenarios_are_looked_at() -> None:
+    watched = [tally for path in FILES for tally in Watched(read(path)).tallies.values()]
+    assert len(watched) > 40

@@ -1,0 +1,187 @@
+"""The flight recorder without a process: reruns give what was given, bytes are bounded, taps never hold the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.clock import SimulatedClock
+from edge.flight.observe import Observer, Seen
+from edge.flight.rerun import Rerun, Settings
+from edge.flight.taps import ITEMS_MAX, LISTENERS_MAX, Passed, Tap, Taps
+from sql import Emission
+from tests.unit.edge.world import STREAM, World, rule
+
+WINDOW = "SELECT k, sum(n) AS s, count(*) AS c FROM m GROUP BY k, TUMBLINGWINDOW(ss, 1)"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path, journal={"snapshot_bytes": 10_000, "segment_bytes": 100_000})
+    yield made
+    made.close()
+
+
+def settings(world: World) -> Settings:
+    return Settings(str(world.folder), str(world.rules))
+
+
+def feed(world: World, count: int, first: int = 0) -> None:
+    for number in range(first, first + count):
+        world.clock.move(100)
+        world.source.send({"k": "ab"[number % 2], "n": number})
+        world.gateway.turn()
+        world.gateway.commit()
+
+
+def rows(world: World, from_ms: int = 0) -> list[tuple[str, int, Emission]]:
+    """What a rerun from the beginning of the recording gives out."""
+    heard: list[tuple[str, int, Emission]] = []
+    rerun = Rerun(settings(world), lambda emission, first: heard.append((emission.rule, first, emission)))
+    start, _ = rerun.begin(from_ms)
+    for entry in rerun.entries(start):
+        rerun.apply(entry)
+    return heard
+
+
+def test_a_rerun_gives_what_was_given_byte_for_byte_over_crashes_and_reloads(world: World) -> None:
+    world.write("s.yaml", STREAM)
+    world.write("a.yaml", rule("a", WINDOW, "{file: {path: a.jsonl}}"))
+    world.write("b.yaml", rule("b", "SELECT n, lag(n) AS before FROM m WHERE n % 3 = 0"))
+    world.reload()
+    given: list[tuple[str, int, Emission]] = []
+
+    def listen() -> None:
+        hand_over = world.outbox.hand_over
+
+        def heard(emissions: Any) -> None:
+            for emission in emissions:
+                if not world.outbox.is_replaying:
+                    given.append((emission.rule, world.outbox.numbers.get(emission.rule, 0) + 1, emission))
+                hand_over([emission])
+
+        world.outbox.hand_over = heard  # type: ignore[method-assign]
+
+    listen()
+    feed(world, 60)
+    world.crash()
+    listen()
+    feed(world, 60, 60)
+    world.write("c.yaml", rule("c", "SELECT max(n) AS most FROM m GROUP BY COUNTWINDOW(7)"))
+    world.reload()
+    feed(world, 60, 120)
+    world.clock.move(3_000)
+    world.gateway.turn()
+    world.gateway.commit()
+    again = rows(world)
+    assert len(given) > 80
+    assert again == given[-len(again) :]
+    assert {name for name, _, _ in again} == {"a", "b", "c"}
+
+
+def test_the_recording_is_never_above_its_bytes(tmp_path: Path) -> None:
+    bound = 60_000
+    journal = {"snapshot_bytes": 10_000, "segment_bytes": 100_000, "recorder_bytes": bound, "compression": "none"}
+    world = World(tmp_path, journal=journal)
+    world.write("s.yaml", STREAM)
+    world.write("a.yaml", rule("a", WINDOW))
+    world.reload()
+    snapshots, reached = world.commits.snapshots, 0
+    for number in range(40):
+        feed(world, 100, 100 * number)
+        snapshots.wait(world.clock.monotonic_ms() + 1)
+        world.commits.snapshot(fork=False)
+        kept = sorted(int(path.stem) for path in (tmp_path / "snapshots").glob("*.snapshot"))
+        assert len(kept) <= 8
+        assert kept[-1] - kept[0] <= bound or len(kept) <= 2
+        reached = max(reached, kept[-1] - kept[0])
+    assert reached > bound / 2
+    used = sum(path.stat().st_size for path in (tmp_path / "journal").glob("*.journal"))
+    assert used <= bound + 2 * 100_000
+    assert rows(world)
+    world.close()
+
+
+def test_without_a_recorder_only_what_a_restart_needs_is_kept(tmp_path: Path) -> None:
+    world = World(tmp_path, journal={"snapshot_bytes": 10_000, "recorder_bytes": 0})
+    world.write("s.yaml", STREAM)
+    world.write("a.yaml", rule("a", WINDOW))
+    world.reload()
+    for number in range(5):
+        feed(world, 10, 10 * number)
+        world.commits.snapshot(fork=False)
+    assert len(list((tmp_path / "snapshots").glob("*.snapshot"))) == 2
+    world.close()
+
+
+def why(world: World, rule_id: str, since_ms: int, key: str | None = None) -> Seen:
+    now_ms = world.clock.now_ms()
+    return Observer(lambda hear: Rerun(settings(world), hear), rule_id, now_ms - since_ms, now_ms, key).run()
+
+
+def test_windows_that_began_before_the_time_that_is_asked_for_are_whole(world: World) -> None:
+    """The state of the snapshot is carried into the probe of HAVING."""
+    world.write("s.yaml", STREAM)
+    world.write("a.yaml", rule("a", f"{WINDOW.replace('ss, 1', 'ss, 10')} HAVING count(*) > 50"))
+    world.reload()
+    feed(world, 95)
+    seen = why(world, "a", 500)
+    assert seen.streams["m"].messages == 6
+    feed(world, 10, 95)
+    looks = why(world, "a", 1_500).tallies[-1]
+    assert [(item.false, item.nearest and item.nearest.values) for item in looks.conditions] == [(2, {"count(*)": 50})]
+    assert why(world, "a", 1_500, "b").tallies[-1].rows == 1
+
+
+def test_a_rule_that_was_deployed_in_the_time_says_so(world: World) -> None:
+    world.write("s.yaml", STREAM)
+    world.reload()
+    feed(world, 5)
+    world.write("a.yaml", rule("a", "SELECT n FROM m"))
+    world.reload()
+    deployed_ms = world.clock.now_ms()
+    feed(world, 5, 5)
+    seen = why(world, "a", 60_000)
+    assert seen.began_ms == deployed_ms
+    assert seen.results.rows == 5
+
+
+def test_a_rule_that_another_feeds_over_a_memory_topic(world: World) -> None:
+    memory = 'streams:\n  - \'CREATE STREAM c () WITH (TYPE="memory", DATASOURCE="chain")\'\n'
+    world.write("s.yaml", STREAM)
+    world.write("c.yaml", memory)
+    world.write("a.yaml", rule("a", "SELECT n FROM m WHERE n > 5", "{memory: {topic: chain}}"))
+    world.write("b.yaml", rule("b", "SELECT n FROM c WHERE n > 100"))
+    world.reload()
+    feed(world, 10)
+    seen = why(world, "b", 60_000)
+    assert seen.streams["c"].rows == 4
+    (events,) = seen.tallies
+    assert events.conditions[0].nearest is not None
+    assert (events.conditions[0].false, events.conditions[0].nearest.values) == (4, {"n": 9})
+
+
+# --- taps -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_slow_listener_loses_items_and_is_told_how_many() -> None:
+    taps, tap = Taps(), Tap(frozenset({"m"}), SimulatedClock())
+    assert taps.add(tap)
+    messages = [("plant/x", b"{}", None, 0)] * (ITEMS_MAX + 7)
+    taps.messages(messages, 5, lambda topic: ["m"])
+    items, dropped = tap.take(0)
+    assert (len(items), dropped) == (ITEMS_MAX, 7)
+    assert items[0] == Passed(5, "m", ("plant/x", b"{}", None, 0))
+    assert tap.take(0) == ([], 0)
+
+
+def test_there_are_only_so_many_listeners() -> None:
+    taps = Taps()
+    assert all(taps.add(Tap(frozenset(), SimulatedClock())) for _ in range(LISTENERS_MAX))
+    one_more = Tap(frozenset(), SimulatedClock())
+    assert not taps.add(one_more)
+    taps.remove(taps.listeners[0])
+    assert taps.add(one_more)
