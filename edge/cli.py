@@ -44,8 +44,8 @@ COMMANDS: dict[str, str] = {
     "doctor": "check this machine and the configuration",
 }
 
-MODULES = {"import": "import_"}
-"""Modules of commands that Python has another use for the name of."""
+MODULES = {"import": "import_", "why": "live.why", "tap": "live.tap", "record": "live.record"}
+"""Modules of commands that are not called as the command is."""
 
 _EPILOG = """exit codes:
   0  done, nothing wrong

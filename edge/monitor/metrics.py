@@ -37,6 +37,8 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_rule_late_total": ("counter", "Events below the watermark."),
     "penstock_rule_errors_total": ("counter", "Events a rule could not evaluate."),
     "penstock_rule_refused_total": ("counter", "Events refused: too far in the future, or beyond a bound."),
+    "penstock_rule_last_fired_timestamp_seconds": ("gauge", "When a rule last gave out rows, since the epoch."),
+    "penstock_rule_nearest_miss": ("gauge", "By how much a condition was missed at least, as last asked by why."),
     "penstock_rule_groups": ("gauge", "Groups a rule holds state for."),
     "penstock_rule_memory_bytes": ("gauge", "Memory a rule takes, estimated by a walk over its objects."),
     "penstock_rule_state_bytes": ("gauge", "Bytes of a rule's state in the last snapshot."),

@@ -17,7 +17,7 @@ from typing import TextIO
 from urllib.parse import urlencode
 
 from edge.clock import Clock, SystemClock
-from edge.commands.why import period_ms
+from edge.commands.live.why import period_ms
 from edge.monitor import client
 
 
