@@ -35,9 +35,9 @@ class Result:
 
 
 def in_turns(works: Sequence[Work], rounds: int) -> list[float]:
-    """The least processor seconds of each piece of work: all are done once per round, so that they meet the same machine.
+    """The least processor seconds of each piece of work; all are done once per round and so meet the same machine.
 
-    The time of this thread, so that other processes on the machine do not count.
+    It is the time of this thread, so other processes on the machine do not count.
     """
     best = [float("inf")] * len(works)
     for _ in range(rounds):

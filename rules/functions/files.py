@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 from rules.functions.signature import Unfit, function_of
+from rules.functions.statements import first_script_line
 from rules.problems import FileProblem, FileText, in_order
 from sql.aggregates import base as aggregates
 from sql.binder.calls import ANALYTICS, OVER_FUNCTIONS, PREVS, SPREADS, WINDOW_FUNCTIONS
@@ -58,22 +59,9 @@ def _load(path: Path, *, examples: bool) -> Iterator[FileProblem]:
         return
     module = ModuleType(f"{MODULE}.{path.stem}")
     module.__file__ = str(path)
-    sys.modules[module.__name__] = module
-    try:
-        exec(compile(text.text, str(path), "exec"), module.__dict__)
-    except SyntaxError as error:
-        yield _at(text, error.lineno or 1, "R401", f"this is no Python: {error.msg}")
-        return
-    except Exception as error:  # noqa: BLE001  # a file that fails stops no other
-        line = next(
-            (
-                frame.lineno
-                for frame in reversed(traceback.extract_tb(error.__traceback__))
-                if frame.filename == str(path)
-            ),
-            1,
-        )
-        yield _at(text, line or 1, "R401", f"the file raised {type(error).__name__}: {error}")
+    problem = _run(module, text)
+    if problem is not None:
+        yield problem
         return
     for function in _public(module):
         problem = _define(function, text)
@@ -81,6 +69,24 @@ def _load(path: Path, *, examples: bool) -> Iterator[FileProblem]:
             yield problem
         elif examples:
             yield from _run_examples(function, module, text)
+
+
+def _run(module: ModuleType, text: FileText) -> FileProblem | None:
+    """Make the definitions of a file; what is wrong with it. A script is not run."""
+    try:
+        script_line = first_script_line(ast.parse(text.text))
+        if script_line is not None:
+            hint = 'put the work into a function, below `if __name__ == "__main__":`, or the script elsewhere'
+            return _at(text, script_line, "R401", "a file beside the rules only defines functions; not run", hint)
+        sys.modules[module.__name__] = module
+        exec(compile(text.text, text.path, "exec"), module.__dict__)
+    except SyntaxError as error:
+        return _at(text, error.lineno or 1, "R401", f"this is no Python: {error.msg}")
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a file that fails stops no other
+        frames = reversed(traceback.extract_tb(error.__traceback__))
+        line = next((frame.lineno for frame in frames if frame.filename == text.path), None)
+        return _at(text, line or 1, "R401", f"the file raised {type(error).__name__}: {error}")
+    return None
 
 
 def _public(module: ModuleType) -> list[FunctionType]:

@@ -91,6 +91,9 @@ def test_types_are_checked_before_the_rule_runs(tmp_path: Path) -> None:
                      ("B310", "known() takes 1 argument, not 0")]  # fmt: skip
 
 
+ONLY_DEFINES = "a file beside the rules only defines functions; not run"
+
+
 @pytest.mark.parametrize(("text", "line", "code", "message"), [
     ("def f(x: int) -> int:\n    return x\n", 1, "R402", "f() has no docstring"),
     ("\n\ndef f(x) -> int:\n    'D.'\n", 3, "R402", "parameter 'x' of f() has no type"),
@@ -104,9 +107,25 @@ def test_types_are_checked_before_the_rule_runs(tmp_path: Path) -> None:
      "f(1) gives 1, not 2"),
     ("def f(:\n", 1, "R401", "this is no Python: invalid syntax"),
     ("x = 1\ny = x / 0\n", 2, "R401", "the file raised ZeroDivisionError: division by zero"),
+    ("import sys\nx = sys.exit(2)\n", 2, "R401", "the file raised SystemExit: 2"),
+    ("import os\nif os.name:\n    os.remove('a.yaml')\n", 3, "R401", ONLY_DEFINES),
+    ("for n in range(3):\n    print(n)\n", 1, "R401", ONLY_DEFINES),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_file(tmp_path: Path, text: str, line: int, code: str, message: str) -> None:
     assert problems(tmp_path, text) == [(line, code, message)]
+
+
+def test_a_script_beside_the_rules_is_not_run(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    (tmp_path / "tidy.py").write_text(f"from pathlib import Path\nPath({str(made)!r}).touch()\n")
+    (problem,) = load_functions([tmp_path])
+    assert (problem.line, problem.code) == (2, "R401")
+    assert not made.exists()
+
+
+def test_conditions_and_guards_around_definitions_are_none(tmp_path: Path) -> None:
+    text = "try:\n    import re\nexcept ImportError:\n    re = None\nif __name__ == '__main__':\n    print(1)\n"
+    assert problems(tmp_path, text) == []
 
 
 def test_an_unknown_function_names_the_way(tmp_path: Path) -> None:
