@@ -110,18 +110,20 @@ class WhileTrue(Queue):
 
     def expel(self) -> list[Event]:
         """What the predicate no longer keeps, also after a variable of it has changed."""
-        events, out, seen, predicate = self.events, [], self._seen, self.predicate
+        events, seen, predicate = self.events, self._seen, self.predicate
+        test, values = predicate.test, predicate.values if predicate.arguments else None
+        out: list[Event] = []
         seen.newest = events[-1] if events else None
-        seen.current_count, seen.expired_count = len(events), 0
+        seen.expired_count = 0
         while events:
+            seen.current_count = len(events)
             seen.oldest = oldest = events[0]
-            if predicate.test(oldest, predicate.values() if predicate.arguments else NONE, seen) is True:
+            if test(oldest, values() if values else NONE, seen) is True:
                 break
             events.popleft()
             out.append(oldest)
-            seen.current_count -= 1
             seen.expired_count += 1
-            if predicate.arguments:
+            if values:
                 self._forget(oldest)
         return out
 

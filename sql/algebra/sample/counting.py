@@ -17,12 +17,22 @@ class CountInTurn(Window):
     slots: ClassVar[dict[str, str]] = {"count": "0", "first_ms": "0"}
     marks = ("count", "first_ms")
 
+    def write_first(self, loop: Loop) -> None:
+        loop.line("count = p.count")
+        loop.hoisted.add("count")
+
+    def write_end(self, loop: Loop) -> None:
+        loop.line("p.count = count")
+
     def write_after(self, loop: Loop) -> None:
-        with loop.block("if not p.count:"):
+        count = loop.own("count")
+        loop.line(f"{count} += 1")
+        with loop.block(f"if {count} == 1:"):
             loop.line("p.first_ms = at")
-        loop.line("p.count += 1")
-        with loop.block(f"if p.count == {self.plan.size}:"):
+        with loop.block(f"if {count} == {self.plan.size}:"):
             loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
+            if count != "p.count":
+                loop.line("count = 0")
 
     def full(self, core: Core, p: Any, at_ms: int) -> None:
         """The last event of a window has come."""
