@@ -69,11 +69,11 @@ class Dispatch:
                 out += self.roster.queries[reader].reject(row, why, now_ms)
         return good
 
-    def look(self, stream: str, row: Any, now_ms: int) -> None:
+    def note_arrival(self, stream: str, row: Any, now_ms: int) -> None:
         """Filters that read relations see them as they are when the event arrives."""
-        if self.roster.lookers:
+        if self.roster.arrival_readers:
             for name in self.roster.readers_of(stream):
-                if name in self.roster.lookers:
+                if name in self.roster.arrival_readers:
                     self.roster.queries[name].arriving(stream, row, now_ms)
 
     def order_matters(self, stream: str) -> bool:
@@ -172,7 +172,7 @@ class Dispatch:
         """A row of `insert into`, for the statements of its stream."""
         out: list[Emission] = []
         for changed in self.changed(stream, [row]):
-            self.look(stream, changed, now_ms)
+            self.note_arrival(stream, changed, now_ms)
             for name in tuple(self.roster.readers_of(stream)):
                 if not self.roster.queries[name].takes_lots:
                     out += self.give(name, stream, [changed], now_ms)

@@ -123,7 +123,7 @@ class Engine:
             dispatch.give_all(stream, rows, now_ms, out)
             return out if steps.is_idle else out + steps.finish([], now_ms)
         for row in rows:
-            dispatch.look(stream, row, now_ms)
+            dispatch.note_arrival(stream, row, now_ms)
             posted: list[Emission] = []
             dispatch.give_all(stream, [row], now_ms, posted)
             dispatch.join_posts(posted)

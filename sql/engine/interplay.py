@@ -27,7 +27,7 @@ def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:
             return True
         written |= mine
     # Filters see relations as they are before any statement acts on the event.
-    return any(written & plan.relations and _looks(plan) for plan in plans)
+    return any(written & plan.relations and _filters(plan) for plan in plans)
 
 
 def writes(plan: Plan) -> set[str]:
@@ -52,5 +52,5 @@ def _assigns(plan: Plan) -> bool:
     return bool(sets)
 
 
-def _looks(plan: Plan) -> bool:
+def _filters(plan: Plan) -> bool:
     return any(source.filter is not None for source in plan.sources)

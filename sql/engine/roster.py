@@ -11,7 +11,7 @@ from sql.engine.filter_index import FilterIndex
 from sql.engine.relations.declared import TableStatement
 from sql.engine.sharing import Defect, parties
 from sql.engine.start import Running
-from sql.engine.steps import looks
+from sql.engine.steps import reads_on_arrival
 from sql.plan.logical import Plan
 
 
@@ -27,7 +27,7 @@ class Roster:
         """By stream, those of higher `@Priority` first, then in order of deployment."""
         self.order: dict[str, int] = {}
         self.deployed = 0
-        self.lookers: set[str] = set()
+        self.arrival_readers: set[str] = set()
         """Statements whose filters read relations: they are evaluated before any statement has acted on the event."""
         self.indexes: dict[str, FilterIndex] = {}
         """By stream, made when events come and gone when rules change."""
@@ -41,8 +41,8 @@ class Roster:
         self.queries[name] = query
         self.deployed += 1
         self.order[name] = self.deployed
-        if looks(query.plan):
-            self.lookers.add(name)
+        if reads_on_arrival(query.plan):
+            self.arrival_readers.add(name)
         for stream in streams:
             self.read(name, stream)
 
@@ -55,7 +55,7 @@ class Roster:
         """A query runs no more."""
         self.forget_indexes()
         del self.queries[name], self.order[name]
-        self.lookers.discard(name)
+        self.arrival_readers.discard(name)
         for names in self.readers.values():
             if name in names:
                 names.remove(name)

@@ -9,7 +9,7 @@ from json import dumps
 from typing import Any
 
 from sql.algebra.sample.compose import compose
-from sql.algebra.sample.content import Looks
+from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core
 from sql.algebra.state import EventStore
 from sql.engine.running.member import TOLD, Closing, Failure, News
@@ -82,9 +82,9 @@ class SharedGroups:
 
     # --- what the core tells ------------------------------------------------------------------------------------------
 
-    def shown(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
+    def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
         """A window has closed; each rule makes its own rows of it."""
-        self._publish(Closing(start_ms, end_ms, list(looks)))  # type: ignore[arg-type]
+        self._publish(Closing(start_ms, end_ms, list(sample)))  # type: ignore[arg-type]
         return ()
 
     def failed(self, row: Any, error: BaseException, at_ms: int) -> None:

@@ -208,7 +208,7 @@ def moved(plan: Plan, emission: Emission) -> Sequence[Any]:
     return emission.inserted
 
 
-def looks(plan: Plan) -> bool:
+def reads_on_arrival(plan: Plan) -> bool:
     """Whether filters of a statement read relations, or rows of subqueries."""
     return bool(plan.relations or plan.subqueries) and any(source.filter is not None for source in plan.sources)
 

@@ -25,7 +25,7 @@ from sql.explain import words
 from sql.explain.compose import of_group_window, of_source
 from sql.explain.sampled import SampledTap
 from sql.explain.searches import Searches
-from sql.explain.timeline import Line, Look, Post, Row, Stay, Timeline, label_of
+from sql.explain.timeline import Line, Post, Row, Sample, Stay, Timeline, label_of
 from sql.plan.logical import EACH_EVENT, Plan
 
 EVENTS_MAX = 60
@@ -129,9 +129,9 @@ class _Recorder:
         """A row is there no more."""
         _leave(self.by_row.get((index, id(row))), at_ms)
 
-    def looked(self, look: Look) -> None:
+    def sampled(self, sample: Sample) -> None:
         """A sampled window was shown."""
-        self.timeline.looks.append(look)
+        self.timeline.samples.append(sample)
 
     def entered(self, event: Event, at_ms: int) -> None:
         _enter(self.by_event.get(id(event)), at_ms)
@@ -159,7 +159,7 @@ class _Recorder:
                 for line in lines:
                     line.remark = "late" if emission.kind == "late" else f"error: {emission.error}"
         for searches in self.searches.values():
-            searches.look(self.now_ms, id(row))
+            searches.sample(self.now_ms, id(row))
 
     def _line(self, index: int, row: Row) -> Line:
         alias = f"{self.plan.sources[index].alias}: " if len(self.plan.sources) > 1 else ""
@@ -190,7 +190,7 @@ class _Recorder:
         for emission in advance(instant):
             self._take(emission)
         for searches in self.searches.values():
-            searches.look(instant)
+            searches.sample(instant)
 
     def _take(self, emission: Emission) -> None:
         if emission.kind == "rows":
@@ -227,7 +227,7 @@ class _Recorder:
                 line.remark = self._without_stay(line)
         instants = [line.arrival_ms for line in timeline.lines] + [post.at_ms for post in timeline.posts]
         instants += [stay.leave_ms or stay.entry_ms for line in timeline.lines for stay in line.stays]
-        instants += [look.end_ms for look in timeline.looks]
+        instants += [sample.end_ms for sample in timeline.samples]
         timeline.start_ms = min(timeline.start_ms, *instants)
         timeline.end_ms = max(instants)
         timeline.points_ms = _update_points(timeline, self.query)

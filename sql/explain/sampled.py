@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from sql.explain.timeline import Look, Row, label_of
+from sql.explain.timeline import Row, Sample, label_of
 from sql.plan.bound import Read
 from sql.plan.logical import GroupWindowPlan
 
@@ -17,7 +17,7 @@ class Recorder(Protocol):
     def came(self, index: int, row: Row) -> None: ...
     def entered_row(self, index: int, row: Row, at_ms: int) -> None: ...
     def left_row(self, index: int, row: Row, at_ms: int) -> None: ...
-    def looked(self, look: Look) -> None: ...
+    def sampled(self, sample: Sample) -> None: ...
 
 
 class SampledTap:
@@ -25,7 +25,7 @@ class SampledTap:
 
     def __init__(self, window: GroupWindowPlan, recorder: Recorder) -> None:
         self.recorder = recorder
-        # Events leave when they are next looked for; their life ends at its nominal instant.
+        # Events leave when they are next sampled for; their life ends at its nominal instant.
         self.life_ms = window.length_ms + window.delay_ms if window.kind in ("hopping", "sliding") else None
         self.key_columns = [part.column for part in window.partition_by if isinstance(part, Read) and part.column]
         self.newest: tuple[int, Row, int] = (0, {}, 0)
@@ -60,4 +60,4 @@ class SampledTap:
 
     def shown(self, p: Any, start_ms: int, end_ms: int, trigger_ms: int, rows: Sequence[Any]) -> None:
         """The window was shown."""
-        self.recorder.looked(Look(start_ms, end_ms, trigger_ms, self.keys.get(p, ""), list(rows)))
+        self.recorder.sampled(Sample(start_ms, end_ms, trigger_ms, self.keys.get(p, ""), list(rows)))

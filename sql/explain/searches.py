@@ -9,7 +9,7 @@ from sql.plan.logical import Plan
 
 
 class Searches:
-    """Looks at a running pattern after each step. Lines are found by the identity of the event's row."""
+    """Reads a running pattern after each step. Lines are found by the identity of the event's row."""
 
     def __init__(self, matches: Matches) -> None:
         self.matches = matches
@@ -25,7 +25,7 @@ class Searches:
         line = self.lines[id(row)] = Line(alias + label_of(row, shown), at_ms)
         return line
 
-    def look(self, at_ms: int, arrived: int | None = None) -> None:
+    def sample(self, at_ms: int, arrived: int | None = None) -> None:
         """A step is done. `arrived`: the identity of the row that came, if one did."""
         waits: dict[int, list[str]] = {}
         found = list(self.matches.searches())

@@ -1,6 +1,6 @@
-"""A timeline as SVG: events as bars over a time axis, looks and rows below. No scripts, no fonts to fetch.
+"""A timeline as SVG: events as bars over a time axis, samples and rows below. No scripts, no fonts to fetch.
 
-From top to bottom: the rule, the axis, one row per event, then either the looks of a sampled window or the lanes of the
+From top to bottom: the rule, the axis, one row per event, then either the samples of a window or the lanes of the
 insert and the remove stream.
 """
 
@@ -14,7 +14,7 @@ from sql.catalog.streams import Catalog
 from sql.explain.axis import Axis
 from sql.explain.record import EVENTS_MAX, Input, record
 from sql.explain.text import rows_text
-from sql.explain.timeline import Line, Look, Row, Timeline, label_of
+from sql.explain.timeline import Line, Row, Sample, Timeline, label_of
 from sql.plan.logical import Plan
 
 WIDTH = 960
@@ -38,14 +38,14 @@ STYLE = """
     .muted { fill: #66707d } .grid { stroke: #e4e8ed } .axis { stroke: #66707d }
     .guide { stroke: #b6bfca; stroke-dasharray: 2 3 }
     .bar { fill: #cfe1f7; stroke: #3b74b9 } .dot { fill: #1f5aa0 } .wait { stroke: #1f5aa0; stroke-dasharray: 1.5 3 }
-    .look { fill: #e9e0f7; stroke: #7c58b5 }
+    .sample { fill: #e9e0f7; stroke: #7c58b5 }
     .in { fill: #dcf1e1; stroke: #2f8f4e } .out { fill: #fbe5d8; stroke: #c8692e }
     .plus { fill: #155d2c } .minus { fill: #8a3a0e }
     @media (prefers-color-scheme: dark) {
       text { fill: #e6e9ee } .page { fill: #14171c } .muted { fill: #9aa4b1 } .grid { stroke: #262c34 }
       .axis { stroke: #9aa4b1 } .guide { stroke: #47515e }
       .bar { fill: #22405f; stroke: #7fb2ee } .dot { fill: #9cc6f7 } .wait { stroke: #9cc6f7 }
-      .look { fill: #37294d; stroke: #b89be6 }
+      .sample { fill: #37294d; stroke: #b89be6 }
       .in { fill: #173b24; stroke: #5fbf80 } .out { fill: #472517; stroke: #e8915c }
       .plus { fill: #a5e5ba } .minus { fill: #f7bd9b }
     }
@@ -67,9 +67,9 @@ def render_svg(timeline: Timeline) -> str:
     for line in timeline.lines:
         drawing.event(line)
     drawing.y += 8
-    if timeline.looks:
-        for look in timeline.looks:
-            drawing.look(look)
+    if timeline.samples:
+        for sample in timeline.samples:
+            drawing.sample(sample)
     else:
         inserted = [(post.at_ms, post.inserted) for post in timeline.posts]
         if timeline.removes:
@@ -99,10 +99,10 @@ class _Drawing:
     def __post_init__(self) -> None:
         timeline = self.timeline
         self.axis = Axis.over(timeline.start_ms, timeline.end_ms, TICKS_MAX)
-        bounds = [timeline.bounds(look, self.axis.label) for look in timeline.looks]
+        bounds = [timeline.bounds(sample, self.axis.label) for sample in timeline.samples]
         labels = [*(line.label for line in timeline.lines), *bounds, "seconds"]
         self.left = MARGIN + min(LABEL_MAX, max(map(len, labels))) * GLYPH + 18
-        longest = max((len(_result(look)) for look in timeline.looks), default=0)
+        longest = max((len(_result(sample)) for sample in timeline.samples), default=0)
         self.has_column = 0 < longest <= RESULT_MAX
         self.right = WIDTH - MARGIN - 12 - (longest * GLYPH if self.has_column else 0)
 
@@ -168,17 +168,17 @@ class _Drawing:
             f'l6 -{BAR / 2:g} z" class="bar"/>'
         )
 
-    def look(self, look: Look) -> None:
+    def sample(self, sample: Sample) -> None:
         middle = self.y + ROW / 2 + 2
-        start, end = self.x(look.start_ms), self.x(look.end_ms)
-        self.rect(start, middle - BAR / 2, max(end - start, 2.5), BAR, "look", 1)
-        self.text(MARGIN, middle + 4, _short(self.timeline.bounds(look, self.axis.label), LABEL_MAX), "muted")
-        self.result(look, start, end, middle + 4)
+        start, end = self.x(sample.start_ms), self.x(sample.end_ms)
+        self.rect(start, middle - BAR / 2, max(end - start, 2.5), BAR, "sample", 1)
+        self.text(MARGIN, middle + 4, _short(self.timeline.bounds(sample, self.axis.label), LABEL_MAX), "muted")
+        self.result(sample, start, end, middle + 4)
         self.y += ROW
 
-    def result(self, look: Look, start: float, end: float, y: float) -> None:
-        """What a look gave: in a column where all are short, else beside its bar, where there is more room."""
-        words = _result(look)
+    def result(self, sample: Sample, start: float, end: float, y: float) -> None:
+        """What a sample gave: in a column where all are short, else beside its bar, where there is more room."""
+        words = _result(sample)
         if self.has_column:
             self.text(self.right + 14, y, words)
         elif self.right - end >= start - self.left:
@@ -219,8 +219,13 @@ class _Drawing:
     def legend(self) -> None:
         self.y += 26
         x, middle = float(MARGIN), self.y - 4
-        for kind, words in (("dot", "arrives"), ("wait", "waits"), ("bar", "in the window"), ("look", "a look covers")):
-            if (kind == "look" and not self.timeline.looks) or (kind == "wait" and not self.waits):
+        for kind, words in (
+            ("dot", "arrives"),
+            ("wait", "waits"),
+            ("bar", "in the window"),
+            ("sample", "a sample covers"),
+        ):
+            if (kind == "sample" and not self.timeline.samples) or (kind == "wait" and not self.waits):
                 continue
             if kind == "dot":
                 self.shapes.append(f'<circle cx="{x + 4:.1f}" cy="{middle:.1f}" r="3.4" class="dot"/>')
@@ -250,8 +255,8 @@ class _Drawing:
         )
 
 
-def _result(look: Look) -> str:
-    return rows_text(look.rows) or "no rows"
+def _result(sample: Sample) -> str:
+    return rows_text(sample.rows) or "no rows"
 
 
 def _short(text: str, length: int) -> str:
@@ -275,7 +280,9 @@ def _description(timeline: Timeline, axis: Axis) -> str:
         ]
         inside = f"in the window {', '.join(stays)}" if stays else line.remark or "no window"
         parts.append(f"{line.label} arrives at {axis.label(line.arrival_ms)}, {inside}.")
-    outputs: list[tuple[int, list[Row], Sequence[Row]]] = [(look.at_ms, look.rows, ()) for look in timeline.looks]
+    outputs: list[tuple[int, list[Row], Sequence[Row]]] = [
+        (sample.at_ms, sample.rows, ()) for sample in timeline.samples
+    ]
     if not outputs:
         outputs = [(post.at_ms, post.inserted, post.removed) for post in timeline.posts]
     for at_ms, inserted, removed in outputs:

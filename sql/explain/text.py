@@ -1,8 +1,8 @@
-"""A timeline as text: one line per event, looks and rows below.
+"""A timeline as text: one line per event, samples and rows below.
 
 o-----|      arrives and enters, leaves        o....|----|    waits at a gate before it enters
 o----->      still inside at the end           o              never inside; the remark says why
-[====)       what a look covers
+[====)       what a sample covers
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from sql.catalog.streams import Catalog
 from sql.explain.axis import Axis
 from sql.explain.record import EVENTS_MAX, Input, record
-from sql.explain.timeline import Line, Look, Post, Timeline, label_of
+from sql.explain.timeline import Line, Post, Sample, Timeline, label_of
 from sql.plan.logical import Plan
 
 TICKS_MAX = 9
@@ -32,14 +32,14 @@ def draw_text(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms
 def render_text(timeline: Timeline) -> str:
     """A record as text, at most about 120 columns wide."""
     axis = Axis.over(timeline.start_ms, timeline.end_ms, TICKS_MAX)
-    bounds = [timeline.bounds(look, axis.label) for look in timeline.looks]
+    bounds = [timeline.bounds(sample, axis.label) for sample in timeline.samples]
     canvas = _Canvas(axis, [_short(label, LABEL_MAX) for label in (*(line.label for line in timeline.lines), *bounds)])
     out = [timeline.sql, timeline.window, "", *canvas.axis()]
     out += [canvas.event(line) for line in timeline.lines]
-    if timeline.looks:
+    if timeline.samples:
         out.append("")
-        out += [canvas.look(*pair, timeline.brackets) for pair in zip(timeline.looks, bounds, strict=True)]
-    if timeline.posts and not timeline.looks:
+        out += [canvas.sample(*pair, timeline.brackets) for pair in zip(timeline.samples, bounds, strict=True)]
+    if timeline.posts and not timeline.samples:
         out += [
             canvas.marks({post.at_ms for post in timeline.posts}),
             *(canvas.post(post, timeline.removes) for post in timeline.posts),
@@ -101,13 +101,13 @@ class _Canvas:
         for at in range(start, end):
             cells[at] = mark
 
-    def look(self, look: Look, label: str, brackets: tuple[str, str]) -> str:
+    def sample(self, sample: Sample, label: str, brackets: tuple[str, str]) -> str:
         cells = [" "] * (self.columns + 1)
-        start, end = self.column(look.start_ms), self.column(look.end_ms)
+        start, end = self.column(sample.start_ms), self.column(sample.end_ms)
         self._fill(cells, start, end, "=")
-        cells[start] = "<" if look.start_ms < self.axis_of.start_ms else brackets[0]
+        cells[start] = "<" if sample.start_ms < self.axis_of.start_ms else brackets[0]
         cells[end] = brackets[1]
-        return self.row(label, "".join(cells), rows_text(look.rows) or "no rows")
+        return self.row(label, "".join(cells), rows_text(sample.rows) or "no rows")
 
     def marks(self, instants: set[int]) -> str:
         cells = [" "] * (self.columns + 1)

@@ -1,4 +1,4 @@
-"""What a picture shows: events with their stays, looks and posts. Plain data, and how values are put into few words."""
+"""What a picture shows: events with their stays, samples and posts. Plain data, and values in few words."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Line:
 
 
 @dataclass(slots=True)
-class Look:
-    """One look of a sampled window at [start, end); its key, and the rows it gave."""
+class Sample:
+    """One sample of a sampled window at [start, end); its key, and the rows it gave."""
 
     start_ms: int
     end_ms: int
@@ -57,7 +57,7 @@ class Timeline:
 
     window     the composition of the windows, in words
     removes    the rows given out are those of the remove stream (select rstream)
-    brackets   how the bounds of a look are written: does it hold events exactly at its start, at its end
+    brackets   how the bounds of a sample are written: does it hold events exactly at its start, at its end
     points_ms  instants at which the windows changed or could have
     left_out   events beyond the limit
     """
@@ -68,18 +68,18 @@ class Timeline:
     start_ms: int
     end_ms: int = 0
     lines: list[Line] = field(default_factory=list)
-    looks: list[Look] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
     posts: list[Post] = field(default_factory=list)
     points_ms: list[int] = field(default_factory=list)
     left_out: int = 0
     has_window: bool = True
     removes: bool = False
 
-    def bounds(self, look: Look, label: Callable[[int], str]) -> str:
-        """What a look covers, as an interval after its key: `dev=a [2, 6)`."""
+    def bounds(self, sample: Sample, label: Callable[[int], str]) -> str:
+        """What a sample covers, as an interval after its key: `dev=a [2, 6)`."""
         opens, closes = self.brackets
-        interval = f"{opens}{label(look.start_ms)}, {label(look.end_ms)}{closes}"
-        return f"{look.key} {interval}" if look.key else interval
+        interval = f"{opens}{label(sample.start_ms)}, {label(sample.end_ms)}{closes}"
+        return f"{sample.key} {interval}" if sample.key else interval
 
 
 def value_text(value: Any) -> str:

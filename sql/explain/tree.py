@@ -100,7 +100,7 @@ def _above_stream(node: Node, stage: Node) -> Node:
 
 def _from(plan: Plan) -> Node:
     if plan.window is not None:
-        return _looked_at(plan, plan.window)
+        return _sampled(plan, plan.window)
     sources = [_source(source, plan) for source in plan.sources]
     node = sources[0] if len(sources) == 1 else _product(plan, sources, "difference per change")
     for sub in plan.subqueries:
@@ -108,8 +108,8 @@ def _from(plan: Plan) -> Node:
     return node
 
 
-def _looked_at(plan: Plan, window: GroupWindowPlan) -> Node:
-    """A window in GROUP BY: one for all streams of FROM; their rows meet each other and tables at each look."""
+def _sampled(plan: Plan, window: GroupWindowPlan) -> Node:
+    """A window in GROUP BY: one for all streams of FROM; their rows meet each other and tables at each sample."""
     streams = [_source(source, plan) for source in plan.sources if source.retained_rows is None]
     tables = [_source(source, plan) for source in plan.sources if source.retained_rows is not None]
     first, *others = streams
@@ -118,7 +118,7 @@ def _looked_at(plan: Plan, window: GroupWindowPlan) -> Node:
     node = first
     if window is not EACH_EVENT:
         node = _stack(of_group_window(window, plan), words.slice_of(plan.text, window.span), first, *others)
-    return _product(plan, [node, *tables], "at each look") if plan.joins else node
+    return _product(plan, [node, *tables], "at each sample") if plan.joins else node
 
 
 def _product(plan: Plan, inputs: list[Node], remark: str) -> Node:
@@ -195,7 +195,7 @@ def _call(call: AggregateCall, text: str) -> str:
 
 
 def _output(output: OutputPlan, text: str) -> str:
-    """An output limit is a gate on the rows, or a look at them."""
+    """An output limit is a gate on the rows, or a sample at them."""
     trigger = "with each update"
     if output.every is not None:
         trigger = f"every {words.period(output.every, text)}"
@@ -309,8 +309,8 @@ def cost_of(call: AggregateCall, leaving: Removal) -> str:
     return usual if leaving is Removal.NEVER else f"{usual}, {exception}"
 
 
-PER_LOOK = "rows per look"
-"""What the catalog says of windows that are looked at while they go on."""
+PER_SAMPLE = "rows per sample"
+"""What the catalog says of windows that are sampled at while they go on."""
 
 
 def _cost(plan: Plan) -> str:
@@ -322,14 +322,14 @@ def _cost(plan: Plan) -> str:
         parts.append("matches of the join")
     if any(source.pattern is not None for source in plan.sources):
         parts.append("partial matches that hear it")
-    terms = dict.fromkeys(part for part in parts or ["O(1)"] if part != PER_LOOK)
+    terms = dict.fromkeys(part for part in parts or ["O(1)"] if part != PER_SAMPLE)
     if sum(term.startswith("O(") for term in terms) > 1:
         terms.pop("O(1)", None)  # the others say more
-    looks = f"; per look {_rows_of_a_look(plan)}" if PER_LOOK in parts else ""
-    return f"per event {' + '.join(terms)}{looks}"
+    samples = f"; per sample {_rows_of_a_sample(plan)}" if PER_SAMPLE in parts else ""
+    return f"per event {' + '.join(terms)}{samples}"
 
 
-def _rows_of_a_look(plan: Plan) -> str:
+def _rows_of_a_sample(plan: Plan) -> str:
     if plan.group_by:
         return "a row for each group"
     return "one row" if plan.aggregates else "every row of the window"

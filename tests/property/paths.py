@@ -144,7 +144,7 @@ class Run:
 def check_names(query: Any) -> None:
     """No local of a generated function hides what expressions call by a bound name."""
     inner = getattr(query, "query", query)
-    for code in (inner.core.code, inner.look.code) if isinstance(inner, SampledQuery) else (inner.code,):
+    for code in (inner.core.code, inner.sampled_rows.code) if isinstance(inner, SampledQuery) else (inner.code,):
         for function in code.functions.values():
             if isinstance(function, FunctionType) and function.__code__.co_filename == code.file:
                 hidden = {name for name in function.__code__.co_varnames if code.functions.get(name) is not None}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.conformance.compare import same_rows, text_of
 from tests.property.queries import RULES, STATEMENTS, STREAM_QUERIES
 from tests.property.streams import Run, Step, stream
-from tests.reference import looks, lots
+from tests.reference import lots, samples
 from tests.reference.changes import Statement
 
 
@@ -34,14 +34,14 @@ def test_statements_post_what_the_twin_posts(query: str, steps: list[Step]) -> N
 @given(query=RULES, steps=stream())
 def test_rules_in_processing_time_show_what_the_twin_shows(query: str, steps: list[Step]) -> None:
     run = Run(query).all(steps)
-    wanted, _ = looks.run(run.plan, steps)
+    wanted, _ = samples.run(run.plan, steps)
     _same_looks(query, run, wanted)
 
 
 @given(query=RULES, steps=stream(), tolerance=st.sampled_from([0, 500, 2000]))
 def test_rules_in_event_time_show_what_the_twin_shows(query: str, steps: list[Step], tolerance: int) -> None:
     run = Run(query, event_time=True, late_tolerance_ms=tolerance).all([*steps, {"flush": True}])
-    wanted, late = looks.run(run.plan, [*steps, {"flush": True}])
+    wanted, late = samples.run(run.plan, [*steps, {"flush": True}])
     _same_looks(query, run, wanted)
     assert sum(out.kind == "late" for out in run.emissions) == late
 

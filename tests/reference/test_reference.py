@@ -14,7 +14,7 @@ from tests.conformance.compare import decoded, same_rows, text_of
 from tests.conformance.epl import EVENT_TYPES
 from tests.conformance.scenario import Scenario
 from tests.conformance.test_scenarios import SCENARIOS
-from tests.reference import looks
+from tests.reference import samples
 from tests.reference.changes import Statement
 
 RULES = [scenario for scenario in SCENARIOS if not scenario.is_epl]
@@ -26,7 +26,7 @@ def test_rule(scenario: Scenario) -> None:
     data = scenario.data
     options = RuleOptions(late_tolerance_ms=data["options"].get("lateTolerance", 0))
     plan = plan_rule(data["sql"], define(Catalog(), data["ddl"]), options)
-    got, late = looks.run(plan, scenario.steps)
+    got, late = samples.run(plan, scenario.steps)
     assert late == data["late"]
     wanted = [(item["at"], decoded(item["rows"])) for item in data["expect"]]
     assert [at for at, _ in got] == [at for at, _ in wanted]

@@ -8,7 +8,7 @@ from sql import Catalog, Engine, RuleOptions, parse, plan_rule, run_script
 from sql.binder.select import bind
 from sql.syntax import Select
 from tests.conformance.compare import same_rows
-from tests.reference import looks, lots
+from tests.reference import lots, samples
 from tests.reference.changes import Post, Statement
 from tests.scenarios.format import Row, Scenario, Step
 
@@ -29,7 +29,7 @@ def difference_on_twin(scenario: Scenario) -> str:
     if plan.joins or options.zone != "UTC":
         raise NoTwin("the twin has one stream, and its days are those of UTC")
     if plan.window is not None:
-        got, late = looks.run(plan, _items(scenario))
+        got, late = samples.run(plan, _items(scenario))
         return _compared(scenario, got, late)
     if plan.sources[0].lot is not None:
         return _compared(scenario, lots.run(plan, _items(scenario), scenario.steps[0].at_ms), 0)

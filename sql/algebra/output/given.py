@@ -330,7 +330,7 @@ class OutputLimit:
         self.at_end = at_end
         self.given = given
         self.after = after
-        self.looks = isinstance(given, Snapshot)
+        self.samples = isinstance(given, Snapshot)
         self.forces = not isinstance(condition, EveryEvents | Always)
         """Whether an output without rows is posted: by time and by expression, not by count."""
 

@@ -6,7 +6,7 @@ A sampled rule is a composition:
     window      when the content is shown, and what leaves: tumbling, hopping, sliding, session, count, state
     content     what is kept of the events: folded groups, panes, running groups, rows, events for a join
     partition   one instance of window and content for each key; timers are one heap
-    look        from what a content shows to rows: HAVING, row_number, SELECT
+    sampled_rows   from what a content shows to rows: HAVING, row_number, SELECT
 
 Where to start reading: `compose` (what a plan is made of), `core` (the loop), `tumbling` (the simplest window).
 """

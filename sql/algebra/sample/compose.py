@@ -54,7 +54,7 @@ class Composition:
     window: Window
     content: Content
     shown: Content | None
-    """What one look takes the rows into, where each look is evaluated from the beginning."""
+    """What one sample takes the rows into, where each is evaluated from the beginning."""
     entries: Entries
     filters: list[Bound | None]
     """FILTER, for each source of FROM."""
@@ -79,7 +79,7 @@ class Composition:
 
 
 def is_grouped(plan: Plan) -> bool:
-    """Whether a look shows groups, and not the rows themselves."""
+    """Whether a sample shows groups, and not the rows themselves."""
     return bool(plan.aggregates or plan.group_by or any(hit.name in AGGREGATE_HITS for hit in plan.hits))
 
 

@@ -15,7 +15,7 @@ from sql.aggregates.state import decode
 from sql.algebra.sample.text import Loop
 from sql.algebra.state import EventStore, pack_row
 
-Looks = Iterable[tuple[Any, Sequence[Any]]]
+Sample = Iterable[tuple[Any, Sequence[Any]]]
 """Pairs of an entry, from which columns are read, and the values of the aggregates beside it."""
 
 MakeRow = Callable[[dict[str, Any]], Any]
@@ -65,7 +65,7 @@ class Content(ABC):
     """Whether it keeps something of every event, so that `maxWindowEvents` applies."""
 
     came = 0
-    """Events since `rest` last looked."""
+    """Events since `rest` was called."""
     came_max = 65_536
 
     slots: dict[str, str]
@@ -88,7 +88,7 @@ class Content(ABC):
         """The event at hand is in the window, but WHERE dropped it."""
 
     @abstractmethod
-    def looks(self, p: Any) -> Looks:
+    def sample(self, p: Any) -> Sample:
         """What an instance shows."""
 
     @abstractmethod

@@ -4,7 +4,7 @@ The functions are written once for a plan and take the core and the instance, so
 
     enter(core, rows, at)       events of one instant, or with `at` the instants of each
     leave(core, p, edge)        events at or before an instant leave, where they leave one by one
-    fold(core, p, events, …)    the rows of a join, through WHERE, into the content of one look
+    fold(core, p, events, …)    the rows of a join, through WHERE, into the content of one sample
 
 What is shown or fails goes to the owner: a rule, or what several rules share.
 """
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from sql.algebra.event import Event
 from sql.algebra.sample.compose import Composition
-from sql.algebra.sample.content import Looks
+from sql.algebra.sample.content import Sample
 from sql.algebra.sample.join import SourceJoin
 from sql.algebra.sample.partition import Instances
 from sql.algebra.sample.write import write_core
@@ -30,7 +30,7 @@ from sql.types import key_of
 class Owner(Protocol):
     """Whom a core works for."""
 
-    def shown(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
+    def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
         """The window [start, end) is shown; its rows."""
 
     def failed(self, row: Any, error: BaseException, at_ms: int) -> None:
@@ -71,7 +71,7 @@ class Core:
         self.entrances = [self.code[f"enter_{index}"] for index in range(len(composition.filters))]
         self.instances = Instances(self.window, self.code["Instance"], keyed=bool(composition.window.plan.partition_by))
         self.shown = self.code["Shown"](()) if composition.shown is not None else None
-        """What a look takes the joined rows into."""
+        """What a sample takes the joined rows into."""
         self.begin(now_ms)
 
     def _generate(self) -> Generated:
@@ -158,13 +158,13 @@ class Core:
                 return
             self.step(deadline)
 
-    # --- looks --------------------------------------------------------------------------------------------------------
+    # --- samples ------------------------------------------------------------------------------------------------------
 
     def show(self, p: Any, start_ms: int, end_ms: int, trigger_ms: int) -> None:
         """Show what is in an instance."""
         self.context.now_ms = trigger_ms
         if self.shown is None:
-            rows = self.owner.shown(self.content.looks(p), start_ms, end_ms, trigger_ms)
+            rows = self.owner.shown(self.content.sample(p), start_ms, end_ms, trigger_ms)
             if self.tap is not None:
                 self.tap.shown(p, start_ms, end_ms, trigger_ms, rows)
             return
@@ -172,7 +172,7 @@ class Core:
         assert shown is not None
         events = p.members if self.join is None else self.join(p.members)
         self.code["fold"](self, self.shown, events, trigger_ms)
-        rows = self.owner.shown(shown.looks(self.shown), start_ms, end_ms, trigger_ms)
+        rows = self.owner.shown(shown.sample(self.shown), start_ms, end_ms, trigger_ms)
         shown.clear(self.shown)
         if self.tap is not None:
             self.tap.shown(p, start_ms, end_ms, trigger_ms, rows)

@@ -45,7 +45,7 @@ class CountInTurn(Window):
 
 
 class CountOverlapping(Window):
-    """COUNTWINDOW(n, k). `since`: events since the last look."""
+    """COUNTWINDOW(n, k). `since`: events since the last sample."""
 
     slots: ClassVar[dict[str, str]] = {"since": "0"}
     marks = ("since",)

@@ -19,7 +19,7 @@ from sql.aggregates.wrap import Place
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.algebra.event import Event
 from sql.algebra.sample.calls import is_numeric, unless_skipped, write_fed
-from sql.algebra.sample.content import Content, Entries, Looks
+from sql.algebra.sample.content import Content, Entries, Sample
 from sql.algebra.sample.text import Loop
 from sql.algebra.state import EventStore, pack_key, unpack_key
 from sql.errors import DataError
@@ -317,7 +317,7 @@ class Folded(Content):
 
     # --- what the window asks -----------------------------------------------------------------------------------------
 
-    def looks(self, p: Any) -> Looks:
+    def sample(self, p: Any) -> Sample:
         groups = p.groups.values()
         if not groups and self.shows_empty is not None:
             return [(self.entries.empty(self.shows_empty), self.of_none())]

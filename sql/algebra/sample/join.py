@@ -1,4 +1,4 @@
-"""Joining what a window shows: at each look the rows of each stream meet those of the others, and those of tables.
+"""Joining what a window shows: at each sample the rows of each stream meet those of the others, and those of tables.
 
 The sources are joined from left to right. Partners are found through a hash of the equalities of ON; where there is
 none, all pairs are tried. A pair whose condition cannot be evaluated is an error event and does not match.
@@ -38,7 +38,7 @@ class SourceJoin:
             for index, source in enumerate(plan.sources)
             if source.relation is not None
         }
-        """Tables and named windows: their rows are looked at where they are."""
+        """Tables and named windows: their rows are read where they are."""
         self.steps = [
             _Step(join, place, self.width, functions, on_error) for place, join in enumerate(plan.joins, start=1)
         ]

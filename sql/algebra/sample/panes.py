@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from sql.aggregates.extremes import Extreme
-from sql.algebra.sample.content import Looks
+from sql.algebra.sample.content import Sample
 from sql.algebra.sample.folded import Folded, Group
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.totals import Total, queue_of
@@ -121,13 +121,13 @@ class Panes(Folded):
 
     # --- what the window asks -----------------------------------------------------------------------------------------
 
-    def looks(self, p: Any) -> Looks:
+    def sample(self, p: Any) -> Sample:
         """Groups in order of their first event in the window."""
         if not p.totals and self.shows_empty is not None:
-            return super().looks(p)
-        return map(self._look, sorted(p.totals.values(), key=lambda total: total.numbers[0]))
+            return super().sample(p)
+        return map(self._sampled, sorted(p.totals.values(), key=lambda total: total.numbers[0]))
 
-    def _look(self, total: Total) -> tuple[Any, list[Any]]:
+    def _sampled(self, total: Total) -> tuple[Any, list[Any]]:
         found = [aggregate.result() for aggregate in total.aggregates]
         return total.groups[0][0], [found[place] for place in self.order]
 

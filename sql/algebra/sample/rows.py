@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.sample.content import Content, Entries, Looks
+from sql.algebra.sample.content import Content, Entries, Sample
 from sql.algebra.sample.text import Loop
 from sql.algebra.state import EventStore
 
@@ -51,7 +51,7 @@ class Rows(Content):
     def expire(self, p: Any, edge_ms: int) -> None:
         self.functions["leave"](None, p, edge_ms)
 
-    def looks(self, p: Any) -> Looks:
+    def sample(self, p: Any) -> Sample:
         return [(entry, ()) for entry in p.members if entry is not None]
 
     def clear(self, p: Any) -> None:
@@ -76,9 +76,9 @@ class Rows(Content):
 
 
 class Joined(Rows):
-    """Events whose look is evaluated from the beginning: they are joined, or WHERE asks what was shown before.
+    """Events whose sample is evaluated from the beginning: they are joined, or WHERE asks what was shown before.
 
-    A look takes the joined rows through WHERE into the content of one look, and shows that.
+    A sample takes the joined rows through WHERE into a content of its own, and shows that.
     """
 
     def write_enter(self, loop: Loop) -> None:
@@ -94,7 +94,7 @@ class Joined(Rows):
         found: Iterable[Event] = p.members
         return found
 
-    def looks(self, p: Any) -> Looks:
+    def sample(self, p: Any) -> Sample:
         raise AssertionError("the core joins the events before it shows them")
 
     def held(self, p: Any) -> Iterable[Any]:

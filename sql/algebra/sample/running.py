@@ -20,7 +20,7 @@ from sql.aggregates.state import decode, encode
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.algebra.event import Event
 from sql.algebra.sample.calls import unless_skipped, write_fed
-from sql.algebra.sample.content import Content, Entries, Looks
+from sql.algebra.sample.content import Content, Entries, Sample
 from sql.algebra.sample.text import Loop
 from sql.algebra.state import EventStore, pack_key, unpack_key
 from sql.errors import DataError
@@ -418,7 +418,7 @@ class Running(Content):
     def expire(self, p: Any, edge_ms: int) -> None:
         self.functions["leave"](None, p, edge_ms)
 
-    def looks(self, p: Any) -> Looks:
+    def sample(self, p: Any) -> Sample:
         groups, results = p.groups, self.functions["results"]
         if not groups and self.shows_empty is not None:
             return [(self.entries.empty(self.shows_empty), results(self.functions["Group"](())))]

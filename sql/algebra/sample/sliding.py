@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Sliding(Window):
-    """SLIDINGWINDOW(unit, length [, delay]) [OVER(WHEN …)]. `pending`: triggers whose looks are delayed."""
+    """SLIDINGWINDOW(unit, length [, delay]) [OVER(WHEN …)]. `pending`: triggers whose samples are delayed."""
 
     slots: ClassVar[dict[str, str]] = {"pending": "deque()"}
 

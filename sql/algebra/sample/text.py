@@ -20,7 +20,7 @@ from sql.rows import Shape
 LOCALS = frozenset((
     "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "core", "count", "due", "e", "edge",
     "end", "entries", "entry", "error", "event", "events", "fire", "fold", "g", "get_part", "group",
-    "groups", "instants", "is_tight", "key", "leave", "look", "looks", "members", "now", "number", "unsupported",
+    "groups", "instants", "is_tight", "key", "leave", "sample", "show", "members", "now", "number", "unsupported",
     "out", "p", "panes", "part", "passing", "pending", "r", "results", "rows", "rule", "shown", "times",
     "totals", "trigger", "w_end", "w_start", "w_trigger",
 ))  # fmt: skip

@@ -117,7 +117,7 @@ def _write_event(made: Composition, loop: Loop, index: int, condition: Bound | N
 
 
 def _write_fold(made: Composition, loop: Loop) -> None:
-    """The rows of one look, through WHERE, into what it shows."""
+    """The rows of one sample, through WHERE, into what it shows."""
     plan, shown = made.plan, made.shown
     assert shown is not None
     with loop.block("def fold(core, p, events, trigger):"), loop.hoisting(), loop.block("for event in events:"):

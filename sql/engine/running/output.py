@@ -76,7 +76,7 @@ class Output:
             return
         for rows in self.limit.update(updates, now_ms):
             self.give(*rows, now_ms, is_ticked=self.limit.forces)
-        if self.limit.looks:
+        if self.limit.samples:
             for window in self.statement.windows:
                 window.end_step()
 

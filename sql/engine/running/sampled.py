@@ -11,10 +11,10 @@ from sql.algebra.event import Event
 from sql.algebra.output.order import in_order, row_limit
 from sql.algebra.output.spreads import Spreads
 from sql.algebra.sample.compose import compose
-from sql.algebra.sample.content import Looks
+from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core
 from sql.algebra.sample.join import SourceJoin
-from sql.algebra.sample.look import Bad, Look
+from sql.algebra.sample.sampled_rows import Bad, SampledRows
 from sql.algebra.sample.tap import Tap
 from sql.algebra.state import EventStore
 from sql.catalog.streams import Catalog
@@ -71,7 +71,7 @@ class SampledQuery(RunningQuery):
         see = None if self.analytic is None else self.analytic.see
         self.core = Core(made, self.text_functions(), self, self.now_ms, see=see, join=self.join)
         self.member = Member(self)
-        self.look = Look(plan, self.catalog, self.shape, self.text_functions(), self.hits, made.entries)
+        self.sampled_rows = SampledRows(plan, self.catalog, self.shape, self.text_functions(), self.hits, made.entries)
 
     def text_functions(self) -> FunctionSet:
         """What is needed to write expressions into a text of its own."""
@@ -83,7 +83,10 @@ class SampledQuery(RunningQuery):
         """The generated code as a person reads it."""
         sql = "\n".join(f"#     {line}" for line in self.plan.text.strip().splitlines())
         parts = [f"# rule {self.name}\n{sql}\n"]
-        for functions, code in ((self.core.functions, self.core.code), (self.look.loop.functions, self.look.code)):
+        for functions, code in (
+            (self.core.functions, self.core.code),
+            (self.sampled_rows.loop.functions, self.sampled_rows.code),
+        ):
             parts += ["".join(f"{name} = {value!r}\n" for name, value in functions.names.constants.items()), code.text]
         return "\n".join(part for part in parts if part)
 
@@ -149,17 +152,17 @@ class SampledQuery(RunningQuery):
 
     # --- what the core tells ------------------------------------------------------------------------------------------
 
-    def shown(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
+    def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
         """The window [start, end) is shown; its rows."""
-        rows = self.make_rows(looks, start_ms, end_ms, trigger_ms)
+        rows = self.make_rows(sample, start_ms, end_ms, trigger_ms)
         if self.is_timed and not self.core.is_stepping:
             self.done()
         return rows
 
-    def make_rows(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int) -> list[Any]:
+    def make_rows(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> list[Any]:
         """The rows of a window, emitted; those that cannot be made are errors."""
         bad: Bad = []
-        rows = self.look.rows(looks, start_ms, end_ms, trigger_ms, bad)
+        rows = self.sampled_rows.rows(sample, start_ms, end_ms, trigger_ms, bad)
         if not self.is_plain_output:
             outs = rows if self.plan.order_by else [Out(row) for row in rows]
             rows = in_order(outs, self.plan, self.row_limit, self.spreads)
@@ -168,7 +171,7 @@ class SampledQuery(RunningQuery):
             self.out.append(Emission(self.name, trigger_ms, "rows", rows, (), None))
         for row, error in bad:
             self.counts["errors"] += 1
-            self.errors.append(self.failure(row, error, trigger_ms, self.look.code))
+            self.errors.append(self.failure(row, error, trigger_ms, self.sampled_rows.code))
         return rows
 
     def failed(self, row: Any, error: BaseException, at_ms: int) -> None:
@@ -188,7 +191,7 @@ class SampledQuery(RunningQuery):
     def failure(self, row: Any, error: BaseException, at_ms: int, code: Generated) -> Emission:
         """The emission of what could not be evaluated by a generated text."""
         line = code.line_of(error)
-        own = self.look.code if code is self.look.code else self.core.code
+        own = self.sampled_rows.code if code is self.sampled_rows.code else self.core.code
         span = None if line is None else own.spans.get(line)
         known = self.functions.failure(error) if span is None else positioned(error, span, self.plan.text)
         return Emission(self.name, at_ms, "error", [plain(row)], (), str(known))
@@ -203,7 +206,7 @@ class SampledQuery(RunningQuery):
         return not self.budget.takes(self, count)
 
     def done(self) -> None:
-        """In event time the errors of looks stand behind the rows of their instant."""
+        """In event time the errors of samples stand behind the rows of their instant."""
         if self.is_timed and self.errors:
             self.out += self.errors
             self.errors.clear()

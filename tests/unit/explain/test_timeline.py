@@ -1,4 +1,4 @@
-"""What the picture shows: stays, looks and posts, checked against the worked examples of the reference."""
+"""What the picture shows: stays, samples and posts, checked against the worked examples of the reference."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ def test_inside_derived_windows_the_events_are_shown() -> None:
     assert stays(found) == [[(1000, 2000)], [(2000, None)]]
 
 
-def test_hopping_looks() -> None:
+def test_hopping_samples() -> None:
     found = run("SELECT count(*) AS n FROM demo GROUP BY HOPPINGWINDOW(ss, 4, 2)", (1000, 1), (4000, 2))
-    assert [(look.start_ms, look.end_ms, look.rows[0]["n"]) for look in found.looks] == [
+    assert [(sample.start_ms, sample.end_ms, sample.rows[0]["n"]) for sample in found.samples] == [
         (-2000, 2000, 1), (0, 4000, 1), (2000, 6000, 1), (4000, 8000, 1),
     ]  # fmt: skip
     assert stays(found) == [[(1000, 5000)], [(4000, 8000)]]
@@ -123,7 +123,10 @@ def test_sessions_per_key_are_labelled() -> None:
     plan, catalog = made("SELECT count(*) AS n FROM demo GROUP BY SESSIONWINDOW(ss, 60, 2) OVER(PARTITION BY dev)")
     rows = [(1000, "demo", {"dev": "a"}), (1500, "demo", {"dev": "b"}), (2000, "demo", {"dev": "a"})]
     found = record(plan, catalog, rows)
-    assert [(look.key, look.start_ms, look.end_ms) for look in found.looks] == [("b", 1500, 3500), ("a", 1000, 4000)]
+    assert [(sample.key, sample.start_ms, sample.end_ms) for sample in found.samples] == [
+        ("b", 1500, 3500),
+        ("a", 1000, 4000),
+    ]
 
 
 def test_joined_streams_share_a_window() -> None:
@@ -132,7 +135,7 @@ def test_joined_streams_share_a_window() -> None:
     )
     found = record(plan, catalog, [(1000, "demo", {"v": 1.0}), (2000, "values", {"v": 1.0})])
     assert stays(found) == [[(1000, 10_000)], [(2000, 10_000)]]
-    assert [look.rows for look in found.looks] == [[{"n": 1}]]
+    assert [sample.rows for sample in found.samples] == [[{"n": 1}]]
 
 
 def test_rows_of_tables_are_kept() -> None:
@@ -154,7 +157,7 @@ def test_event_time_stands_at_its_own_instant() -> None:
 def test_wrong_values_are_told() -> None:
     plan, catalog = made("SELECT sum(v) AS s FROM demo GROUP BY TUMBLINGWINDOW(ss, 2)")
     found = record(plan, catalog, [(0, "demo", {"v": "hot"})])
-    assert found.lines[0].remark.startswith("error: ") and not found.looks
+    assert found.lines[0].remark.startswith("error: ") and not found.samples
 
 
 def test_heartbeats_do_not_draw_for_ever() -> None:

@@ -191,12 +191,12 @@ def test_cost_depends_on_how_values_leave() -> None:
 @pytest.mark.parametrize(
     ("query", "cost"),
     [
-        ("SELECT avg(temp) AS a FROM demo GROUP BY SLIDINGWINDOW(ss, 10)", "per event O(1); per look one row"),
+        ("SELECT avg(temp) AS a FROM demo GROUP BY SLIDINGWINDOW(ss, 10)", "per event O(1); per sample one row"),
         (
             "SELECT dev, max(temp) AS a FROM demo GROUP BY dev, SLIDINGWINDOW(ss, 10)",
-            "per event O(1) amortised; per look a row for each group",
+            "per event O(1) amortised; per sample a row for each group",
         ),
-        ("SELECT temp FROM demo GROUP BY COUNTWINDOW(5, 2)", "per event O(1); per look every row of the window"),
+        ("SELECT temp FROM demo GROUP BY COUNTWINDOW(5, 2)", "per event O(1); per sample every row of the window"),
         ("SELECT avg(temp) AS a FROM demo GROUP BY TUMBLINGWINDOW(ss, 10)", "per event O(1)"),
         ("select sum(n) as s from E#groupwin(k)#sort(5, price)", "per event O(log n) + hash of the key"),
     ],

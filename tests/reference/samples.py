@@ -1,7 +1,7 @@
 """eKuiper's windows: which events a window shows, and when. From the table of ekuiper.md section 11 and semantics.md.
 
 A window function takes all events that passed FILTER, ordered by (time, arrival), and how far the clock has come, and
-gives every look: when, from where to where, and at which events.
+gives every sample: when, from where to where, and at which events.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.reference.expressions import Place, Row, holds
 from tests.reference.rows import Event, Values, groups, output
 
 
-class Look(NamedTuple):
+class Sample(NamedTuple):
     """A window seen at an instant. The window's bounds are the nominal ones."""
 
     at_ms: int
@@ -66,17 +66,17 @@ def run(plan: Plan, steps: list[dict[str, Any]]) -> tuple[list[tuple[int, list[R
     entered = [event for event in inputs.events if _true(window.filter, event)]
     out = []
     for members in groups(window.partition_by, entered).values():
-        for look in WINDOWS[window.kind](window, members, inputs.clock_ms):
-            if look.at_ms <= inputs.clock_ms:
-                rows = rows_of(plan, look)
-                out += [(look.at_ms, rows)] if rows else []
+        for sample in WINDOWS[window.kind](window, members, inputs.clock_ms):
+            if sample.at_ms <= inputs.clock_ms:
+                rows = rows_of(plan, sample)
+                out += [(sample.at_ms, rows)] if rows else []
     return sorted(out, key=lambda emission: emission[0]), inputs.late
 
 
-def rows_of(plan: Plan, look: Look) -> list[Row]:
+def rows_of(plan: Plan, sample: Sample) -> list[Row]:
     """WHERE, then GROUP BY, aggregates and the rest. An empty window gives nothing."""
-    kept = [event for event in look.members if _true(plan.where, event)]
-    bounds = {"start": look.start_ms, "end": look.end_ms, "trigger": look.at_ms}
+    kept = [event for event in sample.members if _true(plan.where, event)]
+    bounds = {"start": sample.start_ms, "end": sample.end_ms, "trigger": sample.at_ms}
     if not plan.aggregates and not plan.group_by:
         return output(plan, [Values(plan, kept, event, bounds) for event in kept])
     # A plain column of a grouped row is that of the group's first row.
@@ -87,22 +87,22 @@ def _true(condition: Bound | None, event: Event) -> bool:
     return holds(condition, Place((event.row,)))
 
 
-def tumbling(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Look]:
+def tumbling(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Sample]:
     """`[S, S + length)`, S on the grid, fires at its end."""
     return _grid(window.length_ms, window.length_ms, events)
 
 
-def hopping(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Look]:
+def hopping(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Sample]:
     """`[E - length, E)`, E on the grid of hops, fires at E."""
     return _grid(window.length_ms, window.hop_ms, events)
 
 
-def _grid(length_ms: int, hop_ms: int, events: list[Event]) -> list[Look]:
+def _grid(length_ms: int, hop_ms: int, events: list[Event]) -> list[Sample]:
     ends = {
         end for event in events
         for end in range(_next(event.time_ms, hop_ms), event.time_ms + length_ms + 1, hop_ms)
     }  # fmt: skip
-    return [Look(end, end - length_ms, end, _within(events, end - length_ms, end)) for end in sorted(ends)]
+    return [Sample(end, end - length_ms, end, _within(events, end - length_ms, end)) for end in sorted(ends)]
 
 
 def _next(t_ms: int, length_ms: int) -> int:
@@ -114,7 +114,7 @@ def _within(events: list[Event], start_ms: int, end_ms: int) -> list[Event]:
     return [event for event in events if start_ms <= event.time_ms < end_ms]
 
 
-def sliding(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Look]:
+def sliding(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Sample]:
     """`(t - length, t]` at each triggering event, up to itself; delayed `(t - length, t + delay)`."""
     out = []
     for index, event in enumerate(events):
@@ -124,11 +124,11 @@ def sliding(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> li
         members = (
             _within(events, start + 1, end) if window.delay_ms else _within(events[: index + 1], start + 1, end + 1)
         )
-        out.append(Look(end, start, end, members))
+        out.append(Sample(end, start, end, members))
     return out
 
 
-def session(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Look]:
+def session(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Sample]:
     """From its first event to last + timeout, or to the first tick T of the grid of max with T - first >= max."""
     out, rest = [], events
     while rest:
@@ -139,32 +139,32 @@ def session(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> li
             if event.time_ms >= close:
                 break
             members, close = [*members, event], min(event.time_ms + window.timeout_ms, tick)
-        out.append(Look(close, first, close, members))
+        out.append(Sample(close, first, close, members))
         rest = rest[len(members) :]
     return out
 
 
-def count(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Look]:
+def count(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Sample]:
     """After each `interval`-th event, once `size` are there: the last `size`."""
     out = []
     for n in range(window.interval, len(events) + 1, window.interval):
         members = events[max(0, n - window.size) : n]
         if len(members) == window.size:
-            out.append(Look(members[-1].time_ms, members[0].time_ms, members[-1].time_ms, members))
+            out.append(Sample(members[-1].time_ms, members[0].time_ms, members[-1].time_ms, members))
     return out
 
 
-def state(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Look]:
+def state(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Sample]:
     """From a beginning event to an emitting one (not tested on the first); or from one beginning to the next."""
-    out: list[Look] = []
+    out: list[Sample] = []
     held: list[Event] = []
     for event in events:
         begins = _true(window.begin, event)
         if window.emit is None and begins and held:
-            out.append(Look(event.time_ms, held[0].time_ms, event.time_ms, held))
+            out.append(Sample(event.time_ms, held[0].time_ms, event.time_ms, held))
             held = []
         elif window.emit is not None and held and _true(window.emit, event):
-            out.append(Look(event.time_ms, held[0].time_ms, event.time_ms, [*held, event]))
+            out.append(Sample(event.time_ms, held[0].time_ms, event.time_ms, [*held, event]))
             held = []
             continue
         if held or begins:
@@ -172,6 +172,6 @@ def state(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list
     return out
 
 
-WINDOWS: dict[str, Callable[[GroupWindowPlan, list[Event], float], list[Look]]] = {
+WINDOWS: dict[str, Callable[[GroupWindowPlan, list[Event], float], list[Sample]]] = {
     "tumbling": tumbling, "hopping": hopping, "sliding": sliding, "session": session, "count": count, "state": state,
 }  # fmt: skip

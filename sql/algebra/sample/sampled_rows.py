@@ -1,8 +1,8 @@
 """From what a window shows to output rows: HAVING, row_number, SELECT and the keys of ORDER BY.
 
-look(looks, …)       the rows of pairs of an entry and the values of its aggregates
-passing(looks, …)    with row numbers: the pairs that HAVING lets through
-place_0(…)           where a pair stands among those it is numbered with: (rank, partition)
+show(sample, …)       the rows of pairs of an entry and the values of its aggregates
+passing(sample, …)    with row numbers: the pairs that HAVING lets through
+place_0(…)            where a pair stands among those it is numbered with: (rank, partition)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from sql.algebra.sample.content import Entries, Looks
+from sql.algebra.sample.content import Entries, Sample
 from sql.algebra.sample.text import LOCALS, Loop
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import NUMBER, Code
@@ -29,8 +29,8 @@ Bad = list[tuple[Any, BaseException]]
 """Rows that could not be made: the row they would have been made of, and why."""
 
 
-class Look:
-    """Makes the rows of one look."""
+class SampledRows:
+    """Makes the rows of a sample."""
 
     def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, functions: FunctionSet, hits: HitCounters,
                  entries: Entries) -> None:  # fmt: skip
@@ -47,16 +47,16 @@ class Look:
         self.entries = entries
         if plan.numberings:
             self._write_numbering()
-        self._write_look()
+        self._write_show()
         self.code = Generated(source, names.bound)
-        self.make = self.code["look"]
+        self.make = self.code["show"]
 
     # --- code ---------------------------------------------------------------------------------------------------------
 
-    def _write_look(self) -> None:
+    def _write_show(self) -> None:
         loop, plan = self.loop, self.plan
         loop.renew()
-        with loop.block("def look(looks, w_start, w_end, w_trigger, bad):"):
+        with loop.block("def show(sample, w_start, w_end, w_trigger, bad):"):
             loop.line("rows = []")
             with self._each(numbers=len(plan.numberings)):
                 if not plan.numberings:
@@ -82,7 +82,7 @@ class Look:
         values = "".join(f"v_{i}, " for i in range(len(self.plan.aggregates)))
         values += "".join(f"n_{i}, " for i in range(numbers))
         entry = self.entries.text if self.entries.analytics else "e"
-        return loop.block(f"for {entry}, {f'({values})' if values else '_'} in looks:")
+        return loop.block(f"for {entry}, {f'({values})' if values else '_'} in sample:")
 
     def _write_having(self) -> None:
         self.loop.writer.skip_unless(self.plan.having)
@@ -94,7 +94,7 @@ class Look:
 
     def _write_numbering(self) -> None:
         loop, plan = self.loop, self.plan
-        with loop.block("def passing(looks, w_start, w_end, w_trigger, bad):"):
+        with loop.block("def passing(sample, w_start, w_end, w_trigger, bad):"):
             loop.line("rows = []")
             with self._each():
                 self._write_having()
@@ -104,7 +104,7 @@ class Look:
         for place, numbering in enumerate(plan.numberings):
             loop.line("")
             loop.renew()
-            with loop.block(f"def place_{place}(looks, w_start, w_end, w_trigger, bad):"):
+            with loop.block(f"def place_{place}(sample, w_start, w_end, w_trigger, bad):"):
                 loop.line("rows = []")
                 with self._each(numbers=place):
                     loop.key(numbering.partition_by, "key")
@@ -117,16 +117,16 @@ class Look:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def rows(self, looks: Looks, start_ms: int, end_ms: int, trigger_ms: int, bad: Bad) -> list[Any]:
+    def rows(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int, bad: Bad) -> list[Any]:
         """The rows of a window [start, end), those that could not be made in `bad`."""
         if self.plan.numberings:
-            looks = self._numbered(looks, (start_ms, end_ms, trigger_ms), bad)
-        made: list[Any] = self.make(looks, start_ms, end_ms, trigger_ms, bad)
+            sample = self._numbered(sample, (start_ms, end_ms, trigger_ms), bad)
+        made: list[Any] = self.make(sample, start_ms, end_ms, trigger_ms, bad)
         return made
 
-    def _numbered(self, looks: Looks, bounds: Sequence[int], bad: Bad) -> Looks:
+    def _numbered(self, sample: Sample, bounds: Sequence[int], bad: Bad) -> Sample:
         """The pairs HAVING lets through with their numbers behind the other values; their order stays."""
-        pairs = self.code["passing"](looks, *bounds, bad)
+        pairs = self.code["passing"](sample, *bounds, bad)
         for place, numbering in enumerate(self.plan.numberings):
             placed = self.code[f"place_{place}"](pairs, *bounds, bad)
             turns = range(len(placed))
@@ -140,5 +140,5 @@ class Look:
                 (entry, (*values, number))
                 for (_, _, entry, values), number in zip(placed, numbers, strict=True)
             ]  # fmt: skip
-        found: Looks = pairs
+        found: Sample = pairs
         return found
