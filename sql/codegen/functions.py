@@ -18,6 +18,7 @@ from sql.aggregates.base import Aggregate
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
 from sql.codegen.hits import HitCounters
+from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned
 from sql.functions.registry import Context
@@ -134,8 +135,13 @@ class FunctionSet:
                       subqueries=subqueries)  # fmt: skip
         self.reader = reader
         self.writer = ExpressionWriter(reader, self.names, warnings, context)
+        self.catalog = catalog
+        self.beside = {"subqueries": subqueries, "partition": context.partition}
+        """What functions of several lines may name."""
         self.spans: dict[str, Span] = {}
         self.lines: dict[tuple[str, int], Span] = {}
+        self.generated: list[Generated] = []
+        """The functions of several lines."""
 
     def define(self, text: str, span: Span) -> EventFunction:
         """The function that returns the Python expression `text`."""
@@ -144,6 +150,13 @@ class FunctionSet:
         local: dict[str, Any] = {}
         exec(code, self.names.bound, local)
         return local["f"]  # type: ignore[no-any-return]
+
+    def generate(self, source: SourceWriter, **names: Any) -> Generated:
+        """The functions of several lines; `names`: what they read beside the names of the expressions in them."""
+        found = Generated(source, {**self.names.bound, **self.beside, **names})
+        self.lines |= {(found.file, line): span for line, span in found.spans.items()}
+        self.generated.append(found)
+        return found
 
     def value(self, node: Bound) -> EventFunction:
         """The value of an expression."""

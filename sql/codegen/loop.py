@@ -27,14 +27,22 @@ class LoopWriter:
         self.reader = reader
         self.expressions = expressions
 
+    def inner(self) -> LoopWriter:
+        """The writer of a loop inside this one: what it loads is its own."""
+        reader, own = self.reader.inner(), self.expressions
+        return LoopWriter(self.source, reader, ExpressionWriter(reader, own.names, own.warnings, own.context))
+
+    def test(self, conditions: Sequence[Bound]) -> None:
+        """Go on with the next row unless all conditions are TRUE."""
+        for condition in conditions:
+            text = self.expressions.true(condition)
+            self.reader.load(self.source)
+            with self.source.block(f"if not {_unwrapped(text)}:", condition.span):
+                self.source.line("continue")
+
     def skip_unless(self, condition: Bound | None) -> None:
         """Go on with the next event where the condition is not TRUE."""
-        if condition is None:
-            return
-        text = self.expressions.true(condition)
-        self.reader.load(self.source)
-        with self.source.block(f"if not {_unwrapped(text)}:", condition.span):
-            self.source.line("continue")
+        self.test(() if condition is None else (condition,))
 
     def value(self, node: Bound) -> str:
         """The text of a value whose columns are loaded."""

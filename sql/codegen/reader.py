@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from typing import Any
 
 from sql.catalog.streams import Catalog
@@ -15,20 +16,31 @@ class RowReader:
     """Reads columns of the row `e` through locals, each loaded once, before its first use.
 
     `slots` names the code of what operators keep. With `joined` a row is a tuple of the sources' rows, NULL where a
-    source has none.
+    source has none; with `rows` the row of each source stands in a local of its own, NULL for those `nullable`.
     """
 
     def __init__(self, names: Names, catalog: Catalog, shape: Shape, slots: dict[tuple[str, object], Code], *,
-                 joined: bool) -> None:  # fmt: skip
+                 joined: bool, rows: Mapping[int, str] | None = None, nullable: Container[int] = ()) -> None:  # fmt: skip
         self.names = names
         self.catalog = catalog
         self.shape = shape
         self.slots = slots
         self.joined = joined
+        self.rows = rows
+        self.nullable = nullable
         self.locals: dict[tuple[int, str], str] = {}
         self.loaded: set[tuple[int, str]] = set()
 
+    def inner(self) -> RowReader:
+        """The reader of a loop inside: it has what is loaded here, and loads more for itself alone."""
+        found = RowReader(self.names, self.catalog, self.shape, self.slots, joined=self.joined, rows=self.rows,
+                          nullable=self.nullable)  # fmt: skip
+        found.locals, found.loaded = dict(self.locals), set(self.loaded)
+        return found
+
     def read(self, source: int, column: str | None) -> Code:
+        if column is None and self.rows is not None:
+            return Code(self.rows[source], source in self.nullable, True)
         if column is None:
             return Code(f"e[{source}]" if self.joined else "e", self.joined, True)
         name = self.locals.get((source, column))
@@ -62,6 +74,10 @@ class RowReader:
                 writer.line(f"{name} = {self._access(source, column)}")
 
     def _access(self, source: int, column: str) -> str:
+        if self.rows is not None:
+            row = self.rows[source]
+            text = self._column(row, column)
+            return f"None if {row} is None else {text}" if source in self.nullable else text
         if not self.joined:
             return self._column("e", column)
         return f"None if (r := e[{source}]) is None else {self._column('r', column)}"

@@ -65,6 +65,12 @@ class Program:
             for place, item in self.text.fold.kept.accumulated.items() if item.is_shared
         }  # fmt: skip
 
+    @property
+    def stream(self) -> str:
+        """The stream whose events go through the compiled loop."""
+        driven = self.text.driven
+        return self.plan.sources[0 if driven is None else driven.place].stream
+
     def _item_keys(self) -> list[list[Any]]:
         """What the windows of each source of a stream query key items by."""
         lots = [source.lot for source in self.plan.sources]

@@ -17,6 +17,7 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.gate.gated import Gated
 from sql.algebra.retain.policies import Policy
+from sql.algebra.table.search import reads_subquery
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code, ExpressionWriter, Names
 from sql.codegen.functions import DATA_ERRORS
@@ -26,6 +27,7 @@ from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
 from sql.compiler.change import ChangeText
 from sql.compiler.content import content_text
+from sql.compiler.driven import DrivenText, driver_of
 from sql.compiler.earlier import Earlier
 from sql.compiler.enter import EnterText
 from sql.compiler.fold import Fold, too_many_groups
@@ -34,8 +36,8 @@ from sql.compiler.push import PushText
 from sql.compiler.show import Show
 from sql.emission import Emission, Out, Update
 from sql.functions.registry import Context
-from sql.plan.bound import Slot
-from sql.plan.logical import Plan
+from sql.plan.bound import Slot, TableRead
+from sql.plan.logical import Plan, SourcePlan
 from sql.rows import Shape
 from sql.types import key_of
 
@@ -75,15 +77,20 @@ class StatementText:
         self.fold = Fold(plan, removal)
         may_defer = is_driven and (self.window is not None or not self.has_window)
         self.show = Show(plan, self.make_loop, may_defer=may_defer)
+        place = driver_of(plan)
+        self.driven = DrivenText(self, place) if is_driven and place is not None else None
+        """The loop of a join that one stream drives."""
         self.earlier = Earlier(self)
         self.enter = EnterText(self)
         self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
         """Whether rows need values that only the instance can find: earlier events."""
         self.code = self._compile()
 
-    def make_loop(self, source: SourceWriter, slots: dict[Any, Code]) -> LoopWriter:
-        """A writer of statements over the row `e`."""
-        reader = RowReader(self.names, self.catalog, self.shape, slots, joined=self.is_joined)
+    def make_loop(self, source: SourceWriter, slots: dict[Any, Code], *, is_one: bool = False,
+                  rows: dict[int, str] | None = None) -> LoopWriter:  # fmt: skip
+        """A writer of statements over the row `e`, joined if the statement is, unless it `is_one` source's; or over
+        the `rows` of sources that stand in locals."""
+        reader = RowReader(self.names, self.catalog, self.shape, slots, joined=self.is_joined and not is_one, rows=rows)
         return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
 
     def slots(self, owner: str, time: str, is_new: str, *, is_later: bool = False) -> dict[Any, Code]:
@@ -109,7 +116,7 @@ class StatementText:
     @property
     def has_change(self) -> bool:
         """Whether updates come from operators that are called, or from lots of several rows."""
-        if self.plan.mode == "lots":
+        if self.plan.mode == "lots" or self.driven is not None:
             return True
         is_silent = self.window is not None and not self.window.has_timers
         return not (self.is_driven and (is_silent or not self.has_window))
@@ -129,7 +136,9 @@ class StatementText:
             change.write_prepare(source)
         if self.has_change:
             change.write(source)
-        if self.is_driven:
+        if self.driven is not None:
+            self.driven.write(source)
+        elif self.is_driven:
             PushText(self).write(source)
         return Generated(source, self.names.bound)
 
@@ -213,15 +222,27 @@ def drives(plan: Plan) -> bool:
     are evaluated before any statement acts.
     """
     source = plan.sources[0]
-    if len(plan.sources) != 1 or plan.relations or plan.into_table is not None:
+    if any(waits_for_filters(source) for source in plan.sources):
+        return False
+    if len(plan.sources) != 1:
+        return driver_of(plan) is not None
+    if source.relation is not None or plan.into_table is not None:
         return False
     if plan.mode == "lots":
-        return source.lot is not None and source.lot.is_simple
-    if plan.subqueries and source.filter is not None:
-        return False
+        return not plan.relations and source.lot is not None and source.lot.is_simple
     return source.pattern is None and source.recognize is None
+
+
+def waits_for_filters(source: SourcePlan) -> bool:
+    """Whether the filter of a stream reads relations, or rows of subqueries: it is evaluated when the event arrives,
+    before any statement acts on it."""
+    if source.filter is None or source.relation is not None:
+        return False
+    return reads_subquery([source.filter]) or any(isinstance(node, TableRead) for node in source.filter.walk())
 
 
 def takes_times(plan: Plan) -> bool:
     """Whether the loop takes each event with its own instant: in event time, where all events are of one stream."""
-    return plan.timestamp is not None and drives(plan) and not plan.subqueries
+    if plan.timestamp is None or plan.subqueries or plan.relations:
+        return False
+    return drives(plan)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sql.catalog.streams import Catalog
+from sql.engine.steps import reads_on_arrival
 from sql.plan.logical import Plan
 from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 
@@ -27,7 +28,7 @@ def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:
             return True
         written |= mine
     # Filters see relations as they are before any statement acts on the event.
-    return any(written & plan.relations and _filters(plan) for plan in plans)
+    return any(written & plan.relations and reads_on_arrival(plan) for plan in plans)
 
 
 def writes(plan: Plan) -> set[str]:
@@ -50,7 +51,3 @@ def _assigns(plan: Plan) -> bool:
     at_end = None if output is None else output.terminated
     sets = () if output is None else (*output.then_set, *(() if at_end is None else at_end.then_set))
     return bool(sets)
-
-
-def _filters(plan: Plan) -> bool:
-    return any(source.filter is not None for source in plan.sources)

@@ -21,6 +21,7 @@ from sql.algebra.event import Delta, Event
 from sql.catalog.loop import Loop
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.statement import waits_for_filters
 from sql.emission import Emission
 from sql.plan.logical import Plan
 
@@ -78,6 +79,8 @@ class Steps(Loop):
     def unseen(self, statement: str, relation: str, partition: int | None = None
                ) -> tuple[list[Event], list[Event]] | None:  # fmt: skip
         """The changes of a named window that a statement has not been told of yet."""
+        if not (self.pending or self.round or self.later[1]):
+            return None
         found = [changes[relation] for changes in self._waiting((statement, partition)) if relation in changes]
         if len(found) < 2:
             return found[0] if found else None
@@ -210,7 +213,7 @@ def moved(plan: Plan, emission: Emission) -> Sequence[Any]:
 
 def reads_on_arrival(plan: Plan) -> bool:
     """Whether filters of a statement read relations, or rows of subqueries."""
-    return bool(plan.relations or plan.subqueries) and any(source.filter is not None for source in plan.sources)
+    return any(waits_for_filters(source) for source in plan.sources)
 
 
 def together(emissions: list[Emission]) -> list[Emission]:

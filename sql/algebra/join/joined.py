@@ -39,7 +39,7 @@ class Joined:
         if any(kind in ("left", "right", "full") for kind in kinds):
             self.outer = Outer(kinds, on, self.stores, shape, functions)
         else:
-            self.inner = Inner(on, plan.where, self.stores, functions)
+            self.inner = Inner(on, plan.where, self.stores, shape, functions)
         self.pulls = bool(pulled)
         self.alone = len(self.drivers) == len(plan.sources)
         """Whether no source keeps anything: each event stands alone."""

@@ -13,7 +13,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.join.inner import Sides
 from sql.algebra.join.store import Pulled, Rows, Store
-from sql.algebra.table.lookup import Find, finder
+from sql.algebra.table.search import Find, finder
 from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound
 
@@ -43,8 +43,8 @@ class Step:
         """How many partners each row of either side has."""
         self.holds: Callable[..., Any] | None = None if on is None else functions.true(on)
         before = frozenset(range(place))
-        self.to_right: Find = finder(on, place, before, right, functions)
-        self.to_left: Find = finder(on, before, {place}, self.left, functions)
+        self.to_right: Find = finder(on, place, before, right, functions, shape=shape, nullable=before)
+        self.to_left: Find = finder(on, before, {place}, self.left, functions, shape=shape, nullable=before)
         self.keeps_left = kind in ("left", "full")
         self.keeps_right = kind in ("right", "full")
         self.nothing: Sides = (None,) * place
@@ -76,7 +76,7 @@ class Step:
         event = self.lefts[sides] = joined_event(sides, self.width)
         self.sides[event] = sides
         self.left.add(event)
-        partners = [right for right in self.to_right(event) if self._pairs(event, right)]
+        partners = self.to_right(event.row, 0)
         if isinstance(self.right, Pulled):
             self._show(sides, [self.right.own(right) for right in partners], net)
             return
@@ -105,10 +105,9 @@ class Step:
             return
         if not self.matches.pop(event) and self.keeps_left:
             _count(net, (*sides, None), -1)
-        for right in self.to_right(event):
-            if self._pairs(event, right):
-                self._match(right, -1, net)
-                _count(net, (*sides, right), -1)
+        for right in self.to_right(event.row, 0):
+            self._match(right, -1, net)
+            _count(net, (*sides, right), -1)
 
     def _right_enters(self, right: Event, net: Net) -> None:
         assert isinstance(self.right, Rows)
@@ -139,7 +138,7 @@ class Step:
     def _lefts_of(self, right: Event) -> list[Event]:
         rows: list[Any] = [None] * self.width
         rows[self.place] = right.row
-        return [left for left in self.to_left(Event(tuple(rows), 0, -1)) if self._pairs(left, right)]
+        return self.to_left(rows, 0)
 
     def _match(self, right: Event, by: int, net: Net) -> None:
         """A row of the right side has one partner more or less."""
@@ -155,7 +154,7 @@ class Step:
         out: list[Sides] = []
         for sides in rows:
             event = joined_event(sides, self.width)
-            found = [right for right in self.to_right(event) if self._pairs(event, right)]
+            found = self.to_right(event.row, 0)
             out += [(*sides, right) for right in found]
             if not found and alone:
                 out.append((*sides, None))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.table.index import Indexes
+from sql.algebra.table.index import Indexes, Single
 
 Passes = Callable[[Event], Any] | None
 
@@ -94,11 +94,19 @@ class Seen:
 
 
 class _SeenIndex:
-    """An index as a subquery sees it. It only proposes rows, so those that left without notice are all proposed."""
+    """An index as a subquery sees it. Of a range it only proposes rows, so all of the key that left are proposed."""
+
+    single: Single = None
 
     def __init__(self, index: Any, seen: Seen) -> None:
         self.index = index
         self.seen = seen
+
+    def get(self, key: Any, default: Iterable[Event] = ()) -> Iterable[Event]:
+        """The rows of a key without NULL."""
+        if self.seen.is_current:
+            return self.index.get(key, default)  # type: ignore[no-any-return]
+        return self.find(key)
 
     def find(self, key: Any, span: Any = None) -> Iterable[Event]:
         """The rows of a key."""
@@ -108,7 +116,8 @@ class _SeenIndex:
             return found
         came = set(delta[0])
         rows = [row for row in found if row not in came]
-        return sorted([*rows, *(row for row in delta[1] if row not in came)], key=lambda row: row.seq)
+        left = [row for row in delta[1] if row not in came and self.index.key(row.row) == key]
+        return sorted([*rows, *left], key=lambda row: row.seq)
 
 
 Unseen = Callable[[str], tuple[Sequence[Event], Sequence[Event]] | None]
@@ -118,9 +127,15 @@ Unseen = Callable[[str], tuple[Sequence[Event], Sequence[Event]] | None]
 class _Filtered:
     """An index of which only the rows that pass are shown."""
 
+    single: Single = None
+
     def __init__(self, index: Any, passes: Callable[[Event], Any]) -> None:
         self.index = index
         self.passes = passes
+
+    def get(self, key: Any, default: Iterable[Event] = ()) -> list[Event]:
+        """The rows of a key without NULL that pass."""
+        return [row for row in self.index.get(key, default) if self.passes(row)]
 
     def find(self, key: Any, span: Any = None) -> list[Event]:
         """The rows of a key that pass."""

@@ -54,12 +54,20 @@ def key_reader(columns: tuple[Any, ...], shape: str = "dict") -> Callable[[Any],
     return lambda row: tuple([key_of(read(row)) for read in readers])
 
 
+Single = Callable[[Any], Event | None] | None
+"""What gives the one row of a key, or None; None for an index that may have several of a key."""
+
+
 class HashIndex:
     """Rows by the values of columns."""
+
+    single: Single = None
 
     def __init__(self, key: Callable[[Any], Hashable]) -> None:
         self.key = key
         self.by_key: dict[Hashable, dict[Event, None]] = {}
+        self.get = self.by_key.get
+        """Takes a key without NULL, and what to give where no row has it."""
 
     def add(self, event: Event) -> None:
         """A row came."""
@@ -144,6 +152,8 @@ def _place(entry: tuple[Any, int, Event]) -> tuple[Any, int]:
 class OrderedIndex:
     """Rows by the values of columns, perhaps none, and then in order of one more."""
 
+    single: Single = None
+
     def __init__(self, key: Callable[[Any], Hashable], value: Values) -> None:
         self.key = key
         self.value = value
@@ -180,6 +190,18 @@ class OrderedIndex:
 
 
 Index = HashIndex | OrderedIndex
+
+
+class Nowhere:
+    """A key that no row has."""
+
+
+NOWHERE = Nowhere()
+
+
+def sought(value: Any) -> Hashable:
+    """The key by which rows that equal a value are found: NULL and NaN equal nothing."""
+    return NOWHERE if value is None or value != value else key_of(value)
 
 
 def has_null(key: Any) -> bool:

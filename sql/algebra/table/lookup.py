@@ -1,21 +1,16 @@
-"""How the rows that a condition asks for are found: by an index where its parts allow, else by looking at all.
+"""What a condition asks of an index: the rows that can satisfy it.
 
 Of a condition that must hold, the parts `own = f(others)`, `own op f(others)` and `own between f and g` say which rows
-can satisfy it: all equalities and one range make an index. An index only proposes: the whole condition is evaluated on
-what it finds, so that it never changes a result.
+can satisfy it: all equalities and one range make an index. `sql.algebra.table.search` writes the look into it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sql.algebra.event import Event
-from sql.algebra.table.index import Span
-from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound, Op, Read, conjuncts, sources_read
-from sql.types import key_of, order_key
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -37,6 +32,8 @@ class Equality:
     column: Name
     value: Bound
     needs: frozenset[int]
+    part: Bound
+    """The part of the condition that says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ def equalities(parts: Iterable[Bound], own: Own) -> list[Equality]:
         for mine, other in (part.args, part.args[::-1]):
             column, needs = _column(mine, own), sources_read(other)
             if column is not None and _is_free(own, needs) and all(column != known.column for known in out):
-                out.append(Equality(column, other, needs))
+                out.append(Equality(column, other, needs, part))
                 break
     return out
 
@@ -118,54 +115,6 @@ def _bounds(part: Op, own: Own) -> Bounds | None:
             low, high = (other, None) if name.startswith(">") else (None, other)
             return Bounds(column, low, high, inside, inside, needs)
     return None
-
-
-Find = Callable[[Event], Sequence[Event]]
-"""The rows that can stand beside the sources that an event (a joined row) knows."""
-
-
-def finder(condition: Bound | None, own: Own, known: Collection[int], store: Any, functions: FunctionSet) -> Find:
-    """What proposes the rows of `store` (content, index) for a condition, from the sources `known`.
-
-    `functions` compile for joined rows. Where no part of the condition helps, all rows are proposed.
-    """
-    parts = list(conjuncts(condition)) if INDEXED else []
-    equal = [item for item in equalities(parts, own) if item.needs <= set(known)]
-    spans = [item for item in ranges(parts, own) if item.needs <= set(known) and (item.low or item.high)]
-    spans.sort(key=lambda item: item.low is None or item.high is None)
-    columns = tuple(item.column for item in equal)
-    span = next((item for item in spans if item.column not in columns), None)
-    if span is not None and (index := store.index(columns, span.column)) is not None:
-        return _by_range(index, _key(equal, functions), span, functions)
-    if equal and (index := store.index(columns, None)) is not None:
-        find, key = index.find, _key(equal, functions)
-        return lambda event: tuple(find(key(event)))
-    return lambda event: tuple(store.content())
-
-
-def _key(equal: list[Equality], functions: FunctionSet) -> Callable[[Event], Any]:
-    values = [functions.value(item.value) for item in equal]
-    if len(values) == 1:
-        value = values[0]
-        return lambda event: key_of(value(event))
-    return lambda event: tuple([key_of(value(event)) for value in values])
-
-
-def _by_range(index: Any, key: Callable[[Event], Any], bounds: Bounds, functions: FunctionSet) -> Find:
-    low = None if bounds.low is None else functions.value(bounds.low)
-    high = None if bounds.high is None else functions.value(bounds.high)
-
-    def find(event: Event) -> Sequence[Event]:
-        least = None if low is None else low(event)
-        most = None if high is None else high(event)
-        if (low is not None and least is None) or (high is not None and most is None):
-            return ()
-        if bounds.turned and order_key(least) > order_key(most):
-            least, most = most, least
-        span = Span(least, most, bounds.low_inside, bounds.high_inside)
-        return tuple(index.find(key(event), span))
-
-    return find
 
 
 def explain(condition: Bound | None, own: int, known: Collection[int], indexed: Mapping[str, Any] | None = None) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
 from sql.algebra.table.bounds import Bounded
-from sql.algebra.table.index import Index, Indexes, key_reader
+from sql.algebra.table.index import Index, Indexes, Single, key_reader
 from sql.algebra.table.window import Row, check_collisions
 from sql.errors import DataError
 from sql.plan.relations import TableDeclaration
@@ -254,18 +254,16 @@ class PrimaryKey:
     def __init__(self, table: Table, order: tuple[int, ...]) -> None:
         self.rows = table.rows
         self.order = order
+        is_plain = not table.makers and order == tuple(range(len(order)))
+        self.single: Single = table.rows.get if is_plain else None
 
-    def find(self, key: Any, span: Any = None) -> Iterable[Event]:
-        """The row of a key. `=` NULL finds nothing."""
+    def get(self, key: Any, default: Iterable[Event] = ()) -> Iterable[Event]:
+        """The row of a key without NULL."""
         if len(self.order) > 1:
             key = tuple([key[place] for place in self.order])
-            if None in key:
-                return ()
-        elif key is None:
-            return ()
         row = self.rows.get(key)
         if row is None:
-            return ()
+            return default
         if row.stale:
             row.refresh()
         return (row,)
@@ -274,8 +272,14 @@ class PrimaryKey:
 class Fresh:
     """An index whose rows are computed anew, where their aggregates have changed, before they are shown."""
 
+    single: Single = None
+
     def __init__(self, index: Index) -> None:
         self.index = index
+
+    def get(self, key: Any, default: Iterable[Event] = ()) -> Iterable[Event]:
+        """The rows of a key without NULL."""
+        return self.find(key)
 
     def find(self, key: Any, span: Any = None) -> Iterable[Event]:
         """The rows of a key."""

@@ -17,9 +17,9 @@ from sql.algebra.join.store import Pulled, Rows, Seen
 from sql.algebra.operator import Pass, earliest
 from sql.algebra.output.order import row_limit
 from sql.algebra.state import EventStore
-from sql.algebra.table.lookup import finder
+from sql.algebra.table.search import finder
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.compiler.show import is_fleeting
 from sql.compiler.statement import StatementText
@@ -103,7 +103,7 @@ class Correlated:
     def result(self, event: Event) -> list[dict[str, Any]]:
         """The rows of the subquery for an event of the statement around it."""
         outer = event.row if event.row.__class__ is tuple else (event.row,)
-        found = self.find(Event((None, *outer), event.time_ms, -1))
+        found = self.find((None, *outer), event.time_ms)
         return self.evaluation.rows([Event((row.row, *outer), row.time_ms, row.seq) for row in found])
 
     def snapshot(self) -> Any:
@@ -211,12 +211,16 @@ class Choice:
         if not self.joined:
             functions = FunctionSet(catalog, query.context, query.program.warnings, joined=True,
                                     subqueries=query.program.answers)  # fmt: skip
+            self.functions = functions
             self.find = finder(plan.where, 0, (), self.stores[0], functions)
 
     def events(self, event: Event | None) -> list[Event]:
         """The joined rows, before WHERE."""
         if not self.joined:
-            return list(self.find(Event((None,), 0, -1)))
+            try:
+                return self.find((None,), 0)
+            except DATA_ERRORS as error:
+                raise self.functions.failure(error) from error
         if event is not None:
             delta = self.product.change({0: Delta((event,))})
             return [] if delta is None else list(delta.inserted)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sql.algebra.event import Delta, Event
-from sql.algebra.table.lookup import finder
+from sql.algebra.table.search import finder
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.emission import Emission
@@ -70,7 +70,6 @@ class Actor:
         self.plan = plan
         self.relation = catalog.relations[plan.relation]
         self.find = finder(plan.where, 1, {0}, self.relation, functions)
-        self.where = None if plan.where is None else functions.true(plan.where)
         self.branches = [Branch(branch, functions) for branch in plan.branches]
 
     def __call__(self, trigger: Any, now_ms: int, forward: Callable[[str, Row], None]) -> Delta:
@@ -101,14 +100,9 @@ class Actor:
         return work
 
     def _matched(self, trigger: Any, probe: Event) -> list[Event]:
-        if not any(branch.matched for branch in self.branches) and self.where is None:
+        if not any(branch.matched for branch in self.branches) and self.plan.where is None:
             return []  # a merge that only inserts
-        out = []
-        for event in self.find(probe):
-            probe.row = (trigger, event.row, event.row)
-            if self.where is None or self.where(probe):
-                out.append(event)
-        return out
+        return self.find((trigger, None, None), probe.time_ms)
 
     def _branch(self, matched: bool, probe: Event) -> Branch | None:
         for branch in self.branches:
@@ -215,7 +209,6 @@ class SelectStatement(Triggered):
         self.relation = catalog.relations[plan.sources[1].stream]
         filtered = self.query.windows[1].rows  # type: ignore[attr-defined]
         self.find = finder(where, 1, {0}, filtered, functions)
-        self.where = None if where is None else functions.true(where)
 
     def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
         self.query.now_ms = now_ms
@@ -232,11 +225,5 @@ class SelectStatement(Triggered):
 
     def _matched(self, trigger: Any, now_ms: int) -> tuple[list[Event], list[Event]]:
         """The rows that match, and each beside the trigger."""
-        probe = Event((trigger, None), now_ms, -1)
-        found, pairs = [], []
-        for event in self.find(probe):
-            pair = Event((trigger, event.row), now_ms, event.seq)
-            if self.where is None or self.where(pair):
-                found.append(event)
-                pairs.append(pair)
-        return found, pairs
+        found = self.find((trigger, None), now_ms)
+        return found, [Event((trigger, event.row), now_ms, event.seq) for event in found]

@@ -45,6 +45,12 @@ class Sources:
         if plan.joins:
             pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
             self.joined = Joined(plan, program.functions, statement.new_event, statement.shape, pulled)
+        driven = program.text.driven
+        self.finders: list[Any] = []
+        """What the compiled loop of a join calls to find partners."""
+        if driven is not None:
+            stores = [window.rows if isinstance(window, Looked) else None for window in self.windows]
+            self.finders = driven.chain.opened(stores)
         settings = plan.options, statement.catalog, statement.context, program.warnings, statement.shape
         self.matches = {
             index: Matches(source, *settings, statement.start_ms, is_heard=statement.partition is not None)

@@ -115,7 +115,7 @@ class Statement(RunningQuery):
         self.now_ms = now_ms
         self.begin(now_ms)
         self.counts["events_in"] += len(rows)
-        if self.program.is_looped and stream == self.plan.sources[0].stream:
+        if self.program.is_looped and stream == self.program.stream:
             self.code["push"](self, rows, now_ms)
         elif self.plain is not None:
             show_matches(self, self.plain, stream, rows, now_ms)
@@ -157,6 +157,10 @@ class Statement(RunningQuery):
         for delta in deltas:
             self.change(delta, new, old)
         self.output.end_step(now_ms, new, old)
+
+    def joined(self, events: Sequence[Event], now_ms: int) -> None:
+        """The joined rows of one event of a stream that drives a join."""
+        self._step((Delta(events),) if events else (), now_ms)
 
     def change(self, delta: Delta, new: list[Any], old: list[Any]) -> None:
         """One change, through the compiled text: its rows go to `new` and `old`, or as an update to the output."""

@@ -1,0 +1,87 @@
+"""A row and its partners in the other sources, as loops in one another: first the sources that an index finds.
+
+    for y1 in find_1(key, ()):
+        r1 = y1.row
+        for y2 in find_2(key, ()):
+            r2 = y2.row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from sql.algebra.table.lookup import equalities, ranges
+from sql.algebra.table.search import Search, reads_subquery
+from sql.codegen.loop import LoopWriter
+from sql.plan.bound import Bound
+
+
+class Chain:
+    """The loops from a row of one source. In the text `r0`, `r1`, … are rows, `y1`, `y2`, … the partners' events."""
+
+    def __init__(self, parts: Sequence[Bound], tested: Sequence[Bound], start: int, stores: Sequence[Any]) -> None:
+        """`parts` of conditions say where to look; those `tested` hold for every row that is found."""
+        self.start = start
+        self.stores = stores
+        self.width = len(stores)
+        self.searches = [(place, Search(parts, place, known, stores[place])) for place, known in self._way(parts)]
+        settled = [part for _, search in self.searches for part in search.settled]
+        self.rest = [part for part in tested if not any(part is other for other in settled)]
+        self.needs_event = reads_subquery(parts)
+
+    def _way(self, parts: Sequence[Bound]) -> Iterator[tuple[int, frozenset[int]]]:
+        """The other sources in the order in which they are looked into, each with the sources known by then."""
+        known = {self.start}
+        rest = [place for place in range(self.width) if place != self.start]
+        while rest:
+            place = min(rest, key=lambda place: (_rank(parts, place, known), place))
+            yield place, frozenset(known)
+            known.add(place)
+            rest.remove(place)
+
+    def opened(self, stores: Sequence[Any]) -> list[Callable[..., Any]]:
+        """What the text calls `find_1`, …: one for each search, in order."""
+        return [search.opened(stores[place]) for place, search in self.searches]
+
+    @property
+    def finders(self) -> list[str]:
+        """The names of what the text calls, in order."""
+        return [f"find_{place}" for place, _ in self.searches]
+
+    def rows(self) -> dict[int, str]:
+        """The local of each source's row."""
+        return {place: f"r{place}" for place in range(self.width)}
+
+    @contextmanager
+    def each(self, loop: LoopWriter) -> Iterator[LoopWriter]:
+        """The loops: what is written inside, with the writer that is given, is done for each joined row."""
+        source, known = loop.source, {self.start}
+        with ExitStack() as stack:
+            for place, search in self.searches:
+                if self.needs_event:
+                    source.line(f"x = {self.event(known)}")
+                stack.enter_context(search.each(loop, f"find_{place}", f"y{place}"))
+                source.line(f"r{place} = y{place}.row")
+                known.add(place)
+                loop = loop.inner()
+            yield loop
+
+    def write_test(self, loop: LoopWriter) -> None:
+        """Go on with the next row where what no index settles does not hold."""
+        if reads_subquery(self.rest):
+            loop.source.line(f"x = {self.event(set(range(self.width)))}")
+        loop.test(self.rest)
+
+    def event(self, known: set[int]) -> str:
+        """The text of a joined row as an event to evaluate with."""
+        rows = [f"r{place}" if place in known else "None" for place in range(self.width)]
+        return f"Event(({', '.join(rows)}), now, -1)"
+
+
+def _rank(parts: Sequence[Bound], place: int, known: set[int]) -> int:
+    """0 for a source found by equality, 1 by a range, 2 by looking at all."""
+    if any(item.needs <= known and item.needs for item in equalities(parts, place)):
+        return 0
+    return 1 if any(item.needs <= known and item.needs for item in ranges(parts, place)) else 2

@@ -1,0 +1,167 @@
+"""How the rows that a condition asks for are found, as statements: by an index where its parts allow, else one by one.
+
+An index settles the equalities it was asked by, so that they are not tested again; of a range it only proposes the
+rows. What else the condition says is tested on each row that is found.
+
+    for y1 in (find_1(key),):           the primary key of a table: a row or None
+    for y1 in find_1(key, ()):          a hash index: what equals the values
+    for y1 in find_1(key, low, high):   an ordered index: equalities, perhaps none, and a range
+    for y1 in find_1():                 every row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sql.algebra.event import Event
+from sql.algebra.table import lookup
+from sql.algebra.table.index import Span, sought
+from sql.algebra.table.lookup import Bounds, Own, equalities, ranges
+from sql.codegen.expressions import Code, ExpressionWriter
+from sql.codegen.functions import FunctionSet
+from sql.codegen.loop import LoopWriter
+from sql.codegen.reader import RowReader
+from sql.codegen.source import SourceWriter
+from sql.plan.bound import Bound, Slot, conjuncts, sources_read
+from sql.types import order_key
+
+Find = Callable[[Sequence[Any], int], list[Event]]
+"""The rows that stand beside rows, by source, at an instant. Those of sources that are not known may be anything."""
+
+
+class Search:
+    """What is asked of the rows of one source. The text calls what `opened` gives for a store."""
+
+    def __init__(self, parts: Sequence[Bound], own: Own, known: Collection[int], store: Any) -> None:
+        """`parts` hold all together; `known`: the sources whose rows stand in the text already."""
+        usable = parts if lookup.INDEXED else ()
+        equal = [item for item in equalities(usable, own) if item.needs <= set(known)]
+        columns = tuple(item.column for item in equal)
+        self.bounds = self._range(usable, own, known, columns)
+        if self.bounds is not None and store.index(columns, self.bounds.column) is None:
+            self.bounds = None
+        if self.bounds is None and (not equal or store.index(columns, None) is None):
+            equal = []
+        self.values = [item.value for item in equal]
+        self.columns = tuple(item.column for item in equal)
+        self.settled = [item.part for item in equal]
+        """The parts that need no test of their own."""
+        self.is_single = bool(equal) and self.bounds is None and store.index(self.columns, None).single is not None
+        """Whether a key has one row at most."""
+
+    @staticmethod
+    def _range(parts: Iterable[Bound], own: Own, known: Collection[int], equal: Collection[Any]) -> Bounds | None:
+        """The range to look into: one with both ends, if there is one."""
+        found = [item for item in ranges(parts, own) if item.needs <= set(known) and item.column not in equal]
+        return min(found, key=lambda item: item.low is None or item.high is None, default=None)
+
+    def opened(self, store: Any) -> Callable[..., Iterable[Event]]:
+        """What the text calls to find rows of a store."""
+        if self.bounds is not None:
+            return within(store.index(self.columns, self.bounds.column), self.bounds)
+        if self.values:
+            index = store.index(self.columns, None)
+            return index.single if self.is_single else index.get  # type: ignore[no-any-return]
+        return lambda: tuple(store.content())
+
+    @contextmanager
+    def each(self, loop: LoopWriter, found: str, event: str) -> Iterator[None]:
+        """The loop over the rows `event` that `found` gives: what is written inside is its body."""
+        head = f"{found}()"
+        if self.bounds is not None:
+            key = self._key(loop)
+            low, high = [None if end is None else loop.value(end) for end in (self.bounds.low, self.bounds.high)]
+            head = f"{found}({key}, {low}, {high})"
+        elif self.values:
+            key = self._key(loop)
+            head = f"({found}({key}),)" if self.is_single else f"{found}({key}, ())"
+        with loop.source.block(f"for {event} in {head}:"):
+            if self.is_single:
+                with loop.source.block(f"if {event} is None:"):
+                    loop.source.line("continue")
+            yield
+
+    def _key(self, loop: LoopWriter) -> str:
+        """The text of the key to look up; one with NULL in it is found nowhere."""
+        names = loop.expressions.names
+        texts = []
+        for node in self.values:
+            value = loop.atom(node, names.temporary())
+            texts.append(f"({value} if {value}.__class__ is str else {names.bind(sought, 'sought')}({value}))")
+        return texts[0] if len(texts) == 1 else f"({', '.join(texts)}{',' if texts else ''})"
+
+
+def reads_subquery(nodes: Iterable[Bound]) -> bool:
+    """Whether expressions read values of subqueries, for which the text needs the joined row as an event `x`."""
+    slots = (part for node in nodes for part in node.walk() if isinstance(part, Slot))
+    return any(slot.kind == "subquery" for slot in slots)
+
+
+def within(index: Any, bounds: Bounds) -> Callable[[Any, Any, Any], Iterable[Event]]:
+    """What finds the rows of a key in a range of an ordered index; an end that is NULL finds nothing."""
+    find, has_low, has_high = index.find, bounds.low is not None, bounds.high is not None
+
+    def found(key: Any, low: Any, high: Any) -> Iterable[Event]:
+        if (has_low and low is None) or (has_high and high is None):
+            return ()
+        if bounds.turned and order_key(low) > order_key(high):
+            low, high = high, low
+        return find(key, Span(low, high, bounds.low_inside, bounds.high_inside))  # type: ignore[no-any-return]
+
+    return found
+
+
+# --- functions --------------------------------------------------------------------------------------------------------
+
+
+def loop_over(functions: FunctionSet, source: SourceWriter, rows: dict[int, str], *, shape: str = "dict",
+              nullable: Collection[int] = ()) -> LoopWriter:  # fmt: skip
+    """A writer of statements over rows that stand in locals, at the instant `now`."""
+    slots = {("event_time", None): Code("now", False, True, "number"), ("istream", None): Code("True", False, True)}
+    own = functions.writer
+    reader = RowReader(functions.names, functions.catalog, shape, slots, joined=True, rows=rows,  # type: ignore[arg-type]
+                       nullable=nullable)  # fmt: skip
+    return LoopWriter(source, reader, ExpressionWriter(reader, functions.names, own.warnings, own.context))
+
+
+def _whole(own: Own, known: Collection[int]) -> str:
+    """The text of the joined row: the row found, or the rows found, among those that are known."""
+    if isinstance(own, int):
+        return f"(*e[:{own}], y.row, *e[{own + 1}:])"
+    (place,) = known
+    return f"(*y.row[:{place}], e[{place}], *y.row[{place + 1}:])"
+
+
+def finder(condition: Bound | None, own: Own, known: Collection[int], store: Any, functions: FunctionSet, *,
+           shape: str = "dict", nullable: Collection[int] = ()) -> Find:  # fmt: skip
+    """What finds the rows of `store` for which a condition holds, beside rows of the sources `known`.
+
+    `own`: the source that the rows belong to, or the sources of rows joined before. `nullable`: sources that may have
+    no row.
+    """
+    parts = tuple(conjuncts(condition))
+    search = Search(parts, own, known, store)
+    rest = [part for part in parts if not any(part is settled for settled in search.settled)]
+    places = [own] if isinstance(own, int) else sorted(own)
+    source = SourceWriter()
+    loop = loop_over(functions, source, {place: f"r{place}" for place in (*places, *known)}, shape=shape,
+                     nullable=nullable)  # fmt: skip
+    needs_event = reads_subquery(parts)
+    with source.block("def find(e, now):"):
+        read = frozenset().union(*map(sources_read, parts))
+        for place in sorted(read.intersection(known)):
+            source.line(f"r{place} = e[{place}]")
+        if needs_event:
+            source.line("x = Event(tuple(e), now, -1)")
+        source.line("found = []")
+        with search.each(loop, "rows", "y"):
+            for place in places:
+                source.line(f"r{place} = y.row{'' if isinstance(own, int) else f'[{place}]'}")
+            if needs_event:
+                source.line(f"x = Event({_whole(own, known)}, now, -1)")
+            loop.inner().test(rest)
+            source.line("found.append(y)")
+        source.line("return found")
+    return functions.generate(source, Event=Event, rows=search.opened(store))["find"]  # type: ignore[no-any-return]

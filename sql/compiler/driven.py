@@ -1,0 +1,119 @@
+"""The text of `push` for a stream that drives a join: each event finds its partners in relations that are only looked
+into, as `unidirectional` says. Nothing of it is kept.
+
+    for e in rows:
+        for y1 in find_1(key, ()):
+            r1 = y1.row
+            new.append({…})
+
+Where rows are not made one by one (aggregates, order, output limits, subqueries) the loop collects the joined rows of
+the event, and `change` takes them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sql.algebra.event import Event
+from sql.algebra.join.chain import Chain
+from sql.algebra.join.inner import parts_of
+from sql.algebra.join.store import Pulled
+from sql.codegen.rows import write_row
+from sql.codegen.source import SourceWriter
+from sql.plan.logical import Plan
+
+if TYPE_CHECKING:
+    from sql.compiler.statement import StatementText
+
+
+def driver_of(plan: Plan) -> int | None:
+    """The place of the stream that drives a join with relations; None where other things feed the join as well."""
+    drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
+    if len(drivers) != 1 or plan.mode != "delta" or any(join.kind not in ("inner", "cross") for join in plan.joins):
+        return None
+    place = drivers[0]
+    driver = plan.sources[place]
+    if driver.pattern is not None or driver.recognize is not None or driver.relation is not None:
+        return None
+    others = [source for source in plan.sources if source is not driver]
+    are_looked_up = all(source.relation is not None and source.recognize is None for source in others)
+    return place if others and are_looked_up and not (plan.analytics or plan.prevs or plan.hits) else None
+
+
+def _passes(event: Event) -> bool:
+    """Stands for the filter of a relation: the text asks only whether there is one."""
+    return True
+
+
+class DrivenText:
+    """Writes the loop of one join."""
+
+    def __init__(self, text: StatementText, place: int) -> None:
+        self.text = text
+        self.plan = plan = text.plan
+        self.place = place
+        self.stores = [
+            None if source.relation is None else
+            Pulled(text.catalog.relations[source.stream], None if source.filter is None else _passes)
+            for source in plan.sources
+        ]  # fmt: skip
+        is_plain = plan.row_kind == "plain" and text.show.is_direct and plan.selector != "rstream"
+        self.is_direct = is_plain and not plan.subqueries and plan.into_table is None
+        """Whether rows are made in the loop."""
+        on = [join.on for join in plan.joins]
+        parts = parts_of([*on, plan.where])
+        self.chain = Chain(parts, parts if self.is_direct else parts_of(on), place, self.stores)
+
+    def write(self, source: SourceWriter) -> None:
+        """The function `push`."""
+        with source.block("def push(q, rows, now):"):
+            source.line("fail, out, name = q.fail, q.out, q.name")
+            if not self.is_direct:
+                source.line("seq = q.seq")
+            source.line(f"{', '.join(self.chain.finders)}, = q.sources.finders")
+            with source.block("for e in rows:"):
+                source.line("found = []")
+                with source.block("try:"):
+                    self._write_event(source)
+                with source.block("except DATA_ERRORS as error:"):
+                    source.line("fail(e, error)")
+                self._write_end(source)
+        source.line("")
+
+    def _write_event(self, source: SourceWriter) -> None:
+        driver = self.plan.sources[self.place]
+        if self.plan.subqueries:
+            source.line(f"q.sources.subqueries.push({driver.stream!r}, e, now)")
+        if driver.filter is not None:
+            self.text.make_loop(source, self._slots, is_one=True).skip_unless(driver.filter)
+        loop = self.text.make_loop(source, self._slots, rows=self.chain.rows() | {self.place: "e"})
+        if self.chain.needs_event:
+            source.line(f"r{self.place} = e")
+        rows = ", ".join("e" if place == self.place else f"r{place}" for place in range(self.chain.width))
+        with self.chain.each(loop) as inner:
+            if not self.is_direct:
+                self.chain.write_test(inner)
+                source.line("seq += 1")
+                source.line(f"found.append(Event(({rows}), now, seq))")
+                return
+            with source.block("try:"):
+                self.chain.write_test(inner)
+                if self.plan.having is not None:
+                    inner.skip_unless(self.plan.having)
+                write_row(inner, self.plan, "found.append(", ")")
+            with source.block("except DATA_ERRORS as error:"):
+                source.line(f"fail(({rows}), error)")
+
+    @property
+    def _slots(self) -> dict[object, object]:
+        return self.text.slots("whole", "now", "True")
+
+    def _write_end(self, source: SourceWriter) -> None:
+        """The rows of the event are one post."""
+        if self.is_direct:
+            with source.block("if found:"):
+                source.line("out.append(Emission(name, now, 'rows', found))")
+            return
+        source.line("q.seq = seq")
+        source.line("q.joined(found, now)")
+        source.line("seq = q.seq")
