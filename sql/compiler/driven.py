@@ -40,6 +40,14 @@ def driver_of(plan: Plan) -> int | None:
     return place if others and are_looked_up and not (plan.analytics or plan.prevs or plan.hits) else None
 
 
+def makes_rows(plan: Plan) -> bool:
+    """Whether each joined row is a row of the output as it stands."""
+    if plan.row_kind != "plain" or plan.selector == "rstream" or plan.into_table is not None:
+        return False
+    changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset or plan.output
+    return not changes_rows and not plan.subqueries
+
+
 def _passes(event: Event) -> bool:
     """Stands for the filter of a relation: the text asks only whether there is one."""
     return True
@@ -57,9 +65,7 @@ class DrivenText:
             Pulled(text.catalog.relations[source.stream], None if source.filter is None else _passes)
             for source in plan.sources
         ]  # fmt: skip
-        is_plain = plan.row_kind == "plain" and text.show.is_direct and plan.selector != "rstream"
-        self.is_direct = is_plain and not plan.subqueries and plan.into_table is None
-        """Whether rows are made in the loop."""
+        self.is_direct = makes_rows(plan)
         on = [join.on for join in plan.joins]
         parts = parts_of([*on, plan.where])
         self.chain = Chain(parts, parts if self.is_direct else parts_of(on), place, self.stores)

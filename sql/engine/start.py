@@ -14,7 +14,8 @@ from sql.emission import Emission
 from sql.engine.event_time.query import EventTime
 from sql.engine.relations.declared import TableStatement, VariableStatement, WindowStatement
 from sql.engine.relations.on_set import SetStatement
-from sql.engine.relations.triggers import ActingStatement, SelectStatement, SplitStatement
+from sql.engine.relations.select import select_statement
+from sql.engine.relations.triggers import ActingStatement, SplitStatement
 from sql.engine.running.lots import StreamQuery
 from sql.engine.running.once import Once
 from sql.engine.running.rowwise import Rowwise
@@ -107,7 +108,7 @@ Make = Callable[[str, Plan, Catalog, int, "Sequence[Any] | None"], Running]
 ACTING: dict[type, Make] = {
     TriggerPlan: ActingStatement,
     SplitPlan: SplitStatement,
-    ChoicePlan: SelectStatement,
+    ChoicePlan: select_statement,
     SetPlan: SetStatement,
     WindowDeclaration: WindowStatement,
     TableDeclaration: lambda name, plan, catalog, now_ms, partition: TableStatement(name, plan),

@@ -65,7 +65,8 @@ class HashIndex:
 
     def __init__(self, key: Callable[[Any], Hashable]) -> None:
         self.key = key
-        self.by_key: dict[Hashable, dict[Event, None]] = {}
+        self.by_key: dict[Hashable, tuple[Event] | dict[Event, None]] = {}
+        """One row in a tuple, which takes less room; several in order of arrival."""
         self.get = self.by_key.get
         """Takes a key without NULL, and what to give where no row has it."""
 
@@ -74,15 +75,20 @@ class HashIndex:
         key = self.key(event.row)
         found = self.by_key.get(key)
         if found is None:
-            self.by_key[key] = {event: None}
+            self.by_key[key] = (event,)
+        elif found.__class__ is tuple:
+            self.by_key[key] = {found[0]: None, event: None}
         else:
-            found[event] = None
+            found[event] = None  # type: ignore[index]
 
     def remove(self, event: Event) -> None:
         """A row left."""
         key = self.key(event.row)
         found = self.by_key[key]
-        del found[event]
+        if found.__class__ is tuple:
+            del self.by_key[key]
+            return
+        del found[event]  # type: ignore[attr-defined]
         if not found:
             del self.by_key[key]
 
@@ -99,54 +105,68 @@ class SortedRows:
     """Rows in order of a value, in blocks, so that one comes or goes in the time of a block."""
 
     def __init__(self) -> None:
-        self.blocks: list[list[tuple[Any, int, Event]]] = [[]]
-        self.highest: list[Any] = []
+        self.blocks: list[list[Entry]] = []
+        self.highest: list[Entry] = []
+        """The last entry of each block."""
 
     def add(self, value: Any, event: Event) -> None:
         """A row came."""
         entry = (order_key(value), event.seq, event)
-        place = min(bisect_left(self.highest, entry[:2]), len(self.blocks) - 1)
+        if not self.blocks:
+            self.blocks, self.highest = [[entry]], [entry]
+            return
+        place = min(bisect_left(self.highest, entry), len(self.blocks) - 1)
         block = self.blocks[place]
-        insort(block, entry, key=_place)
+        insort(block, entry)
         if len(block) > BLOCK_MAX:
             half = len(block) // 2
-            self.blocks[place : place + 1] = [block[:half], block[half:]]
-        self._mark()
+            self.blocks.insert(place + 1, block[half:])
+            del block[half:]
+            self.highest.insert(place, block[-1])
+            place += 1
+        self.highest[place] = self.blocks[place][-1]
 
     def remove(self, value: Any, event: Event) -> None:
         """A row left."""
         wanted = (order_key(value), event.seq)
         place = bisect_left(self.highest, wanted)
         block = self.blocks[place]
-        del block[bisect_left(block, wanted, key=_place)]
-        if not block and len(self.blocks) > 1:
-            del self.blocks[place]
-        self._mark()
+        del block[bisect_left(block, wanted)]
+        if block:
+            self.highest[place] = block[-1]
+        else:
+            del self.blocks[place], self.highest[place]
 
-    def _mark(self) -> None:
-        self.highest = [block[-1][:2] for block in self.blocks if block]
-
-    def between(self, span: Span) -> Iterator[Event]:
-        """The rows in a range, in order of the value."""
+    def between(self, span: Span) -> list[Event]:
+        """The rows in a range, in order of the value; values of another kind than its ends are in no range."""
         low = None if span.low is None else order_key(span.low)
         high = None if span.high is None else order_key(span.high)
-        rank = low[0] if low is not None else high[0] if high is not None else None
-        start = (low, -1) if span.low_inside else (low, _LAST)
-        first = 0 if low is None else bisect_left(self.highest, start)
-        for block in self.blocks[first:]:
-            at = 0 if low is None else bisect_right(block, start, key=_place)
-            for key, _, event in block[at:]:
-                if high is not None and (key > high or (key == high and not span.high_inside)):
-                    return
-                if key[0] == rank:
-                    yield event
+        rank = low[0] if low is not None else high[0] if high is not None else 0
+        start = ((rank,), 0) if low is None else (low, -1 if span.low_inside else _LAST)
+        end: Any = ((rank + 1,), 0)
+        if high is not None:
+            end = min(end, (high, _LAST if span.high_inside else -1))
+        first = bisect_left(self.highest, start)
+        last = bisect_left(self.highest, end)
+        if first >= len(self.blocks):
+            return []
+        at = bisect_left(self.blocks[first], start)
+        if first == last:
+            block = self.blocks[first]
+            return [entry[2] for entry in block[at : bisect_left(block, end)]]
+        found = [entry[2] for entry in self.blocks[first][at:]]
+        for block in self.blocks[first + 1 : last]:
+            found += [entry[2] for entry in block]
+        if last < len(self.blocks):
+            block = self.blocks[last]
+            found += [entry[2] for entry in block[: bisect_left(block, end)]]
+        return found
 
+
+Entry = tuple[Any, int, Event]
+"""The order of a value, the number of its row, and the row."""
 
 _LAST = 1 << 62
-
-
-def _place(entry: tuple[Any, int, Event]) -> tuple[Any, int]:
-    return entry[:2]
 
 
 class OrderedIndex:
@@ -173,7 +193,7 @@ class OrderedIndex:
         key = self.key(event.row)
         rows = self.by_key[key]
         rows.remove(value, event)
-        if rows.blocks == [[]]:
+        if not rows.blocks:
             del self.by_key[key]
 
     def find(self, key: Hashable, span: Span | None = None) -> Iterable[Event]:
