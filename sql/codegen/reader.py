@@ -19,8 +19,10 @@ class RowReader:
     source has none; with `rows` the row of each source stands in a local of its own, NULL for those `nullable`.
     """
 
-    def __init__(self, names: Names, catalog: Catalog, shape: Shape, slots: dict[tuple[str, object], Code], *,
-                 joined: bool, rows: Mapping[int, str] | None = None, nullable: Container[int] = ()) -> None:  # fmt: skip
+    def __init__(
+        self, names: Names, catalog: Catalog, shape: Shape, slots: dict[tuple[str, object], Code], *, joined: bool,
+        rows: Mapping[int, str] | None = None, nullable: Container[int] = (),
+    ) -> None:  # fmt: skip
         self.names = names
         self.catalog = catalog
         self.shape = shape

@@ -12,12 +12,13 @@ the event, and `change` takes them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Event
 from sql.algebra.join.chain import Chain
 from sql.algebra.join.inner import parts_of
 from sql.algebra.join.store import Pulled
+from sql.codegen.expressions import Code
 from sql.codegen.rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.plan.logical import Plan
@@ -111,7 +112,7 @@ class DrivenText:
                 source.line(f"fail(({rows}), error)")
 
     @property
-    def _slots(self) -> dict[object, object]:
+    def _slots(self) -> dict[Any, Code]:
         return self.text.slots("whole", "now", "True")
 
     def _write_end(self, source: SourceWriter) -> None:

@@ -1,9 +1,9 @@
 """A row and its partners in the other sources, as loops in one another: first the sources that an index finds.
 
-    for y1 in find_1(key, ()):
-        r1 = y1.row
-        for y2 in find_2(key, ()):
-            r2 = y2.row
+for y1 in find_1(key, ()):
+    r1 = y1.row
+    for y2 in find_2(key, ()):
+        r2 = y2.row
 """
 
 from __future__ import annotations

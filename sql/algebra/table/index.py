@@ -9,8 +9,8 @@ a subquery. NULL equals nothing and lies in no range, so a row with NULL in an o
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from sql.algebra.event import Event
@@ -76,20 +76,18 @@ class HashIndex:
         found = self.by_key.get(key)
         if found is None:
             self.by_key[key] = (event,)
-        elif found.__class__ is tuple:
-            self.by_key[key] = {found[0]: None, event: None}
+        elif isinstance(found, dict):
+            found[event] = None
         else:
-            found[event] = None  # type: ignore[index]
+            self.by_key[key] = {found[0]: None, event: None}
 
     def remove(self, event: Event) -> None:
         """A row left."""
         key = self.key(event.row)
         found = self.by_key[key]
-        if found.__class__ is tuple:
-            del self.by_key[key]
-            return
-        del found[event]  # type: ignore[attr-defined]
-        if not found:
+        if isinstance(found, dict):
+            del found[event]
+        if found.__class__ is tuple or not found:
             del self.by_key[key]
 
     def find(self, key: Hashable, span: Span | None = None) -> Iterable[Event]:
