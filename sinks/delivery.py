@@ -203,7 +203,7 @@ class Delivery:
                 self._non_finite += rendered.non_finite
             for failed in rendered.failed:
                 rejected.add(number)
-                if not self._bury(failed):
+                if not self._dead_letter(failed):
                     return None
         done = 0
         while done < len(messages):
@@ -211,7 +211,7 @@ class Delivery:
             done += delivered
             if hopeless is not None:
                 rejected.add(owners[done])
-                if not self._bury(Unrendered(messages[done].rows, hopeless), messages[done]):
+                if not self._dead_letter(Unrendered(messages[done].rows, hopeless), messages[done]):
                     return None
                 done += 1
         if self._abandoned or (rejected and not self._persist(self._environment.dead_letters.sync)):
@@ -306,7 +306,7 @@ class Delivery:
                     return
                 self._clock.wait(self._changed, end_ms - now_ms)
 
-    def _bury(self, failed: Unrendered, message: Message | None = None) -> bool:
+    def _dead_letter(self, failed: Unrendered, message: Message | None = None) -> bool:
         """Write a dead letter, however long it takes; False when given up because of closing."""
         reason = self._redacted(failed.reason)
         payload = message.payload if message and message.payload else json_bytes(list(failed.rows))

@@ -10,8 +10,7 @@ from cloud_sync.spool import Spool
 from edge.clock import Clock
 from edge.delivery.cloud_action import CLOUD, CloudAction
 from edge.delivery.dead_letters import DeadLetters
-from edge.delivery.inline_action import INLINE, InlineAction
-from edge.delivery.memory_action import MEMORY, MemoryAction
+from edge.delivery.inline_action import INLINE, MEMORY, InlineAction
 from edge.delivery.mqtt_action import MQTT, MqttAction
 from edge.delivery.mqtt_lines import Lines, shares
 from edge.delivery.outbox import Action, Outbox, Taker
@@ -101,9 +100,6 @@ class ActionBuilder:
             assert isinstance(settings, CloudSettings)
             on_done = self._outbox.on_done_in_loop
             return CloudAction(settings, rule_id, self._spool, self._clock, self._dead_letters, on_done, key)
-        if sink == MEMORY:
-            bus, on_done = self._environment.memory, self._outbox.on_done_in_loop
-            return MemoryAction(settings, rule_id, bus, self._dead_letters, on_done)
         context = SinkContext(rule_id, sink, self._environment)
         if sink == MQTT and self._lines is not None and (action := self._mqtt(settings, context, self._lines)):
             return action

@@ -19,6 +19,7 @@ from cloud_sync.sink import partial
 from cloud_sync.spool import Origin, Spool
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.rejections import Rejections
 from sinks import Outcome, Stats
 from sinks.render import Renderer
 from sql import Emission
@@ -49,11 +50,10 @@ class CloudAction:
         self._renderer = Renderer(self._settings, rule_id)
         self._spool = spool
         self._clock = clock
-        self._dead_letters = dead_letters
+        self._rejections = Rejections(rule_id, CLOUD, dead_letters)
         self._on_done = on_done
-        self._sent = self._rejected = self._refused = 0
-        self._is_full = False
-        self._last_error = ""
+        self._sent = self._refused = 0
+        self._full_error = ""
 
     def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
         """Append all rows of an emission, or (False) none because the spool is full."""
@@ -63,14 +63,14 @@ class CloudAction:
             self._spool.append(records, self._clock.now_ms(), origin)
         except SpoolFull as full:
             self._refused += 1
-            self._is_full, self._last_error = True, str(full)
+            self._full_error = str(full)
             log.warning("spool.full", extra={"rule": self.rule_id, "error": str(full)})
             return False
         except ValueError as error:  # one row larger than the whole spool
             records, rejected = [], [*rejected, (emission.inserted, str(error))]
-        self._is_full = False
+        self._full_error = ""
         for rows, reason in rejected:
-            self._reject(emission, rows, reason)
+            self._rejections.add(emission.at_ms, reason, rows=rows)
         self._sent += len(records)
         if token is not None:
             self._on_done(token, "rejected" if rejected else "delivered")
@@ -85,9 +85,11 @@ class CloudAction:
 
     def stats(self) -> Stats:
         """The counters, in the words of all deliveries."""
+        rejected = self._rejections
         return Stats(
-            "retrying" if self._is_full else "ok", self._sent, self._refused, self._rejected, 0, 0, 0, self._last_error
-        )
+            "retrying" if self._full_error else "ok", self._sent, self._refused, rejected.count, 0, 0, 0,
+            self._full_error or rejected.last_error,
+        )  # fmt: skip
 
     def _records(self, emission: Emission) -> tuple[list[Record], list[tuple[Any, str]]]:
         """The records of an emission, and the rows that make none, each with the reason."""
@@ -101,9 +103,3 @@ class CloudAction:
                 except ValueError as error:
                     rejected.append((row, str(error)))
         return records, rejected
-
-    def _reject(self, emission: Emission, rows: Any, reason: str) -> None:
-        self._rejected += 1
-        self._last_error = reason
-        self._dead_letters.keep(emission.at_ms, reason, rule=self.rule_id, sink=CLOUD, rows=rows)
-        log.warning("sink.rejected", extra={"rule": self.rule_id, "sink": CLOUD, "error": reason})

@@ -1,22 +1,24 @@
 """Actions whose sink never waits, such as `nop` and `log`: rendered and sent inside the gateway loop, without a thread.
 
 What a thread costs here is more than the work: a queue, two wake-ups, and a share of the interpreter for each result.
+A `memory` action gives rows to other rules within the step of their input. So a replay computes chains of rules again,
+and no row of them is lost or counted twice.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.rejections import Rejections
 from sinks import Outcome, Sink, SinkSettings, Stats
 from sinks.render import Renderer
 from sql import Emission
 
-log = logging.getLogger("penstock.sinks")
+MEMORY = "memory"
 
-INLINE = ("nop", "log")
+INLINE = ("nop", "log", MEMORY)
 """Sinks whose `send` neither waits nor fails."""
 
 
@@ -36,10 +38,9 @@ class InlineAction:
         self.rule_id = rule_id
         self._sink = sink
         self._renderer = Renderer(settings, rule_id)
-        self._dead_letters = dead_letters
+        self._rejections = Rejections(rule_id, name, dead_letters)
         self._on_done = on_done
-        self._sent = self._rejected = self._non_finite = 0
-        self._last_error = ""
+        self._sent = self._non_finite = 0
 
     def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
         """Send the rows of an emission; always taken."""
@@ -47,12 +48,7 @@ class InlineAction:
         self._sink.send(rendered.messages)
         self._sent += len(rendered.messages)
         self._non_finite += rendered.non_finite
-        for failed in rendered.failed:
-            self._rejected += 1
-            self._last_error = failed.reason
-            rows = list(failed.rows)
-            self._dead_letters.keep(emission.at_ms, failed.reason, rule=self.rule_id, sink=self.name, rows=rows)
-            log.warning("sink.rejected", extra={"rule": self.rule_id, "sink": self.name, "error": failed.reason})
+        self._rejections.add_unrendered(emission.at_ms, rendered.failed)
         if token is not None:
             self._on_done(token, "rejected" if rendered.failed else "delivered")
         return True
@@ -67,4 +63,5 @@ class InlineAction:
 
     def stats(self) -> Stats:
         """The counters, in the words of all deliveries."""
-        return Stats("ok", self._sent, 0, self._rejected, 0, 0, self._non_finite, self._last_error)
+        rejected = self._rejections
+        return Stats("ok", self._sent, 0, rejected.count, 0, 0, self._non_finite, rejected.last_error)

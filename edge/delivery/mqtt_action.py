@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,13 +9,12 @@ from typing import Any
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.mqtt_lines import Line, Lines
+from edge.delivery.rejections import Rejections
 from sinks import Outcome, Stats
 from sinks.base import Message
 from sinks.builtin.mqtt import MqttSettings
 from sinks.render import Renderer
 from sql import Emission
-
-log = logging.getLogger("penstock.sinks")
 
 MQTT = "mqtt"
 
@@ -53,12 +51,11 @@ class MqttAction:
         self._lines = lines
         self._line: Line = line
         self._clock = clock
-        self._dead_letters = dead_letters
+        self._rejections = Rejections(rule_id, MQTT, dead_letters)
         self._on_done = on_done
         self._in_hand = 0
         self._is_closing = self._is_closed = False
-        self._sent = self._rejected = self._non_finite = 0
-        self._last_error = ""
+        self._sent = self._non_finite = 0
 
     def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
         """Queue the messages of an emission; False, and nothing changed, where `bufferLength` emissions wait."""
@@ -66,8 +63,7 @@ class MqttAction:
             return False
         rendered = self._renderer.render([emission])
         self._non_finite += rendered.non_finite
-        for failed in rendered.failed:
-            self._bury(emission.at_ms, failed.reason, rows=list(failed.rows))
+        self._rejections.add_unrendered(emission.at_ms, rendered.failed)
         outcome: Outcome = "rejected" if rendered.failed else "delivered"
         # One more than its messages, so that it is not done before the last of them is queued.
         entry = _Entry(token, len(rendered.messages) + 1, emission.at_ms, outcome)
@@ -100,9 +96,10 @@ class MqttAction:
     def stats(self) -> Stats:
         """The counters, in the words of all deliveries."""
         problem = self._line.source.problem if self._in_hand and not self._is_closed else None
+        rejected = self._rejections
         return Stats(
-            "closed" if self._is_closed else "retrying" if problem else "ok", self._sent, 0, self._rejected, 0,
-            self._in_hand, self._non_finite, problem or self._last_error,
+            "closed" if self._is_closed else "retrying" if problem else "ok", self._sent, 0, rejected.count, 0,
+            self._in_hand, self._non_finite, problem or rejected.last_error,
         )  # fmt: skip
 
     def _done(self, entry: _Entry, message: Message, refusal: str | None) -> None:
@@ -111,7 +108,7 @@ class MqttAction:
             self._sent += 1
         else:
             entry.outcome = "rejected"
-            self._bury(entry.at_ms, refusal, payload=message.payload, target=message.target)
+            self._rejections.add(entry.at_ms, refusal, payload=message.payload, target=message.target)
         self._count_down(entry)
 
     def _count_down(self, entry: _Entry) -> None:
@@ -120,9 +117,3 @@ class MqttAction:
             self._in_hand -= 1
             if entry.token is not None:
                 self._on_done(entry.token, entry.outcome)
-
-    def _bury(self, at_ms: int, reason: str, **fields: Any) -> None:
-        self._rejected += 1
-        self._last_error = reason
-        self._dead_letters.keep(at_ms, reason, rule=self.rule_id, sink=MQTT, **fields)
-        log.warning("sink.rejected", extra={"rule": self.rule_id, "sink": MQTT, "error": reason})

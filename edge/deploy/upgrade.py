@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cloud_sync.spool import Spool
-from edge.journal import state_codec
 from edge.journal.snapshots import Snapshot
+from sinks import lossless_json
 
 log = logging.getLogger("penstock.journal")
 
@@ -27,7 +27,7 @@ def old_snapshot(spool: Spool, data: Path, texts: Mapping[str, str], now_ms: int
 
     `texts`: the rule files as they are now, for those of which no copy was kept.
     """
-    stored = {key: state_codec.decode(body) for key, body in spool.state().items() if _is_old(key)}
+    stored = {key: lossless_json.decode(body) for key, body in spool.state().items() if _is_old(key)}
     if "version" not in stored:
         return None
     log.info("journal.upgrade", extra={"note": "the state of an earlier version is taken over"})

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edge.clock import Clock
-from edge.journal import state_codec
 from edge.journal.disk import Disk
+from sinks import lossless_json
 
 log = logging.getLogger("penstock.journal")
 
@@ -70,11 +70,11 @@ def encode(state: dict[str, Any]) -> bytes:
     parts = {"": {key: value for key, value in state.items() if key != RULES}, **state[RULES]}
     index, bodies = [], []
     for name, value in parts.items():
-        plain = state_codec.encode(value)
+        plain = lossless_json.encode(value)
         body = zlib.compress(plain, 1)
         index.append([name, len(body), zlib.crc32(body), len(plain)])
         bodies.append(body)
-    head = state_codec.encode(index)
+    head = lossless_json.encode(index)
     return b"".join([_HEADER.pack(_MAGIC, len(head), zlib.crc32(head)), head, *bodies])
 
 
@@ -86,7 +86,7 @@ def decode(data: bytes) -> dict[str, Any]:
         body = data[at : at + length]
         if zlib.crc32(body) != check:
             raise ValueError(f"the checksum of {name or 'the head'} does not fit")
-        rules[name] = state_codec.decode(zlib.decompress(body))
+        rules[name] = lossless_json.decode(zlib.decompress(body))
         at += length
     state: dict[str, Any] = rules.pop("")
     return state | {RULES: rules}
@@ -109,7 +109,7 @@ def _index(data: bytes) -> tuple[list[Any], int]:
     head = data[_HEADER.size : _HEADER.size + length]
     if magic != _MAGIC or zlib.crc32(head) != check:
         raise ValueError("its checksum does not fit")
-    return state_codec.decode(head), _HEADER.size + length
+    return lossless_json.decode(head), _HEADER.size + length
 
 
 class Snapshots:

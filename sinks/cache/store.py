@@ -6,25 +6,22 @@ is on the disk when it returns. A damaged file is moved aside, so that new resul
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
-import json
 import logging
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
+from sinks import lossless_json
 from sql import Emission
 
 LOG = logging.getLogger("penstock.sinks.cache")
 
 NAME_CHARS_MAX = 200
 """Longest file name that is the action's key; a longer key is hashed."""
-
-_BYTES = "$bytes"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS results (seq INTEGER PRIMARY KEY AUTOINCREMENT, late INTEGER NOT NULL, body BLOB NOT NULL);
@@ -136,22 +133,11 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _encoded(emission: Emission) -> bytes:
-    """An emission as JSON that keeps NaN, integers of any size and bytes."""
-    fields = [emission.rule, emission.at_ms, emission.kind, emission.inserted, list(emission.removed), emission.error]
-    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False, default=_tagged).encode(
-        "utf-8", "surrogatepass"
+    """An emission as its row holds it."""
+    return lossless_json.encode(
+        [emission.rule, emission.at_ms, emission.kind, emission.inserted, list(emission.removed), emission.error]
     )
 
 
 def _decoded(body: bytes) -> Emission:
-    return Emission(*json.loads(body.decode("utf-8", "surrogatepass"), object_hook=_untagged))
-
-
-def _tagged(value: Any) -> dict[str, str]:
-    if isinstance(value, bytes):
-        return {_BYTES: base64.b64encode(value).decode("ascii")}
-    raise TypeError(f"a row holds a {type(value).__name__}, which is not plain data")
-
-
-def _untagged(value: dict[str, Any]) -> Any:
-    return base64.b64decode(value[_BYTES]) if value.keys() == {_BYTES} else value
+    return Emission(*lossless_json.decode(body))

@@ -143,8 +143,8 @@ class Process:
         found: dict[str, Any] = json.loads(text)
         return found
 
-    def wait_ready(self) -> None:
-        wait_for(lambda: self.get("/readyz")[0] == 200, 10, "readiness")
+    def wait_ready(self, timeout_s: float = 10) -> None:
+        wait_for(lambda: self.get("/readyz")[0] == 200, timeout_s, "readiness")
 
     def output(self, name: str) -> list[Any]:
         """What a file action has written: each line's JSON."""

@@ -184,7 +184,7 @@ def test_a_forked_child_writes_the_state_as_it_was(tmp_path: Path) -> None:
 
 
 def test_state_of_a_version_before_the_journal_is_taken_over(tmp_path: Path) -> None:
-    from edge.journal import state_codec
+    from sinks import lossless_json
 
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "a.yaml").write_text(RULES)
@@ -193,7 +193,7 @@ def test_state_of_a_version_before_the_journal_is_taken_over(tmp_path: Path) -> 
     world.gateway.turn()
     state = {f"rule:{rule}": body for rule, body in world.recovery.state()["rules"].items()}
     state |= {"version": 1, "outbox": [], "redelivery": world.gateway.redeliveries.snapshot()}
-    world.spool.commit(0, {key: state_codec.encode(value) for key, value in state.items()})
+    world.spool.commit(0, {key: lossless_json.encode(value) for key, value in state.items()})
     world.close()
     shutil.rmtree(tmp_path / "journal")
     shutil.rmtree(tmp_path / "snapshots")

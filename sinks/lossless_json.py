@@ -1,4 +1,4 @@
-"""Snapshots as bytes: JSON that keeps NaN, infinities, integers of any size and byte strings."""
+"""JSON for our own files: it keeps NaN, infinities, integers of any size, lone surrogates and byte strings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BYTES = "$bytes"
 
 
 def encode(value: Any) -> bytes:
-    """A snapshot as compact UTF-8 JSON; raises TypeError for what is not plain data.
+    """Plain data as compact UTF-8 JSON; raises TypeError for what is not plain data.
 
     >>> encode({"sum": float("inf"), "raw": b"ab"})
     b'{"sum":Infinity,"raw":{"$bytes":"YWI="}}'
@@ -32,7 +32,7 @@ def decode(data: bytes) -> Any:
 def _tagged(value: Any) -> dict[str, str]:
     if isinstance(value, bytes):
         return {_BYTES: base64.b64encode(value).decode("ascii")}
-    raise TypeError(f"a snapshot holds a {type(value).__name__}, which is not plain data")
+    raise TypeError(f"a {type(value).__name__} is not plain data")
 
 
 def _untagged(value: dict[str, Any]) -> Any:
