@@ -58,10 +58,11 @@ class Pending:
                 return None
             return self._since_ms + (0 if len(self._rows) >= group_rows else group_wait_ms)
 
-    def take(self) -> list[PendingRow]:
-        """Everything that waits. It counts in `bytes` until `settle`."""
+    def take(self, count: int | None = None) -> list[PendingRow]:
+        """The first `count` rows that wait, or all. They count in `bytes` until `settle`."""
         with self._lock:
-            rows, self._rows = self._rows, []
+            rows = self._rows[:count]
+            del self._rows[:count]
             return rows
 
     def give_back(self, rows: list[PendingRow]) -> None:

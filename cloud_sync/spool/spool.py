@@ -101,15 +101,20 @@ class Spool:
         """When `commit` should be called for what is pending: in the past if the group is full; None if empty."""
         return self._pending.due_ms(self.settings.group_rows, self.settings.group_wait_ms)
 
-    def commit(self, now_ms: int, state: Mapping[str, bytes | None] | None = None) -> int:
-        """Make pending rows and `state` durable in one transaction; returns the number of rows.
+    @property
+    def pending_rows(self) -> int:
+        """Rows that wait for `commit`."""
+        return len(self._pending)
+
+    def commit(self, now_ms: int, state: Mapping[str, bytes | None] | None = None, rows_max: int | None = None) -> int:
+        """Make pending rows (the first `rows_max`) and `state` durable in one transaction; returns the number of rows.
 
         `state` holds values by key; None deletes a key. A large group takes several transactions, each with the numbers
         of its rows, because the log of a single one needs more room than a full disk has. When this raises, what was
         not stored is still pending: SpoolFull (disk full) may pass when the uploader has made room.
         """
         with self._store.lock:
-            group = self._pending.take()
+            group = self._pending.take(rows_max)
             done = 0
             try:
                 if group or state or self._store.has_counted or self.settings.age_max_ms is not None:

@@ -67,11 +67,22 @@ class DeadLetters:
             log.error("dead_letter.lost", extra={"reason": reason, "error": str(error)})
 
     def sync(self) -> None:
-        """Make everything written so far durable; called before the messages are acknowledged. Raises OSError."""
+        """Make everything written so far durable; called before the messages are acknowledged. Raises OSError.
+
+        Others may write meanwhile.
+        """
         with self._lock:
-            if self._descriptor is not None and self._dirty:
-                os.fsync(self._descriptor)
-                self._dirty = False
+            if self._descriptor is None or not self._dirty:
+                return
+            descriptor = os.dup(self._descriptor)
+            self._dirty = False
+        try:
+            os.fsync(descriptor)
+        except OSError:
+            self._dirty = True
+            raise
+        finally:
+            os.close(descriptor)
 
     def close(self) -> None:
         """Make everything durable and close the file; a later write opens it again."""

@@ -23,7 +23,7 @@ class Effects:
         self.state = state
 
     def before(self) -> None:
-        """Make the dead letters durable."""
+        """Make the dead letters durable; on any thread. Raises OSError."""
         self._dead_letters.sync()
 
     def due_in_ms(self) -> int | None:
@@ -31,12 +31,14 @@ class Effects:
         due_ms = self._spool.due_ms
         return None if due_ms is None else max(0, due_ms - self._clock.now_ms())
 
-    def after(self, *, force: bool) -> None:
-        """Commit spooled rows, if that is due."""
+    def rows(self, *, force: bool) -> int:
+        """How many rows are to enter the spool's file now: all that wait if that is due, or with `force`; else none."""
         due_ms = self.due_in_ms()
-        if due_ms is None or not (force or due_ms == 0):
-            return
+        return 0 if due_ms is None or not (force or due_ms == 0) else self._spool.pending_rows
+
+    def after(self, rows: int) -> None:
+        """Commit so many rows, the first that wait; on any thread. Raises OSError."""
         try:
-            self._spool.commit(self._clock.now_ms())
+            self._spool.commit(self._clock.now_ms(), rows_max=rows)
         except SpoolError as error:
             raise OSError(str(error)) from error

@@ -53,6 +53,8 @@ class Recovery:
 
     def __init__(self, gateway: Gateway, manager: Manager, files: RuleFiles, dead_letters: DeadLetters) -> None:
         self.found = Recovered()
+        self.wake = gateway.intake.wake
+        """Ends the sleep of the gateway's loop."""
         self._gateway = gateway
         self._manager = manager
         self._files = files
@@ -176,7 +178,7 @@ def open_journal(
         snapshot = old = recovery.old_snapshot(spool, data)
     found = recovery.run(snapshot, data / "journal")
     journal = Journal(data / "journal", found.end, segment_bytes=config.segment_bytes, compression=config.compression)
-    commits = Commits(journal, snapshots, clock, config, effects)
+    commits = Commits(journal, snapshots, clock, config, effects, recovery.wake)
     if old is not None and commits.snapshot(fork=False):
         remove_old(spool, data, clock.now_ms())
     return commits

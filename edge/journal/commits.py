@@ -13,17 +13,21 @@
 A crash at any point finds a message either in the journal or still at the broker, never in neither; and if the broker
 sends again what the journal has, its packet id and content tell. Rows are committed to the spool after the journal
 that holds their inputs, with the number of the last one, so that those a replay makes again are known.
+
+On a slow disk a thread writes and syncs, and the loop goes on: what is appended meanwhile is for the next commit.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from edge.clock import Clock
 from edge.config import JournalConfig
 from edge.intake.sources.base import Message
+from edge.journal.background import Background
 from edge.journal.record import Record
 from edge.journal.snapshots import Snapshots
 from edge.journal.window import Window
@@ -37,21 +41,27 @@ FAILURE_PAUSE_MS = 1_000
 STATE_MULTIPLE = 4
 """A snapshot is due when the journal has grown by this many times the last one: writing stays within a factor."""
 
+Acknowledgement = tuple[Callable[[Any], None], Any, int]
+"""Whom to tell, of which receipts, and for how many messages."""
+
 CHILD_POLL_MS = 50
 """How often the loop looks after a child that writes a snapshot."""
 
 
 class Effects(Protocol):
-    """What must be durable beside the journal."""
+    """What else a commit makes durable. `before` and `after` may be called on a thread."""
 
     def before(self) -> None:
-        """Make dead letters durable: replay does not write them again. Raises OSError."""
-
-    def after(self, *, force: bool) -> None:
-        """Commit spooled rows if that is due (`force`: in any case). Raises OSError."""
+        """Make durable what must be so before the messages are acknowledged. Raises OSError."""
 
     def due_in_ms(self) -> int | None:
-        """How long until rows should be committed; None when there are none."""
+        """How long until spooled rows are to be committed; None when there are none."""
+
+    def rows(self, *, force: bool) -> int:
+        """How many spooled rows are to be committed now; `force`: though they are not due."""
+
+    def after(self, rows: int) -> None:
+        """Commit so many rows; the journal has their inputs. Raises OSError."""
 
     def state(self) -> dict[str, Any]:
         """The whole state of the gateway, for a snapshot."""
@@ -61,8 +71,15 @@ class Commits:
     """Owns the end of the journal. Used by the gateway loop only."""
 
     def __init__(
-        self, journal: Journal, snapshots: Snapshots, clock: Clock, config: JournalConfig, effects: Effects
+        self,
+        journal: Journal,
+        snapshots: Snapshots,
+        clock: Clock,
+        config: JournalConfig,
+        effects: Effects,
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
+        """`wake` ends the sleep of the loop; it is called on a thread when a commit has ended there."""
         self.journal = journal
         self.snapshots = snapshots
         self.made = self.failures = 0
@@ -77,7 +94,12 @@ class Commits:
         self._clock = clock
         self._config = config
         self._effects = effects
-        self._acknowledge: list[tuple[Callable[[Any], None], Any]] = []
+        self._background = Background(clock, wake)
+        self._then: Callable[[], bool] = lambda: True
+        self._began_ms = 0
+        self._acknowledge: list[Acknowledgement] = []
+        self._storing: list[Acknowledgement] = []
+        """Acknowledgements that the commit under way will allow."""
         self._messages = 0
         self._window = Window()
         self._first_ms: int | None = None
@@ -111,7 +133,7 @@ class Commits:
 
     def received(self, acknowledge: Callable[[Any], None], receipt: Any, messages: int) -> None:
         """Remember to call `acknowledge(receipt)` when what was recorded until now is durable."""
-        self._acknowledge.append((acknowledge, receipt))
+        self._acknowledge.append((acknowledge, receipt, messages))
         self._messages += messages
         self._last_ms = self._clock.monotonic_ms()
         if self._first_ms is None:
@@ -123,6 +145,8 @@ class Commits:
 
     def due_in_ms(self) -> int | None:
         """How long until `make` should be called; None when there is nothing to do."""
+        if self._background.is_busy:  # its end wakes the loop
+            return 0 if self._background.is_done else None
         now_ms = self._clock.monotonic_ms()
         due = []
         if self._first_ms is not None:
@@ -149,30 +173,69 @@ class Commits:
         return self._last_ms + self.latency_ms + self._config.quiet_ms
 
     def make(self, *, force: bool = False) -> bool:
-        """Make everything recorded durable and acknowledge it; False (and nothing acknowledged) when that failed.
+        """Begin to make everything recorded durable and to acknowledge it, or go on with that.
 
-        `force`: commit spooled rows too, though they are not due.
+        False when it failed: nothing of it is acknowledged then.
+        `force`: return when it is done, and commit spooled rows too, though they are not due.
         """
-        began_ms = self._clock.monotonic_ms()
-        if self._messages and began_ms >= self._quiet_ms:
+        if self._background.is_busy:
+            if not self._went_on(wait=force):
+                return False
+            if not force and self.due_in_ms() != 0:
+                return True
+        self._began_ms = self._clock.monotonic_ms()
+        if self._messages and self._began_ms >= self._quiet_ms:
             self._window.fell_quiet(self._messages)
         if self.snapshots.poll():
             # On a full disk the journal of the older snapshot is given up.
             self.bytes = self.journal.forget(self.snapshots.newest if self.journal.is_short else self.snapshots.oldest)
+        self._storing, self._acknowledge = self._acknowledge, []
+        self._first_ms = self._changed_ms = None
+        # Only these rows: what is appended from now on belongs to inputs that this commit does not hold.
+        rows = self._effects.rows(force=force)
+        write = partial(self._write, self.journal.begin())
+        return self._run(write, partial(self._stored, rows, force), force=force)
+
+    def _run(self, work: Callable[[], None], then: Callable[[], bool], *, force: bool) -> bool:
+        """Do the work, now or on the thread, and what follows it."""
+        self._then = then
+        self._background.begin(work, at_once=force)
+        return self._end() if self._background.is_done else True
+
+    def _went_on(self, *, wait: bool) -> bool:
+        """Go on with the commit under way as far as its work is done, or to its end; False when it failed."""
+        while self._background.is_busy and (wait or self._background.is_done):
+            if not self._end():
+                return False
+        return True
+
+    def _end(self) -> bool:
+        """Take the result of the work under way, which is waited for, and begin what follows it."""
         try:
-            self._effects.before()
-            self.journal.sync()
-            if self.journal.is_short:
-                self.journal.try_spare()
-            self._first_ms = self._changed_ms = None
-            self._acknowledge_all()
-            self._effects.after(force=force)
+            self._background.end()
         except OSError as error:
+            self._acknowledge[:0], self._storing = self._storing, []
             self._failed(error)
             return False
+        return self._then()
+
+    def _write(self, handed: Any) -> None:
+        self._effects.before()
+        self.journal.write(handed)
+
+    def _stored(self, rows: int, force: bool) -> bool:
+        """What was recorded is durable."""
+        storing, self._storing = self._storing, []
+        for acknowledge, receipt, messages in storing:
+            self._messages -= messages
+            acknowledge(receipt)
+        return self._run(partial(self._effects.after, rows), self._made, force=force) if rows else self._made()
+
+    def _made(self) -> bool:
+        """The commit is complete."""
         self.made += 1
         self._look_at_disk()
-        self.last_ms = self._clock.monotonic_ms() - began_ms
+        self.last_ms = self._clock.monotonic_ms() - self._began_ms
         if self._wants_snapshot():
             self.snapshot(fork=True)
         return True
@@ -197,13 +260,16 @@ class Commits:
 
     def snapshot(self, *, fork: bool, in_haste: bool = False) -> bool:
         """Write the state as of now, by a child or at once; whether that went well so far."""
+        if not self._went_on(wait=True):
+            return False
         if self.snapshots.is_busy:
             return True
         try:
             # A snapshot may hold no effect of an input that is not durable, nor stand for rows that are not spooled.
             self._effects.before()
             self.journal.sync()
-            self._effects.after(force=True)
+            if rows := self._effects.rows(force=True):
+                self._effects.after(rows)
             position = self.journal.position
             if fork:
                 self.snapshots.begin(position, self._effects.state, in_haste=in_haste)
@@ -231,15 +297,12 @@ class Commits:
         self.problem = f"the journal cannot be written: {error}"
         self._not_before_ms = self._clock.monotonic_ms() + FAILURE_PAUSE_MS
         self._changed()
+        if self._first_ms is None and self._acknowledge:
+            self._first_ms = self._began_ms
         log.error("journal.failed", extra={"error": str(error), "unacknowledged": self._messages})
-
-    def _acknowledge_all(self) -> None:
-        pending, self._acknowledge = self._acknowledge, []
-        self._messages = 0
-        for acknowledge, receipt in pending:
-            acknowledge(receipt)
 
     def close(self) -> None:
         """Stop writing. What was not committed is as if it had not happened."""
         self.snapshots.abandon()
+        self._background.close()
         self.journal.close()

@@ -26,6 +26,9 @@ HEADER_BYTES = _HEADER.size
 COMPRESSED_FROM_BYTES = 400
 """Shorter records are written as they are: a single message hardly shrinks."""
 
+ZLIB_BYTES_MAX = 400_000
+"""Longer records are written as they are where there is only zlib: it would hold the loop for more than 10 ms."""
+
 PLAIN, ZLIB, ZSTD = 0, 1, 2
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -58,13 +61,18 @@ def compressor(name: str) -> Compressor | None:
 def encode(record: Record, position: int, durable: int, compress: Compressor | None) -> bytes:
     """The frame of a record that will stand at `position`."""
     body, codec = _encode(record), PLAIN
-    if compress is not None and len(body) >= COMPRESSED_FROM_BYTES:
+    if compress is not None and is_worth(len(body), compress[0]):
         packed = compress[1](body)
         if len(packed) < len(body):
             codec, body = compress[0], packed
     head = _HEADER.pack(MAGIC, codec, len(body), min(position - durable, 0xFFFF_FFFF), 0)
     check = zlib.crc32(body, zlib.crc32(head, zlib.crc32(_POSITION.pack(position))))
     return head[:-4] + struct.pack("<I", check) + body
+
+
+def is_worth(size: int, codec: int) -> bool:
+    """Whether a record of so many bytes is to be compressed."""
+    return size >= COMPRESSED_FROM_BYTES and (codec == ZSTD or size <= ZLIB_BYTES_MAX)
 
 
 def decode(data: bytes, offset: int, position: int) -> Frame | None:

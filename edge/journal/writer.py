@@ -3,6 +3,9 @@
 A segment is reserved on the disk as a whole when it is begun, so a full disk is met there and not in the middle. The
 next one is reserved then as well (`spare`): when there is no room for it the gateway stops taking in, and what it has
 taken in already still has room. What `sync` could not write stays in memory and is written by the next one.
+
+Appending is the loop's. Writing may be another thread's: `begin` hands over what has gathered, `write` stores it, and
+records may be appended meanwhile.
 """
 
 from __future__ import annotations
@@ -21,20 +24,21 @@ from edge.journal.record import Record, pack
 
 @dataclass(slots=True)
 class _Open:
-    """The segment that is written: what of it is durable, and what waits in memory behind that."""
+    """The segment that is written: what of it is durable, what is being written, and what waits behind both.
+
+    `end` and `waiting` change when records are appended, `durable` and `writing` when they are written.
+    """
 
     start: int
     durable: int
+    end: int
+    writing: bytes = b""
     waiting: bytearray = field(default_factory=bytearray)
     topics: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def end(self) -> int:
-        return self.durable + len(self.waiting)
-
 
 class Journal:
-    """The end of the journal. Used by the gateway loop only."""
+    """The end of the journal. Used by the gateway loop only, but for `write`."""
 
     def __init__(self, directory: Path, end: int, *, segment_bytes: int, compression: str, disk: Disk | None = None):
         """Write behind position `end`, which `read` found. Raises OSError, ImportError without the compressor."""
@@ -48,7 +52,9 @@ class Journal:
         self._disk.make_folder(directory)
         self._full: list[_Open] = []
         """Segments that are complete but not durable yet."""
-        self._segment = _Open(end, end)
+        self._segment = _Open(end, end, end)
+        self.durable = end
+        """Up to where the journal survives a power cut."""
         self._descriptor: int | None = None
         self._spare = directory / "spare"
         self.is_short = False
@@ -60,11 +66,6 @@ class Journal:
     def position(self) -> int:
         """The end of the journal, what waits in memory included."""
         return self._segment.end
-
-    @property
-    def durable(self) -> int:
-        """Up to where the journal survives a power cut."""
-        return self._full[0].durable if self._full else self._segment.durable
 
     @property
     def waiting_bytes(self) -> int:
@@ -81,41 +82,62 @@ class Journal:
 
     def _add(self, record: Record) -> None:
         segment = self._roomy_segment()
-        if not segment.waiting and segment.durable == segment.start:
-            segment.waiting += SEGMENT_MAGIC
-        segment.waiting += encode(record, segment.end, self.durable, self._compress)
+        if segment.end == segment.start:
+            self._put(segment, SEGMENT_MAGIC)
+        self._put(segment, encode(record, segment.end, self.durable, self._compress))
+
+    def _put(self, segment: _Open, data: bytes) -> None:
+        segment.waiting += data
+        segment.end += len(data)
 
     def _roomy_segment(self) -> _Open:
         """The segment that takes the next record: a new one where the present one has reached its size."""
         if self._segment.end - self._segment.start >= self._segment_bytes:
             self._full.append(self._segment)
-            self._segment = _Open(self._segment.end, self._segment.end)
+            end = self._segment.end
+            self._segment = _Open(end, end, end)
         return self._segment
 
     def sync(self) -> None:
         """Make everything durable. Raises OSError; then nothing is lost, and the next call tries again."""
-        while self._full:
-            self._write(self._full[0])
-            self._end_file(self._full[0])
+        self.write(self.begin())
+
+    def begin(self) -> list[_Open]:
+        """Hand what has gathered to `write`. Until that has ended only methods that append may be called."""
+        handed = [*self._full, self._segment]
+        for segment in handed:
+            segment.writing += bytes(segment.waiting)
+            segment.waiting.clear()
+        return handed
+
+    def write(self, handed: list[_Open]) -> None:
+        """Make durable what `begin` handed over; on any thread. Raises OSError as `sync` does."""
+        *complete, last = handed
+        for segment in complete:
+            self._write(segment)
+            self._end_file(segment)
             del self._full[0]
-        if self._segment.waiting:
-            self._write(self._segment)
+        self._write(last)
+        if self.is_short:
+            self.try_spare()
 
     def _write(self, segment: _Open) -> None:
+        data = segment.writing
+        if not data:
+            return
         if self._descriptor is None:
             self._descriptor = self._begin_file(segment)
-        if segment.waiting:
-            data = bytes(segment.waiting)
-            self._disk.write(self._descriptor, data, segment.durable - segment.start)
-            self._disk.sync(self._descriptor)
-            segment.durable += len(data)
-            segment.waiting.clear()
-            self.written_bytes += len(data)
-            self.syncs += 1
+        self._disk.write(self._descriptor, data, segment.durable - segment.start)
+        self._disk.sync(self._descriptor)
+        segment.writing = b""
+        segment.durable += len(data)
+        self.durable = segment.durable
+        self.written_bytes += len(data)
+        self.syncs += 1
 
     def _begin_file(self, segment: _Open) -> int:
         """The file of a segment: the spare one, or one made now."""
-        path, size = self._path(segment.start), segment.end - segment.start
+        path, size = self._path(segment.start), segment.durable - segment.start + len(segment.writing)
         if size <= self._segment_bytes and self._spare.exists():
             self._disk.rename(self._spare, path)
             descriptor = self._disk.reopen(path, 0, self._segment_bytes)

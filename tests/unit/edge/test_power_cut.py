@@ -156,13 +156,13 @@ def work(folder: Path, dice: random.Random, steps: int) -> list[Operation]:
     for _ in range(steps):
         action = dice.random()
         if action < 0.55:
-            count = dice.randrange(1, 60)
-            batch = [("t", b"%d" % (number + i) + b"x" * dice.randrange(400), 1 + i, 0) for i in range(count)]
-            journal.append_batch(number, batch)
-            number += count
+            number = append(journal, number, dice)
         elif action < 0.85:
-            journal.sync()
-            disk.acknowledged = number
+            handed, durable = journal.begin(), number
+            if dice.random() < 0.5:  # as the loop does while another thread writes
+                number = append(journal, number, dice)
+            journal.write(handed)
+            disk.acknowledged = durable
         elif action < 0.95:
             journal.sync()
             disk.acknowledged = number
@@ -176,6 +176,14 @@ def work(folder: Path, dice: random.Random, steps: int) -> list[Operation]:
             journal = open_journal(journal.position)
     journal.close()
     return disk.noted
+
+
+def append(journal: Journal, number: int, dice: random.Random) -> int:
+    """Add a batch of messages that are numbered from `number`; returns the next number."""
+    count = dice.randrange(1, 60)
+    batch = [("t", b"%d" % (number + i) + b"x" * dice.randrange(400), 1 + i, 0) for i in range(count)]
+    journal.append_batch(number, batch)
+    return number + count
 
 
 def check_recovery(folder: Path, acknowledged: int, told: str) -> None:
