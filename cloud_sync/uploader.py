@@ -123,8 +123,7 @@ class Uploader:
         if not rows:  # all were damaged and are set aside now
             return self._formed(now_ms, force)
         planned, content = form_file(rows, self._spool.gateway, self._spool.spool_id)
-        self._outgoing.plan(planned)
-        return planned, content
+        return (planned, content) if self._outgoing.plan(planned) else self._formed(now_ms, force)
 
     def _is_due(self, created_ms: int, now_ms: int) -> bool:
         waited = now_ms - created_ms >= self._settings.wait_ms

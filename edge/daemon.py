@@ -114,6 +114,7 @@ class Daemon:
             if self.gateway.session is not None:
                 self.mqtt.go_on(self.gateway.session)
             self.mqtt.on_session = lambda session: self.intake.put(Arrival(MQTT_SOURCE, [], [], session), 0)
+            self.gateway.backlog.sheds = MQTT_SOURCE
             self.gateway.add_source(MQTT_SOURCE, self.mqtt)
         if self.uploads is not None:
             self.uploads[1].start()

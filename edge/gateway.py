@@ -117,7 +117,7 @@ class Gateway:
         self._limits = limits
         self._is_stopping = False
         self._timers_failed = False
-        self._backlog = Backlog()
+        self.backlog = Backlog()
         self._taken_ms = NEVER
         """When messages were last taken in, on the monotonic clock."""
 
@@ -164,7 +164,7 @@ class Gateway:
         for call in self.intake.take_calls():
             call()
         if self.intake.has_items() and (self._is_stopping or not self.outbox.is_full()):
-            self._backlog.put(self.intake.take_items())
+            self.backlog.put(self.intake.take_items())
             self._taken_ms = self.clock.monotonic_ms()
         now_ms = self.clock.now_ms()
         if self.alarm_ms is not None and self.alarm_ms <= now_ms:
@@ -215,15 +215,19 @@ class Gateway:
 
     def drain(self, deadline_ms: int) -> None:
         """Process what was taken in, without sleeping, until the monotonic `deadline_ms`."""
-        while (self.intake.has_items() or self._backlog) and self.clock.monotonic_ms() < deadline_ms:
+        while (self.intake.has_items() or self.backlog) and self.clock.monotonic_ms() < deadline_ms:
             self.turn()
 
     def _push_backlog(self, now_ms: int) -> None:
-        until_ms = self.clock.monotonic_ms() + TURN_MS
-        while (arrival := self._backlog.next_slice()) is not None:
+        began_ms = self.clock.monotonic_ms()
+        until_ms = began_ms + TURN_MS
+        while (arrival := self.backlog.next_slice()) is not None:
             self._process(arrival, now_ms)
-            if self.clock.monotonic_ms() >= until_ms:
+            ended_ms = self.clock.monotonic_ms()
+            self.backlog.took(ended_ms - began_ms)
+            if ended_ms >= until_ms:
                 return
+            began_ms = ended_ms
 
     def _process(self, arrival: Arrival, now_ms: int) -> None:
         """Take in an arrival: record it, let it take effect, and remember what to acknowledge."""
@@ -343,7 +347,8 @@ class Gateway:
             return
         unacknowledged = self.commits.unacknowledged if self.commits else 0
         is_stuck = self.commits is not None and self.commits.problem is not None
-        waiting_bytes = self.intake.bytes + self._backlog.bytes
+        self.backlog.relieve(self._limits.intake_bytes_max)
+        waiting_bytes = self.intake.bytes + self.backlog.bytes
         if not self.paused:
             at_bound = (
                 waiting_bytes >= self._limits.intake_bytes_max
@@ -370,7 +375,7 @@ class Gateway:
 
     def _sleep_ms(self) -> int | None:
         """Until the next thing that is due of itself; 0 when there is work left."""
-        if self._backlog or self.intake.has_items():
+        if self.backlog or self.intake.has_items():
             return 0
         waits: list[int] = []
         deadline_ms = self.engine.next_deadline_ms()

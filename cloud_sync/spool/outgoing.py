@@ -48,10 +48,21 @@ class Outgoing:
                 self.cancel(planned)
         return None
 
-    def plan(self, planned: PlannedFile, instead_of: PlannedFile | None = None) -> None:
-        """Make the boundaries of a file durable, before any byte of it is sent."""
-        with self._store.lock:
-            self._store.with_reserve(lambda: self._plan(planned, instead_of))
+    def plan(self, planned: PlannedFile, instead_of: PlannedFile | None = None) -> bool:
+        """Make the boundaries of a file durable, before any byte of it is sent. From then on no row of it is dropped.
+
+        False, and nothing is planned, where a full spool has dropped some since they were taken: they are counted as
+        dropped, so they may not be uploaded.
+        """
+        store = self._store
+        with store.lock:
+            span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
+            with translated(store.path):
+                found = store.number(f"SELECT count(*) FROM rows WHERE {OF_FILE}", span)
+            if instead_of is None and found != planned.rows:
+                return False
+            store.with_reserve(lambda: self._plan(planned, instead_of))
+        return True
 
     def _plan(self, planned: PlannedFile, instead_of: PlannedFile | None) -> None:
         db = self._store.db

@@ -1,6 +1,6 @@
 """What could not be processed, kept readable: one JSON line each, with the reason and the payload as it came.
 
-    {"at_ms": 1767225600000, "reason": "not JSON: …", "topic": "plant/7/temp", "payload": "bm90IGpzb24=", …}
+    {"at_ms": 1767225600000, "reason": "not JSON: …", "topic": "plant/7/temp", …, "payload": "bm90IGpzb24="}
 
 Bounded: the file is rotated at `bytes_max`, and at most `files_max` files are kept; the oldest is deleted and
 counted. Sources use `keep`, which never fails, for a broken disk must not stop the gateway; sinks use `write`, and
@@ -47,10 +47,11 @@ class DeadLetters:
         """Keep one letter with further JSON `fields`: the rule, the sink, the row. Raises OSError, leaving no trace."""
         if self.is_muted:
             return
-        letter: dict[str, Any] = {"at_ms": at_ms, "reason": reason, "topic": topic}
-        if payload is not None:
-            letter["payload"] = base64.b64encode(payload).decode("ascii")
-        line = json.dumps(letter | fields, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+        letter = {"at_ms": at_ms, "reason": reason, "topic": topic} | fields
+        line = json.dumps(letter, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        if payload is not None:  # not by way of `json`, which takes 10 ms for a megabyte
+            line = b'%s, "payload": "%s"}' % (line[:-1], base64.b64encode(payload))
+        line += b"\n"
         with self._lock:
             descriptor = self._room_for(len(line))
             append_durably(descriptor, line, sync=False)

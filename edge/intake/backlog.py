@@ -5,16 +5,22 @@ small enough that none of them waits long, however much has come at once.
 
 Where more waits than one slice, each topic has a lane, and a slice takes the same number of bytes from each: a flood on
 one topic, or a few payloads of a megabyte, hold up its own lane and no other. The order within a topic is kept.
+
+Slices become smaller where rules take long for them, and larger again where they do not: so the time of a slice is
+bounded too, whatever an event costs.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from edge.intake.sources.base import BadMessage, Message
+from edge.intake.sources.base import BadMessage, Message, qos_of
 from edge.journal.record import Session
+
+log = logging.getLogger("penstock.gateway")
 
 SLICE_MESSAGES = 500
 SLICE_BYTES = 250_000
@@ -22,6 +28,12 @@ SLICE_BYTES = 250_000
 
 LANE_BYTES_MIN = 2_000
 """What a slice takes of each lane at least, if there is so much: with thousands of topics a turn has several slices."""
+
+SLICE_PARTS_MAX = 32
+"""A slice is this part of its usual size at least."""
+
+LONG_MS, SHORT_MS = 5, 2
+"""A slice that took longer makes the next ones half as large; one that took less, twice as large."""
 
 
 class Arrival(NamedTuple):
@@ -39,6 +51,13 @@ class Backlog:
     def __init__(self) -> None:
         self.bytes = 0
         """Payload bytes that wait."""
+        self.sheds: str | None = None
+        """The source whose messages of QoS 0 are dropped, rather than held back, where too many wait. Its sender drops
+        what is not read, uncounted, and what comes on other topics would wait behind it."""
+        self.dropped = 0
+        """Messages of QoS 0 that were dropped."""
+        self._parts = 1
+        """Into how many parts a slice of the usual size is cut."""
         self._arrivals: deque[Arrival] = deque()
         self._lanes: dict[tuple[str, str], deque[Message]] = {}
 
@@ -51,9 +70,48 @@ class Backlog:
             self.bytes += sum([len(message[1]) for message in arrival.messages])
             self._arrivals.append(arrival)
 
+    def took(self, elapsed_ms: int) -> None:
+        """How long the last slice has kept the loop."""
+        if elapsed_ms > LONG_MS:
+            self._parts = min(SLICE_PARTS_MAX, self._parts * 2)
+        elif elapsed_ms < SHORT_MS and self._parts > 1:
+            self._parts //= 2
+
+    def relieve(self, bytes_max: int) -> None:
+        """Where `bytes_max` wait, drop messages of QoS 0 until three quarters do, the oldest of the fullest lanes."""
+        if self.sheds is None or self.bytes < bytes_max:
+            return
+        before, worst = self.dropped, ""
+        sizes = {
+            key: sum([len(message[1]) for message in lane])
+            for key, lane in self._lanes.items()
+            if key[0] == self.sheds and not qos_of(lane[0][3])  # others are the broker's until they are acknowledged
+        }
+        while self.bytes > bytes_max * 3 // 4 and sizes:
+            key = max(sizes, key=lambda key: sizes[key])
+            worst = worst or key[1]
+            sizes[key] = self._drop_quarter(key, sizes[key])
+            if not sizes[key]:
+                del sizes[key]
+        if worst:
+            dropped = self.dropped - before
+            log.warning("intake.dropped", extra={"topic": worst, "messages": dropped, "note": "QoS 0, too many"})
+
+    def _drop_quarter(self, key: tuple[str, str], size: int) -> int:
+        """Drop the first quarter of a lane of `size` bytes; what is left of it, 0 where no more can be dropped."""
+        lane, kept = self._lanes[key], size * 3 // 4
+        while lane and size > kept and not qos_of(lane[0][3]):
+            length = len(lane.popleft()[1])
+            size -= length
+            self.bytes -= length
+            self.dropped += 1
+        if not lane:
+            del self._lanes[key]
+        return 0 if not lane or qos_of(lane[0][3]) else size
+
     def next_slice(self) -> Arrival | None:
         """What is to be processed next; None when nothing waits."""
-        if not self._lanes and len(self._arrivals) == 1 and _is_slice(self._arrivals[0].messages):
+        if not self._lanes and len(self._arrivals) == 1 and self._is_slice(self._arrivals[0].messages):
             self.bytes = 0
             return self._arrivals.popleft()
         # A session says what the packet ids of later messages mean: what came before it goes first.
@@ -71,21 +129,22 @@ class Backlog:
             return None
         source = next(iter(self._lanes))[0]
         keys = [key for key in self._lanes if key[0] == source]
-        share = max(LANE_BYTES_MIN, SLICE_BYTES // len(keys))
+        messages_max, bytes_max = SLICE_MESSAGES // self._parts, SLICE_BYTES // self._parts
+        share = max(LANE_BYTES_MIN, bytes_max // len(keys))
         found: list[Message] = []
         size = 0
         for key in keys:
-            size += self._share_of(key, share, found)
-            if size >= SLICE_BYTES or len(found) >= SLICE_MESSAGES:
+            size += self._share_of(key, share, found, messages_max)
+            if size >= bytes_max or len(found) >= messages_max:
                 break
         self.bytes -= sum([len(message[1]) for message in found])
         return Arrival(source, found, [])
 
-    def _share_of(self, key: tuple[str, str], share: int, found: list[Message]) -> int:
+    def _share_of(self, key: tuple[str, str], share: int, found: list[Message], messages_max: int) -> int:
         """Move the first messages of a lane, one at least; returns their bytes."""
         lane = self._lanes.pop(key)
         size = 0
-        while lane and (not size or size + len(lane[0][1]) <= share) and len(found) < SLICE_MESSAGES:
+        while lane and (not size or size + len(lane[0][1]) <= share) and len(found) < messages_max:
             message = lane.popleft()
             size += len(message[1]) or 1
             found.append(message)
@@ -93,9 +152,8 @@ class Backlog:
             self._lanes[key] = lane
         return size
 
-
-def _is_slice(messages: list[Message]) -> bool:
-    """Whether messages make no more than a slice."""
-    if len(messages) > SLICE_MESSAGES:
-        return False
-    return len(messages) <= 1 or sum([len(message[1]) for message in messages]) <= SLICE_BYTES
+    def _is_slice(self, messages: list[Message]) -> bool:
+        """Whether messages make no more than a slice."""
+        if len(messages) > SLICE_MESSAGES // self._parts:
+            return False
+        return len(messages) <= 1 or sum([len(message[1]) for message in messages]) <= SLICE_BYTES // self._parts

@@ -24,6 +24,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_intake_messages_total": ("counter", "Messages received, by stream."),
     "penstock_intake_bytes": ("gauge", "Payload bytes waiting for the rules."),
     "penstock_intake_pauses_total": ("counter", "Times the intake was paused because a bound was reached."),
+    "penstock_intake_dropped_total": ("counter", "Messages of QoS 0 dropped because too many waited."),
     "penstock_rejected_messages_total": ("counter", "Messages that became dead letters, by reason."),
     "penstock_unrouted_messages_total": ("counter", "Messages that no running rule reads; acknowledged, and gone."),
     "penstock_redelivered_messages_total": ("counter", "Messages sent again by the broker and recognised."),

@@ -121,6 +121,7 @@ class Report:
                 "unacknowledged": daemon.commits.unacknowledged,
                 "paused": daemon.gateway.paused,
                 "pauses": daemon.gateway.pauses,
+                "dropped": daemon.gateway.backlog.dropped,
             },
             "sources": {name: source.stats for name, source in daemon.gateway.sources.items()},
             "failed_sources": dict(daemon.manager.failed_sources),
@@ -235,6 +236,7 @@ class Report:
         yield sample("penstock_file_problems", len({item.path for item in daemon.manager.problems if item.is_error}))
         yield sample("penstock_intake_bytes", daemon.intake.bytes)
         yield sample("penstock_intake_pauses_total", daemon.gateway.pauses)
+        yield sample("penstock_intake_dropped_total", daemon.gateway.backlog.dropped)
         yield sample("penstock_redelivered_messages_total", daemon.gateway.redeliveries.recognised)
         yield sample("penstock_repeated_keys_total", daemon.gateway.message_keys.recognised)
         yield sample("penstock_unacknowledged_messages", daemon.commits.unacknowledged)

@@ -123,6 +123,26 @@ def test_drop_oldest_makes_room_but_spares_the_file_in_upload(path: Path) -> Non
         assert stats.bytes == stats.bytes_max
 
 
+def test_a_file_is_not_planned_with_rows_that_were_dropped_since_they_were_taken(path: Path) -> None:
+    """They would be in the cloud, and counted as dropped."""
+    with closing(full_spool(path, "drop_oldest")) as spool:
+        spool.append([record(number, size=100) for number in (11, 12, 13)], NOW_MS)
+        spool.commit(NOW_MS)  # while the uploader forms a file of rows 1 to 5
+        assert not spool.outgoing.plan(PlannedFile("f", "hot", DATE, 1, 5, 5, 0, ""))
+        assert spool.outgoing.planned() is None
+        assert spool.outgoing.plan(PlannedFile("g", "hot", DATE, 4, 8, 5, 0, ""))
+
+
+def test_rows_that_came_later_are_not_part_of_a_commit(path: Path) -> None:
+    with closing(Spool(path, "gw1")) as spool:
+        spool.append(records(2), NOW_MS)
+        count = spool.pending_rows
+        spool.append(records(3, start=3), NOW_MS)
+        assert spool.commit(NOW_MS, rows_max=count) == 2
+        assert numbers(spool) == [1, 2]
+        assert spool.commit(NOW_MS) == 3
+
+
 def test_a_row_larger_than_the_spool_is_refused(path: Path) -> None:
     spool = Spool(path, "gw1", SpoolSettings(bytes_max=1000))
     with closing(spool), pytest.raises(ValueError, match="cannot enter a spool of 1000 bytes"):

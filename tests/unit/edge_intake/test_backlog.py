@@ -68,3 +68,41 @@ def test_a_session_waits_for_what_came_before_it() -> None:
     at = found.index(session)
     assert [message for arrival in found[:at] for message in arrival.messages] == before
     assert [message for arrival in found[at + 1 :] for message in arrival.messages] == after
+
+
+def test_slices_become_smaller_where_they_take_long_and_larger_again() -> None:
+    backlog = Backlog()
+    backlog.put([Arrival("mqtt", messages("a", 10 * SLICE_MESSAGES), [])])
+    sizes = []
+    for elapsed_ms in (20, 20, 20, 0, 0, 0, 0):
+        arrival = backlog.next_slice()
+        assert arrival is not None
+        sizes.append(len(arrival.messages))
+        backlog.took(elapsed_ms)
+    assert sizes == [500, 250, 125, 62, 125, 250, 500]
+
+
+def test_what_is_too_much_at_qos_0_is_dropped_from_the_fullest_lane_and_counted() -> None:
+    backlog = Backlog()
+    flood = [(topic, payload, None, 0) for topic, payload, _, _ in messages("flood", 1_000, 1_000)]
+    calm = [(topic, payload, None, 0) for topic, payload, _, _ in messages("calm", 10)]
+    backlog.put([Arrival("mqtt", [*flood, *calm], [])])
+    first = backlog.next_slice()
+    assert first is not None
+    backlog.sheds = "mqtt"
+    backlog.relieve(100_000)
+    assert 50_000 < backlog.bytes <= 75_000
+    found = [message for arrival in [first, *drained(backlog)] for message in arrival.messages]
+    assert [message for message in found if message[0] == "calm"] == calm
+    kept = [message for message in found if message[0] == "flood"]
+    assert len(kept) + backlog.dropped == 1_000
+    assert kept[-1] == flood[-1], "the oldest are dropped"
+
+
+def test_messages_that_the_broker_keeps_are_not_dropped() -> None:
+    backlog = Backlog()
+    backlog.put([Arrival("mqtt", messages("a", 1_000, 1_000), []), Arrival("file", messages("b", 1_000, 1_000), [])])
+    backlog.next_slice()
+    waiting, backlog.sheds = backlog.bytes, "mqtt"
+    backlog.relieve(1_000)
+    assert (backlog.bytes, backlog.dropped) == (waiting, 0)
