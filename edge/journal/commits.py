@@ -27,10 +27,10 @@ from typing import Any, Protocol
 from edge.clock import Clock
 from edge.config import JournalConfig
 from edge.intake.sources.base import Message
+from edge.journal.acknowledgements import Acknowledgements
 from edge.journal.background import Background
 from edge.journal.record import Record
 from edge.journal.snapshots import Snapshots
-from edge.journal.window import Window
 from edge.journal.writer import Journal
 
 log = logging.getLogger("penstock.journal")
@@ -40,9 +40,6 @@ FAILURE_PAUSE_MS = 1_000
 
 STATE_MULTIPLE = 4
 """A snapshot is due when the journal has grown by this many times the last one: writing stays within a factor."""
-
-Acknowledgement = tuple[Callable[[Any], None], Any, int]
-"""Whom to tell, of which receipts, and for how many messages."""
 
 CHILD_POLL_MS = 50
 """How often the loop looks after a child that writes a snapshot."""
@@ -97,13 +94,7 @@ class Commits:
         self._background = Background(clock, wake)
         self._then: Callable[[], bool] = lambda: True
         self._began_ms = 0
-        self._acknowledge: list[Acknowledgement] = []
-        self._storing: list[Acknowledgement] = []
-        """Acknowledgements that the commit under way will allow."""
-        self._messages = 0
-        self._window = Window()
-        self._first_ms: int | None = None
-        self._last_ms = 0
+        self._acknowledgements = Acknowledgements()
         self._changed_ms: int | None = None
         self._not_before_ms = 0
 
@@ -114,12 +105,12 @@ class Commits:
     @property
     def unacknowledged(self) -> int:
         """Messages taken in and not acknowledged yet."""
-        return self._messages
+        return self._acknowledgements.messages
 
     @property
     def is_waited_for(self) -> bool:
         """Whether the broker sends nothing more before an acknowledgement, as far as its traffic shows."""
-        return self._window.is_full(self._messages)
+        return self._acknowledgements.is_window_full
 
     def append(self, record: Record) -> None:
         """Record an input before it takes effect."""
@@ -133,11 +124,7 @@ class Commits:
 
     def received(self, acknowledge: Callable[[Any], None], receipt: Any, messages: int) -> None:
         """Remember to call `acknowledge(receipt)` when what was recorded until now is durable."""
-        self._acknowledge.append((acknowledge, receipt, messages))
-        self._messages += messages
-        self._last_ms = self._clock.monotonic_ms()
-        if self._first_ms is None:
-            self._first_ms = self._last_ms
+        self._acknowledgements.add((acknowledge, receipt, messages), self._clock.monotonic_ms())
 
     def _changed(self) -> None:
         if self._changed_ms is None:
@@ -149,8 +136,9 @@ class Commits:
             return 0 if self._background.is_done else None
         now_ms = self._clock.monotonic_ms()
         due = []
-        if self._first_ms is not None:
-            due.append(0 if self.is_waited_for else self._sync_ms - now_ms)
+        sync_ms = self._acknowledgements.due_ms(self._config.sync_interval_ms, self._quiet_ms)
+        if sync_ms is not None:
+            due.append(0 if self.is_waited_for else sync_ms - now_ms)
         if self._changed_ms is not None:
             due.append(self._changed_ms + self._config.idle_interval_ms - now_ms)
         if (rows_ms := self._effects.due_in_ms()) is not None:
@@ -162,15 +150,9 @@ class Commits:
         return min(due, default=None)
 
     @property
-    def _sync_ms(self) -> int:
-        """When what has been received is to be acknowledged."""
-        assert self._first_ms is not None
-        return min(self._first_ms + self._config.sync_interval_ms, self._quiet_ms)
-
-    @property
     def _quiet_ms(self) -> int:
-        """From when on the line is quiet, unless something comes."""
-        return self._last_ms + self.latency_ms + self._config.quiet_ms
+        """After so long without messages a line is quiet."""
+        return self.latency_ms + self._config.quiet_ms
 
     def make(self, *, force: bool = False) -> bool:
         """Begin to make everything recorded durable and to acknowledge it, or go on with that.
@@ -184,16 +166,19 @@ class Commits:
             if not force and self.due_in_ms() != 0:
                 return True
         self._began_ms = self._clock.monotonic_ms()
-        if self._messages and self._began_ms >= self._quiet_ms:
-            self._window.fell_quiet(self._messages)
         if self.snapshots.poll():
             # On a full disk the journal of the older snapshot is given up.
             self.bytes = self.journal.forget(self.snapshots.newest if self.journal.is_short else self.snapshots.oldest)
-        self._storing, self._acknowledge = self._acknowledge, []
-        self._first_ms = self._changed_ms = None
+        self._acknowledgements.begin(self._began_ms, self._quiet_ms)
+        self._changed_ms = None
         # Only these rows: what is appended from now on belongs to inputs that this commit does not hold.
         rows = self._effects.rows(force=force)
-        write = partial(self._write, self.journal.begin())
+        handed = self.journal.begin()
+
+        def write() -> None:
+            self._effects.before()
+            self.journal.write(handed)
+
         return self._run(write, partial(self._stored, rows, force), force=force)
 
     def _run(self, work: Callable[[], None], then: Callable[[], bool], *, force: bool) -> bool:
@@ -214,21 +199,13 @@ class Commits:
         try:
             self._background.end()
         except OSError as error:
-            self._acknowledge[:0], self._storing = self._storing, []
             self._failed(error)
             return False
         return self._then()
 
-    def _write(self, handed: Any) -> None:
-        self._effects.before()
-        self.journal.write(handed)
-
     def _stored(self, rows: int, force: bool) -> bool:
         """What was recorded is durable."""
-        storing, self._storing = self._storing, []
-        for acknowledge, receipt, messages in storing:
-            self._messages -= messages
-            acknowledge(receipt)
+        self._acknowledgements.succeed()
         return self._run(partial(self._effects.after, rows), self._made, force=force) if rows else self._made()
 
     def _made(self) -> bool:
@@ -236,7 +213,9 @@ class Commits:
         self.made += 1
         self._look_at_disk()
         self.last_ms = self._clock.monotonic_ms() - self._began_ms
-        if self._wants_snapshot():
+        grown = self.journal.position - self.snapshot_at
+        enough = max(self._config.snapshot_bytes, STATE_MULTIPLE * self.snapshots.last_bytes)
+        if grown >= enough or (grown and self.journal.is_short):  # what the snapshot covers makes room
             self.snapshot(fork=True)
         return True
 
@@ -251,12 +230,6 @@ class Commits:
         elif self.problem:
             log.info("journal.recovered")
             self.problem = None
-
-    def _wants_snapshot(self) -> bool:
-        grown = self.journal.position - self.snapshot_at
-        if self.journal.is_short:  # what the snapshot covers makes room
-            return grown > 0
-        return grown >= max(self._config.snapshot_bytes, STATE_MULTIPLE * self.snapshots.last_bytes)
 
     def snapshot(self, *, fork: bool, in_haste: bool = False) -> bool:
         """Write the state as of now, by a child or at once; whether that went well so far."""
@@ -297,9 +270,8 @@ class Commits:
         self.problem = f"the journal cannot be written: {error}"
         self._not_before_ms = self._clock.monotonic_ms() + FAILURE_PAUSE_MS
         self._changed()
-        if self._first_ms is None and self._acknowledge:
-            self._first_ms = self._began_ms
-        log.error("journal.failed", extra={"error": str(error), "unacknowledged": self._messages})
+        self._acknowledgements.fail(self._clock.monotonic_ms())
+        log.error("journal.failed", extra={"error": str(error), "unacknowledged": self.unacknowledged})
 
     def close(self) -> None:
         """Stop writing. What was not committed is as if it had not happened."""

@@ -1,0 +1,63 @@
+"""Messages taken in whose senders are still to be told that they are safe, and when it is time to tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edge.journal.window import Window
+
+Entry = tuple[Callable[[Any], None], Any, int]
+"""Whom to tell, of which receipts, and for how many messages."""
+
+
+class Acknowledgements:
+    """Those that wait for the next commit, and those that the commit under way will allow. Times are monotonic ms."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        """Messages taken in and not acknowledged yet."""
+        self._waiting: list[Entry] = []
+        self._storing: list[Entry] = []
+        self._window = Window()
+        self._first_ms: int | None = None
+        self._last_ms = 0
+
+    def add(self, entry: Entry, now_ms: int) -> None:
+        """Messages were taken in."""
+        self._waiting.append(entry)
+        self.messages += entry[2]
+        self._last_ms = now_ms
+        if self._first_ms is None:
+            self._first_ms = now_ms
+
+    @property
+    def is_window_full(self) -> bool:
+        """Whether the broker sends nothing more before an acknowledgement, as far as its traffic shows."""
+        return self._window.is_full(self.messages)
+
+    def due_ms(self, sync_interval_ms: int, quiet_ms: int) -> int | None:
+        """When they are to be told: the line was quiet for so long, or the first has waited for so long."""
+        if self._first_ms is None:
+            return None
+        return min(self._first_ms + sync_interval_ms, self._last_ms + quiet_ms)
+
+    def begin(self, now_ms: int, quiet_ms: int) -> None:
+        """A commit begins that holds all that were added."""
+        if self.messages and now_ms >= self._last_ms + quiet_ms:
+            self._window.fell_quiet(self.messages)
+        self._storing, self._waiting = self._waiting, []
+        self._first_ms = None
+
+    def succeed(self) -> None:
+        """The commit is durable: tell them."""
+        storing, self._storing = self._storing, []
+        for acknowledge, receipt, messages in storing:
+            self.messages -= messages
+            acknowledge(receipt)
+
+    def fail(self, now_ms: int) -> None:
+        """It is not: they wait for the next one."""
+        self._waiting[:0], self._storing = self._storing, []
+        if self._first_ms is None and self._waiting:
+            self._first_ms = now_ms
