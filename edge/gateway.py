@@ -172,7 +172,7 @@ class Gateway:
         self._fire(now_ms)
         self._push_backlog(now_ms)
         if self.commits is not None and self.commits.due_in_ms() == 0:
-            if self.commits.is_waited_for:
+            if self.commits.acknowledgements.is_window_full:
                 self._taken_ms = NEVER
             self.commit()
         self._brake()

@@ -6,6 +6,7 @@ their rows, as in the running gateway.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import msgspec
 
 from edge.clock import SimulatedClock
 from edge.delivery.dead_letters import DeadLetters
-from edge.delivery.memory_action import MEMORY, MemoryAction
+from edge.delivery.inline_action import MEMORY, InlineAction
 from edge.delivery.outbox import Action, Outbox, rows_of
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery
@@ -27,7 +28,7 @@ from edge.journal.record import Batch, Deployment, Removal, Tick
 from edge.journal.snapshots import SUFFIX, Snapshot
 from rules.compile import CompiledRule
 from rules.secrets import Secrets
-from sinks import MemoryBus, SinkSettings
+from sinks import Environment, MemoryBus, SinkContext, SinkSettings, sink_kind
 from sql import Catalog, Emission, Engine
 
 
@@ -67,8 +68,8 @@ class _Listening(Outbox):
 class _MemoryOnly:
     """Stands in for the builder of actions: rules get their memory actions and no others."""
 
-    def __init__(self, bus: MemoryBus, dead_letters: DeadLetters, outbox: Outbox) -> None:
-        self._bus = bus
+    def __init__(self, environment: Environment, dead_letters: DeadLetters, outbox: Outbox) -> None:
+        self._environment = environment
         self._dead_letters = dead_letters
         self._outbox = outbox
 
@@ -85,7 +86,8 @@ class _MemoryOnly:
     def _action(self, rule_id: str, role: str, position: int, settings: Any) -> Action:
         assert isinstance(settings, SinkSettings)
         on_done = self._outbox.on_done_in_loop
-        delivery = MemoryAction(settings, rule_id, self._bus, self._dead_letters, on_done)
+        sink = sink_kind(MEMORY).factory(settings, SinkContext(rule_id, MEMORY, self._environment))
+        delivery = InlineAction(MEMORY, sink, settings, rule_id, self._dead_letters, on_done)
         return Action(role, position, settings, delivery, is_replayed=True)
 
     def last_number(self, rule: CompiledRule) -> int:
@@ -103,9 +105,9 @@ class Rerun:
         self.directory = data
         self.outbox = _Listening(letters, hear)
         self.engine = Engine(Catalog())
-        self.gateway = Gateway(self.engine, SimulatedClock(), Intake(1), self.outbox, letters, Limits())
-        bus = MemoryBus()
-        builder = _MemoryOnly(bus, letters, self.outbox)
+        clock, bus = SimulatedClock(), MemoryBus()
+        self.gateway = Gateway(self.engine, clock, Intake(1), self.outbox, letters, Limits())
+        builder = _MemoryOnly(Environment(clock, random.Random(), data, letters, bus), letters, self.outbox)
         self.manager = Manager(
             self.gateway,
             builder,

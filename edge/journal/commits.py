@@ -94,7 +94,7 @@ class Commits:
         self._background = Background(clock, wake)
         self._then: Callable[[], bool] = lambda: True
         self._began_ms = 0
-        self._acknowledgements = Acknowledgements()
+        self.acknowledgements = Acknowledgements()
         self._changed_ms: int | None = None
         self._not_before_ms = 0
 
@@ -105,12 +105,7 @@ class Commits:
     @property
     def unacknowledged(self) -> int:
         """Messages taken in and not acknowledged yet."""
-        return self._acknowledgements.messages
-
-    @property
-    def is_waited_for(self) -> bool:
-        """Whether the broker sends nothing more before an acknowledgement, as far as its traffic shows."""
-        return self._acknowledgements.is_window_full
+        return self.acknowledgements.messages
 
     def append(self, record: Record) -> None:
         """Record an input before it takes effect."""
@@ -124,7 +119,7 @@ class Commits:
 
     def received(self, acknowledge: Callable[[Any], None], receipt: Any, messages: int) -> None:
         """Remember to call `acknowledge(receipt)` when what was recorded until now is durable."""
-        self._acknowledgements.add((acknowledge, receipt, messages), self._clock.monotonic_ms())
+        self.acknowledgements.add((acknowledge, receipt, messages), self._clock.monotonic_ms())
 
     def _changed(self) -> None:
         if self._changed_ms is None:
@@ -136,9 +131,9 @@ class Commits:
             return 0 if self._background.is_done else None
         now_ms = self._clock.monotonic_ms()
         due = []
-        sync_ms = self._acknowledgements.due_ms(self._config.sync_interval_ms, self._quiet_ms)
+        sync_ms = self.acknowledgements.due_ms(self._config.sync_interval_ms, self._quiet_ms)
         if sync_ms is not None:
-            due.append(0 if self.is_waited_for else sync_ms - now_ms)
+            due.append(0 if self.acknowledgements.is_window_full else sync_ms - now_ms)
         if self._changed_ms is not None:
             due.append(self._changed_ms + self._config.idle_interval_ms - now_ms)
         if (rows_ms := self._effects.due_in_ms()) is not None:
@@ -169,7 +164,7 @@ class Commits:
         if self.snapshots.poll():
             # On a full disk the journal of the older snapshot is given up.
             self.bytes = self.journal.forget(self.snapshots.newest if self.journal.is_short else self.snapshots.oldest)
-        self._acknowledgements.begin(self._began_ms, self._quiet_ms)
+        self.acknowledgements.begin(self._began_ms, self._quiet_ms)
         self._changed_ms = None
         # Only these rows: what is appended from now on belongs to inputs that this commit does not hold.
         rows = self._effects.rows(force=force)
@@ -205,7 +200,7 @@ class Commits:
 
     def _stored(self, rows: int, force: bool) -> bool:
         """What was recorded is durable."""
-        self._acknowledgements.succeed()
+        self.acknowledgements.succeed()
         return self._run(partial(self._effects.after, rows), self._made, force=force) if rows else self._made()
 
     def _made(self) -> bool:
@@ -270,7 +265,7 @@ class Commits:
         self.problem = f"the journal cannot be written: {error}"
         self._not_before_ms = self._clock.monotonic_ms() + FAILURE_PAUSE_MS
         self._changed()
-        self._acknowledgements.fail(self._clock.monotonic_ms())
+        self.acknowledgements.fail(self._clock.monotonic_ms())
         log.error("journal.failed", extra={"error": str(error), "unacknowledged": self.unacknowledged})
 
     def close(self) -> None:
