@@ -126,7 +126,8 @@ class EnterText:
 
     def _write_made(self, source: SourceWriter, made_first: bool) -> None:
         """The event as an object, where somebody holds it."""
-        if not (self.window is not None or self.fold.needs_event or not self.is_single or self.text.reads_beside):
+        shows_event = not self.is_single and self.show.defers != "content"
+        if not (self.window is not None or self.fold.needs_event or shows_event or self.text.reads_beside):
             return
         values = self.fold.values if self.window is not None else "None"
         if made_first:

@@ -26,8 +26,10 @@ class Program:
     """A compiled statement or stream query."""
 
     def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, now_ms: int, rule_id: str,
-                 partition: Sequence[Any] = (), *, calls_windows: bool = False) -> None:  # fmt: skip
-        """`calls_windows`: no window is written into the loop, so that observers can stand before all of them."""
+                 partition: Sequence[Any] = (), *, calls_windows: bool = False,
+                 in_cells: bool = False) -> None:  # fmt: skip
+        """`calls_windows`: no window is written into the loop, so that observers can stand before all of them.
+        `in_cells`: one instance serves all partitions of a context, whose state is in cells."""
         self.plan = plan
         self.catalog = catalog
         self.shape = shape
@@ -59,7 +61,7 @@ class Program:
         first = None if relational else self.builders[0].build(now_ms, _no_event, lambda: now_ms)
         self.text = StatementText(plan, catalog, shape, self.context, self.warnings, None if calls_windows else first,
                                   Removal.ANY if first is None else first.departure, self.offsets, self.answers,
-                                  is_driven=drives(plan), is_joined=plan.reads_tuples)  # fmt: skip
+                                  is_driven=drives(plan), is_joined=plan.reads_tuples, in_cells=in_cells)  # fmt: skip
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
             for place, item in self.text.fold.kept.accumulated.items() if item.is_shared

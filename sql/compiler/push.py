@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Apply, Bound
+from sql.plan.bound import Apply, Bound, Slot
 
 if TYPE_CHECKING:
     from sql.compiler.statement import StatementText
@@ -26,6 +26,9 @@ class PushText:
 
     def write(self, source: SourceWriter) -> None:
         """The function `push`."""
+        if self.text.in_cells:
+            self._write_in_cells(source)
+            return
         arguments = "q, rows, times" if self.text.is_timed else "q, rows, now"
         with source.block(f"def push({arguments}):"):
             self.text.write_state(source)
@@ -43,6 +46,20 @@ class PushText:
             with source.block("for e, now in zip(rows, times):" if self.text.is_timed else "for e in rows:"):
                 self._write_event(source)
             source.line("q.seq = seq")
+        source.line("")
+
+    def _write_in_cells(self, source: SourceWriter) -> None:
+        with source.block("def push(m, cells, rows, now):"):
+            source.line("fail = m.fail")
+            source.line("out = m.out")
+            source.line("name = m.name")
+            source.line("seq = m.seq")
+            with source.block("for q, e in zip(cells, rows):"):
+                if self._reads_partition:
+                    source.line("partition = q.partition.row")
+                self.text.write_cell(source)
+                self._write_event(source)
+            source.line("m.seq = seq")
         source.line("")
 
     def _write_event(self, source: SourceWriter) -> None:
@@ -115,6 +132,11 @@ class PushText:
         return any(
             isinstance(node, Apply) and node.function.context for part in self._expressions() for node in part.walk()
         )
+
+    @cached_property
+    def _reads_partition(self) -> bool:
+        return any(isinstance(node, Slot) and node.kind == "context" for part in self._expressions()
+                   for node in part.walk())  # fmt: skip
 
     def _expressions(self) -> Iterator[Bound]:
         plan = self.plan

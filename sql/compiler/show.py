@@ -16,6 +16,7 @@ from sql.codegen.expressions import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.rows import criteria_text, write_row
 from sql.codegen.source import SourceWriter
+from sql.compiler.cells import counts_alone
 from sql.plan.bound import Apply, Bound, Slot
 from sql.plan.logical import Plan
 
@@ -26,12 +27,12 @@ MakeLoop = Callable[..., LoopWriter]
 class Show:
     """Writes the rows of one statement."""
 
-    def __init__(self, plan: Plan, make_loop: MakeLoop, *, may_defer: bool) -> None:
+    def __init__(self, plan: Plan, make_loop: MakeLoop, *, may_defer: bool, in_cells: bool = False) -> None:
         """`may_defer`: no window is called, so that the content is at any time what the loop left."""
         self.plan = plan
         self.kind = plan.row_kind
         self.make_loop = make_loop
-        self.defers = deferral(plan) if may_defer else None
+        self.defers = deferral(plan, in_cells=in_cells) if may_defer else None
         """Where rows are made at the output's instants alone: of the content, or of the groups touched since."""
         self.collects = self.defers is None and (plan.output is not None or _forces_updates(plan))
         """Whether updates are handed on one by one: to an output limit, or to be posted even when they are empty."""
@@ -157,16 +158,16 @@ def _forces_updates(plan: Plan) -> bool:
     return any("FORCE_UPDATE" in words or "START_EAGER" in words for words in flags)
 
 
-def deferral(plan: Plan) -> Literal["content", "groups"] | None:
+def deferral(plan: Plan, *, in_cells: bool = False) -> Literal["content", "groups"] | None:
     """Whether the rows of an output limit can be made when it is due, because they do not depend on what was between.
 
     A snapshot shows the content. `last` shows the last row of only aggregates, or that of each group: the present one,
-    as long as nothing else is read that changes.
+    as long as nothing else is read that changes. In cells events can be counted, and partitions end.
     """
     output = plan.output
-    if output is None or output.after is not None or output.after_events is not None or output.terminated is not None:
+    if output is None or output.after is not None or output.after_events is not None:
         return None
-    if output.every is None and not output.at:
+    if not (counts_alone(output) if in_cells else output.terminated is None and (output.every or output.at)):
         return None
     if output.mode == "snapshot":
         return "content"

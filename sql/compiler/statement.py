@@ -1,6 +1,7 @@
 """The compiled text of a statement: EPL statements and stream queries.
 
     push(q, rows, now)                the loop over arriving events; in event time `times` in the place of `now`
+    push(m, cells, rows, now)         the same where each event has its cell: `m` serves all partitions of a context
     change(q, inserted, removed, …)   one update of the windows or the join: fold, then rows
     present(q, events)                the rows of the present content, compiled when first asked for
 
@@ -25,6 +26,7 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
+from sql.compiler.cells import events_of
 from sql.compiler.change import ChangeText
 from sql.compiler.content import content_text
 from sql.compiler.driven import DrivenText, driver_of
@@ -50,10 +52,12 @@ class StatementText:
 
     def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, context: Context, warnings: Warnings,
                  window: Any, removal: Removal, offsets: dict[str, int], answers: Sequence[Answer], *,
-                 is_driven: bool, is_joined: bool) -> None:  # fmt: skip
+                 is_driven: bool, is_joined: bool, in_cells: bool = False) -> None:  # fmt: skip
         """`answers`: the values of subqueries as functions of the event. `is_driven`: events go through a loop,
-        else changes are handed over. `is_joined`: rows are tuples of the rows of several sources."""
+        else changes are handed over. `is_joined`: rows are tuples of the rows of several sources. `in_cells`: each
+        event comes with the cell of its partition."""
         self.plan = plan
+        self.in_cells = in_cells
         self.is_driven = is_driven
         self.is_joined = is_joined
         self.catalog = catalog
@@ -76,7 +80,7 @@ class StatementText:
         }  # fmt: skip
         self.fold = Fold(plan, removal)
         may_defer = is_driven and (self.window is not None or not self.has_window)
-        self.show = Show(plan, self.make_loop, may_defer=may_defer)
+        self.show = Show(plan, self.make_loop, may_defer=may_defer, in_cells=in_cells)
         place = driver_of(plan)
         self.driven = DrivenText(self, place) if is_driven and place is not None else None
         """The loop of a join that one stream drives."""
@@ -174,7 +178,17 @@ class StatementText:
             source.line("g = None")
 
     def write_start(self, source: SourceWriter) -> None:
-        """The output limit counts from the first update."""
+        """The output limit counts from the first update; in cells it may count events as well."""
+        output = self.plan.output
+        if self.in_cells and output is not None:
+            if output.every is not None:
+                with source.block("if q.period is None:"):
+                    source.line("m.start(q, now)")
+            elif output.every_events is not None:
+                source.line("q.counted += 1")
+                with source.block(f"if q.counted >= {events_of(output)}:"):
+                    source.line("m.reached(q, now)")
+            return
         with source.block("if waits:"):
             source.line("waits = q.output.start(now)")
 
@@ -191,6 +205,14 @@ class StatementText:
         empty = "not inserted and not removed" if self.plan.where is None else "False"
         with source.block(f"if number_in or number_out or {empty}:"):
             source.line(f"q.output.updates.append(Update(new, old, number_in, number_out, {keys}))")
+
+    def write_cell(self, source: SourceWriter) -> None:
+        """The state of the cell `q` as locals."""
+        if self.fold.is_grouped:
+            source.line("groups = q.folded")
+            source.line("get = groups.get")
+        else:
+            source.line("whole = q.folded")
 
     def write_state(self, source: SourceWriter) -> None:
         """The instance's state as locals."""

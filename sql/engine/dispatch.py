@@ -9,6 +9,7 @@ from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
 from sql.emission import Emission, joined
 from sql.engine.context.host import ContextHost
+from sql.engine.context.lane import Lane
 from sql.engine.context.member import Member
 from sql.engine.interplay import meet
 from sql.engine.roster import Roster
@@ -36,6 +37,9 @@ class Dispatch:
         """Told of each, with its traceback: who owns the engine can log it."""
         self.validators = Validators(catalog)
         """Of the streams with STRICT_VALIDATION, made at their first event."""
+        self.lanes: dict[str, Lane | None] = {}
+        """By stream, made at the first event after rules have changed."""
+        self.roster.on_change = self.lanes.clear
         self.before: dict[str, list[tuple[int, Change]]] = {}
         """`update istream`: what changes, or drops, the events of a stream before anybody sees them, by priority."""
 
@@ -86,6 +90,24 @@ class Dispatch:
             self.roster.ordered[stream] = found
         return found
 
+    def lane(self, stream: str) -> Lane | None:
+        """The lane of a stream that only one context and its statements hear, where nothing else sees what they do."""
+        if self.catalog.variables or self.catalog.relations:
+            return None
+        if stream not in self.lanes:
+            self.lanes[stream] = self._new_lane(stream)
+        return self.lanes[stream]
+
+    def _new_lane(self, stream: str) -> Lane | None:
+        queries = [self.roster.queries[name] for name in self.roster.readers_of(stream)]
+        hosts = [query for query in queries if isinstance(query, ContextHost)]
+        if len(hosts) != 1 or self.roster.lookers or self.roster.moves_rows:
+            return None
+        members = hosts[0].members.values()
+        heard_alone = all(query is hosts[0] or query in members for query in queries)
+        is_plain = all(member.inner.acts is None and not member.outranks for member in members)
+        return Lane(hosts[0], stream, self.defect) if heard_alone and is_plain else None
+
     # --- to the queries -----------------------------------------------------------------------------------------------
 
     def give_all(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
@@ -105,6 +127,17 @@ class Dispatch:
                 continue
             for name in (*woken, *rested):
                 self.timers.schedule(name)
+
+    def give_lane(self, lane: Lane, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events for a context and its statements."""
+        name = lane.host.name
+        try:
+            return lane.push(rows, now_ms)
+        except Exception as error:  # noqa: BLE001 - the rule boundary
+            return self.defect(name, rows, now_ms, error)
+        finally:
+            self.timers.suspended.difference_update(lane.names)
+            self.timers.schedule(name)
 
     def give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *, as_lot: bool = False) -> list[Emission]:
         """Events for one rule, one after the other or as one lot."""

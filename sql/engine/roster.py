@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sql.catalog.streams import Catalog
 from sql.engine.event_time.shared import stage_parties
@@ -33,6 +33,8 @@ class Roster:
         """By stream, made when events come and gone when rules change."""
         self.ordered: dict[str, bool] = {}
         """By stream, whether its events must be done one by one; gone when rules change."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Told when rules have changed."""
         self._moves_rows: bool | None = None
 
     def add(self, name: str, query: Running, streams: Iterable[str]) -> None:
@@ -115,6 +117,7 @@ class Roster:
         self.reconcile()
         self.indexes.clear()
         self.ordered.clear()
+        self.on_change()
         self._moves_rows = None
 
     def shares_with(self, name: str) -> list[str]:

@@ -51,8 +51,7 @@ class KeyedLevel(Level):
         if self.ends_by_pattern(partition, arrival):
             return
         if isinstance(end, EventPoint) and end.stream == arrival.stream and end.fits(event, partition.row):
-            end.keep(event, partition.values)
-            self.life.end(partition, arrival.now_ms)
+            self.end_by(end, event, partition, arrival.now_ms)
         elif passes:
             self._touch(partition, arrival.now_ms)
             self.visit(partition, arrival)
@@ -61,8 +60,7 @@ class KeyedLevel(Level):
         """An event of a stream that is not listed belongs to every partition, and may end some."""
         if self.ends is not None and self.ends.point.stream == arrival.stream:
             for partition in self.ends.of(arrival.event):
-                self.ends.point.keep(arrival.event, partition.values)
-                self.life.end(partition, arrival.now_ms)
+                self.end_by(self.ends.point, arrival.event, partition, arrival.now_ms)
         for partition in self.partitions() if self.pattern_ends is not None else ():
             self.ends_by_pattern(partition, arrival)
         self.visit_all(arrival)

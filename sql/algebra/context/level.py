@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.context.definitions import Definition
+from sql.algebra.context.definitions import Definition, EventPoint
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.patterns import Match, PatternEnds, PatternPoint
 from sql.algebra.event import Event
@@ -33,6 +33,12 @@ class Arrival:
         self.targets: list[Partition] = []
         self.whole: list[Level] = []
         self.first: set[int] = set()
+
+    def clear(self) -> None:
+        """Make it ready for another event."""
+        self.targets.clear()
+        self.whole.clear()
+        self.first.clear()
 
     def rest(self) -> list[Partition]:
         """The partitions it has still to reach, in order of allocation."""
@@ -62,6 +68,10 @@ class Level(ABC):
         """The pattern that is watched for a start."""
         self.pattern_ends: PatternEnds | None = None
         """The patterns that may end partitions, where the level ends them so."""
+
+    def unmoved(self, stream: str) -> list[Partition] | None:
+        """The innermost partitions that all events of a stream belong to; None where these may change partitions."""
+        return None
 
     # --- what the kinds say -------------------------------------------------------------------------------------------
 
@@ -108,6 +118,13 @@ class Level(ABC):
         else:
             self._ended_by(partition, self.pattern_ends.advance(partition, now_ms), now_ms)
 
+    def end_by(self, point: EventPoint, event: Event, partition: Partition, now_ms: int) -> None:
+        """An event ends a partition, and is among its properties then."""
+        if point.place is not None:
+            self.life.bodies.settle()
+            point.keep(event, partition.values)
+        self.life.end(partition, now_ms)
+
     # --- patterns -----------------------------------------------------------------------------------------------------
 
     def await_pattern_end(self, partition: Partition, now_ms: int) -> None:
@@ -128,6 +145,7 @@ class Level(ABC):
         if match is None:
             self.life.move_end(partition, self.pattern_ends.deadline(partition))
             return False
+        self.life.bodies.settle()
         self.pattern_ends.point.keep(match, partition.values)
         self.life.end(partition, now_ms)
         return True

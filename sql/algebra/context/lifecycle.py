@@ -44,6 +44,9 @@ _LEVELS: dict[type[Definition], type[Level]] = {
 class Bodies(Protocol):
     """What runs in the innermost partitions."""
 
+    def settle(self) -> None:
+        """The properties of a partition are about to change: events before that are done first."""
+
     def start(self, partition: Partition, now_ms: int) -> None:
         """A partition has been allocated."""
 

@@ -78,8 +78,7 @@ class OverlappingLevel(Level):
         start = self.definition.start
         if self.ends is not None and self.ends.point.stream == arrival.stream:
             for partition in self.ends.of(arrival.event):
-                self.ends.point.keep(arrival.event, partition.values)
-                self.life.end(partition, arrival.now_ms)
+                self.end_by(self.ends.point, arrival.event, partition, arrival.now_ms)
         for partition in self.partitions() if self.pattern_ends is not None else ():
             self.ends_by_pattern(partition, arrival)
         before = None if self.is_innermost else self.partitions()

@@ -107,8 +107,7 @@ class SpanLevel(Level):
                 self.visit(current, arrival)
                 return
             assert isinstance(end, EventPoint)
-            end.keep(arrival.event, current.values)
-            self.life.end(current, arrival.now_ms)
+            self.end_by(end, arrival.event, current, arrival.now_ms)
             if self.current is not None:
                 self.life.join(self.current, arrival)
                 return
@@ -116,6 +115,11 @@ class SpanLevel(Level):
             self._open(arrival.now_ms, arrival)
         elif isinstance(start, PatternPoint) and current is None:
             self._begin(start, self.starts_by_pattern(arrival), arrival.now_ms)
+
+    def unmoved(self, stream: str) -> list[Partition] | None:
+        points = self.definition.start, self.definition.end
+        hears = any(isinstance(point, PatternPoint | EventPoint) for point in points)
+        return None if hears or not self.is_innermost else self.partitions()
 
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:
         return self.partitions()

@@ -348,10 +348,11 @@ class OutputLimit:
             if at_once is not None:
                 out.append(at_once)
             if fires:
-                out += self._fire(now)
+                out += self.fire(now)
         return out
 
-    def _fire(self, now: int) -> list[tuple[list[Out], list[Out]]]:
+    def fire(self, now: int) -> list[tuple[list[Out], list[Out]]]:
+        """What is given out now; the condition begins anew."""
         rows = self.given.give()
         self.condition.done(now)
         if self.at_end is not None:
@@ -363,7 +364,7 @@ class OutputLimit:
 
     def advance(self, now: int) -> list[tuple[list[Out], list[Out]]]:
         """The output due at or before `now`."""
-        return self._fire(now) if self.condition.advance(now) else []
+        return self.fire(now) if self.condition.advance(now) else []
 
     def terminate(self, now: int) -> list[tuple[list[Out], list[Out]]]:
         """The output at the end of the partition, if `when terminated` says so."""
@@ -372,7 +373,7 @@ class OutputLimit:
         if self.after is not None and self.after.opens_ms is not None and now < self.after.opens_ms:
             return []
         self.at_end.then_set(self.at_end.counters)
-        return self._fire(now)
+        return self.fire(now)
 
     def snapshot(self) -> Any:
         after = None if self.after is None else [self.after.left, self.after.opens_ms]

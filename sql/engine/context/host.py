@@ -16,8 +16,10 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.emission import Emission
-from sql.engine.context.member import Body, Member
-from sql.engine.context.own_catalog import catalog_of, loop_of
+from sql.engine.context.bodies import Body, Cell
+from sql.engine.context.lane import Lane
+from sql.engine.context.member import Member
+from sql.engine.context.new_body import new_body
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.declared import TableStatement
 from sql.engine.relations.hosted import Hosted
@@ -30,18 +32,6 @@ from sql.plan.relations import TableDeclaration, WindowDeclaration
 from sql.rows import as_dict
 
 VERSION = 1
-
-
-def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[Any]) -> Any:
-    """An instance of a statement in a partition with these properties: the one place where instances are made."""
-    from sql.engine.start import program_of, running
-
-    plan, program = member.inner, member.program
-    if program is None and plan.sources and plan.acts is None:
-        program = program_of(member.name, plan, catalog, now_ms, partition=row)
-        if catalog is member.host.catalog:  # else the partition has variables of its own, which the text names
-            member.program = program
-    return running(member.name, plan, catalog, now_ms, partition=row, program=program)
 
 
 class ContextHost(Hosted):
@@ -69,6 +59,8 @@ class ContextHost(Hosted):
         self.now_ms = 0
         self.wake: Callable[[], None] = lambda: None
         """Called when the next deadline has changed while a statement got an event."""
+        self.lane: Lane | None = None
+        """The batch that is being taken, where statements get the events between two changes of partitions together."""
         self.announced: int | None = None
         self.is_passing = False
         """Whether it goes with the last statement: it was not declared by one that stays."""
@@ -90,7 +82,7 @@ class ContextHost(Hosted):
                 self._begin(member, partition, now_ms, is_late=True)
         else:
             self.life.activate(now_ms)
-        return member, self._taken()
+        return member, self.taken()
 
     def leave(self, name: str) -> None:
         """A statement goes without a word; with the last one all partitions do."""
@@ -116,16 +108,23 @@ class ContextHost(Hosted):
 
     def _begin(self, member: Member, partition: Partition, now_ms: int, *, is_late: bool = False) -> None:
         """An instance starts; `is_late`: the partition has been there before, and rows of then are posted by nobody."""
-        catalog = self._catalog_for(member, partition)
-        body = Body(member, partition, make_instance(member, catalog, now_ms, partition.row), catalog)
+        body = new_body(member, partition, now_ms)
         partition.bodies.append(body)
-        seen = self.catalog.relations.get(body.instance.relation.name) if member.declares else None
+        if member.index is not None:
+            member.index.add(body)
+        if not isinstance(body, Cell):
+            self._fill(body, now_ms, is_late=is_late)
+
+    def _fill(self, body: Body, now_ms: int, *, is_late: bool) -> None:
+        """An instance starts from what relations hold, and does what is due at once."""
+        member = body.member
+        acts = member.inner.acts
+        declares = isinstance(acts, WindowDeclaration | TableDeclaration)
+        seen = self.catalog.relations.get(body.instance.relation.name) if declares else None
         if isinstance(seen, SpreadRelation):
             seen.indexed(body.instance.relation)
         if isinstance(body.instance, TableStatement):
             body.instance.relation.wake = lambda: self.schedule(body)
-        if member.index is not None:
-            member.index.add(body)
         if self.restoring:
             return
         if member.inner.relations:
@@ -134,13 +133,6 @@ class ContextHost(Hosted):
         if due_ms is not None and due_ms <= now_ms:
             self._emit(body, body.instance.advance(now_ms))
         self.schedule(body)
-
-    def _catalog_for(self, member: Member, partition: Partition) -> Catalog:
-        """The catalog of a new instance; a relation that it declares tells the statements of its partition."""
-        catalog = catalog_of(self.catalog, partition, self.members)
-        if catalog is self.catalog and isinstance(member.inner.acts, WindowDeclaration):
-            return catalog.within({}, {}, loop_of(catalog, {}, partition, self.members))
-        return catalog
 
     # --- relations ----------------------------------------------------------------------------------------------------
 
@@ -165,13 +157,20 @@ class ContextHost(Hosted):
 
     # --- what the life cycle tells ------------------------------------------------------------------------------------
 
+    def settle(self) -> None:
+        """Events that statements have still to get come before what changes partitions now."""
+        if self.lane is not None:
+            self.lane.settle()
+
     def start(self, partition: Partition, now_ms: int) -> None:
         """A partition has been allocated: each statement begins in it, in order of creation."""
+        self.settle()
         for member in self.members.values():
             self._begin(member, partition, now_ms)
 
     def stop(self, partition: Partition, now_ms: int) -> None:
         """A partition ends: its statements stop in reverse order, each giving out what is due at the end."""
+        self.settle()
         bodies, partition.bodies = partition.bodies, []
         for body in reversed(bodies):
             body.due_ms = None
@@ -190,10 +189,10 @@ class ContextHost(Hosted):
             try:
                 self.arrival = self.life.arrive(stream, event, now_ms)
             except DATA_ERRORS as error:
-                self._fail(event, error, now_ms)
-        return self._taken()
+                self.fail(event, error, now_ms)
+        return self.taken()
 
-    def _fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
+    def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
         """A condition could not be evaluated, or there are too many partitions: the first statement reports it."""
         self.errors += 1
         member = next(iter(self.members.values()), None)
@@ -212,11 +211,11 @@ class ContextHost(Hosted):
 
     def give(self, body: Body, stream: str, row: Any, now_ms: int) -> list[Emission]:
         """An event for one instance; what it gives out."""
-        out = body.instance.push(stream, [row], now_ms)
+        out = body.push(stream, (row,), now_ms)
         if out:
             self._count(body, out)
         self.schedule(body)
-        return out  # type: ignore[no-any-return]
+        return out
 
     def feed_body(self, body: Body, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         """Changes of relations for one instance; what it gives out."""
@@ -231,6 +230,14 @@ class ContextHost(Hosted):
             if stream in body.member.streams:
                 self.out += self.give(body, stream, event.row, now_ms)
 
+    def give_cells(self, member: Member, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int) -> None:
+        """Events for a statement with the cells of their partitions."""
+        assert member.cells is not None
+        out = member.cells.push_cells(cells, rows, now_ms)
+        if out:
+            self._count(cells[0], out)
+            self.out += out
+
     def advance(self, now_ms: int) -> list[Emission]:
         """Do what is due: the statements' own timers first, then ends, then starts; by due time before that."""
         self.now_ms = now_ms
@@ -242,9 +249,9 @@ class ContextHost(Hosted):
                 try:
                     self.life.fire(now_ms)
                 except DATA_ERRORS as error:
-                    self._fail(None, error, now_ms)
+                    self.fail(None, error, now_ms)
             else:
-                return self._taken()
+                return self.taken()
 
     def _fire(self, now_ms: int) -> None:
         body = heappop(self.timers)[4]
@@ -266,7 +273,7 @@ class ContextHost(Hosted):
 
     def schedule(self, body: Body) -> None:
         """Note when an instance has something to do next."""
-        due_ms = body.instance.next_deadline()
+        due_ms = body.next_deadline()
         if due_ms == body.due_ms:
             return
         body.due_ms = due_ms
@@ -299,7 +306,8 @@ class ContextHost(Hosted):
                 loop = self.catalog.loop if self.overlaps else body.catalog.loop
                 loop.forward(member.inner.insert.stream, moved(member.inner, emission), member.name)
 
-    def _taken(self) -> list[Emission]:
+    def taken(self) -> list[Emission]:
+        """What has been given out since the last call."""
         out, self.out = self.out, []
         return out
 

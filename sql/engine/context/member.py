@@ -2,64 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.level import Arrival
-from sql.algebra.context.partition import Partition
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
 from sql.binder.correlation import correlation_of
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
+from sql.compiler.cells import fits_cells
 from sql.emission import Emission
+from sql.engine.context.bodies import Body, BodyIndex, CellStatement
 from sql.engine.relations.hosted import Hosted
 from sql.plan.logical import Plan
-from sql.plan.relations import TableDeclaration, WindowDeclaration
+from sql.plan.relations import TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.types import key_of
 
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost
-
-
-class Body:
-    """The instance of one statement in one partition. `due_ms`: the deadline that is in the heap of the host."""
-
-    __slots__ = ("catalog", "due_ms", "instance", "member", "partition")
-
-    def __init__(self, member: Member, partition: Partition, instance: Any, catalog: Catalog) -> None:
-        self.member = member
-        self.partition = partition
-        self.instance = instance
-        self.catalog = catalog
-        self.due_ms: int | None = None
-
-
-class BodyIndex:
-    """The instances of a statement whose filter holds `column = context.property`, by that property."""
-
-    def __init__(self, event_key: Callable[[Event], Any], partition_key: Callable[[Sequence[Any]], Any]) -> None:
-        self.event_key = event_key
-        self.partition_key = partition_key
-        self.bodies: dict[Any, dict[Body, None]] = {}
-
-    def add(self, body: Body) -> None:
-        """An instance has started."""
-        self.bodies.setdefault(self.partition_key(body.partition.row), {})[body] = None
-
-    def discard(self, body: Body) -> None:
-        """An instance has ended."""
-        key = self.partition_key(body.partition.row)
-        found = self.bodies.get(key)
-        if found is not None:
-            found.pop(body, None)
-            if not found:
-                del self.bodies[key]
-
-    def of(self, event: Event) -> list[Body]:
-        """The instances an event can pass the filter of, in order of allocation. NULL equals nothing."""
-        key = self.event_key(event)
-        return [] if key is None else list(self.bodies.get(key, ()))
 
 
 class Member(Hosted):
@@ -77,10 +37,13 @@ class Member(Hosted):
         self.inner = plan
         self.program: Any = None
         """The compiled statement, made with the first instance."""
+        self.cells: CellStatement | None = None
+        """What runs in all partitions, made with the first, where their state fits in cells."""
         self.host = host
         self.order = order
         self.streams = frozenset(streams_of(plan))
-        self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration)
+        self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
+        self.fits_cells = fits_cells(plan) and not any(other.declares for other in host.members.values())
         self.outranks = plan.priority > host.context.priority
         self.index = index_of(plan, host.functions)
         self.watches_variables = _watches_variables(plan)
@@ -94,7 +57,7 @@ class Member(Hosted):
             arrival = self.host.route(stream, event, now_ms) if self.outranks else self.host.arrival
             if arrival is None:
                 continue
-            for body in self._reached(event, arrival):
+            for body in self.reached(event, arrival):
                 out += self.host.give(body, stream, row, now_ms)
         return out
 
@@ -108,7 +71,8 @@ class Member(Hosted):
         bodies = [] if found is None else [body for body in found.bodies if body.member is self]
         return [item for body in bodies for item in self.host.feed_body(body, changes, now_ms)]
 
-    def _reached(self, event: Event, arrival: Arrival) -> list[Body]:
+    def reached(self, event: Event, arrival: Arrival) -> list[Body]:
+        """The bodies that an event has to reach, in order of allocation of their partitions."""
         if self.index is not None:
             return [body for body in self.index.of(event) if arrival.reaches(body.partition)]
         return [body for partition in arrival.rest() for body in partition.bodies if body.member is self]

@@ -110,6 +110,12 @@ class Output:
         for rows in self.limit.advance(now_ms):
             self.give(*rows, now_ms, is_ticked=is_ticked)
 
+    def reached(self, now_ms: int) -> None:
+        """As many events have come as the output limit counts."""
+        assert self.limit is not None
+        for rows in self.limit.fire(now_ms):
+            self.give(*rows, now_ms, is_ticked=self.limit.forces)
+
     def terminate(self, now_ms: int) -> None:
         """The context partition ends: the output of `when terminated`."""
         if self.limit is None:

@@ -358,6 +358,7 @@ class Statement(RunningQuery):
 
     def snapshot(self) -> dict[str, Any]:
         """The whole state as plain JSON-able data."""
+        self.begin(self.now_ms)  # an output limit may have rows still to make
         return state.snapshot(self)
 
     def restore(self, snapshot: dict[str, Any]) -> None:

@@ -1,0 +1,48 @@
+"""Statements whose state in a partition of a context is a cell: what they fold, and how far their output limit is.
+
+A cell takes the place of a running instance (`sql.engine.context.cells`), so that a partition costs a few hundred bytes
+and microseconds. One running statement serves all cells, and one loop takes the events of many partitions.
+"""
+
+from __future__ import annotations
+
+from sql.plan.bound import Const
+from sql.plan.logical import OutputPlan, Plan
+
+
+def fits_cells(plan: Plan) -> bool:
+    """Whether a statement keeps nothing of a partition but its groups and the state of a simple output limit."""
+    source = plan.sources[0] if len(plan.sources) == 1 else None
+    if source is None or plan.mode != "delta" or plan.timestamp is not None:
+        return False
+    holds = source.keeps or source.lot or source.keeps_last or source.pattern or source.recognize or source.reclaim_ms
+    beside = plan.prevs or plan.analytics or plan.subqueries or plan.hits or plan.spreads or plan.relations
+    acts = plan.acts or plan.into_table or plan.joins
+    if holds or beside or acts or any(call.group_by is not None for call in plan.aggregates):
+        return False
+    if plan.output is None:
+        is_cut = plan.order_by or plan.distinct or plan.limit or plan.offset
+        return plan.selector == "istream" and not is_cut
+    return not plan.group_by and _shows_content(plan) and counts_alone(plan.output)
+
+
+def _shows_content(plan: Plan) -> bool:
+    from sql.compiler.show import deferral
+
+    return deferral(plan, in_cells=True) == "content"
+
+
+def counts_alone(output: OutputPlan) -> bool:
+    """Whether a cell can hold the state of an output limit: a period, a count of events, or the end alone."""
+    if output.when is not None or output.at:
+        return False
+    if output.every_events is not None and events_of(output) < 1:
+        return False
+    ends = output.terminated
+    return ends is None or (ends.condition is None and not ends.then_set)
+
+
+def events_of(output: OutputPlan) -> int:
+    """How many events `output every n events` counts; 0 where a variable says it."""
+    count = output.every_events
+    return count.value if isinstance(count, Const) and count.value.__class__ is int else 0

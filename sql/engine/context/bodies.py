@@ -1,0 +1,199 @@
+"""What runs of one statement in one partition: an instance of its own, or a cell of the statement that serves all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.context.partition import Partition
+from sql.algebra.event import Event
+from sql.catalog.streams import Catalog
+from sql.emission import Emission
+from sql.engine.running.statement import Statement
+
+if TYPE_CHECKING:
+    from sql.compiler.program import Program
+    from sql.engine.context.member import Member
+
+
+class Body:
+    """One statement in one partition. `due_ms`: the deadline that is in the heap of the host."""
+
+    __slots__ = ("due_ms", "member", "partition")
+
+    def __init__(self, member: Member, partition: Partition) -> None:
+        self.member = member
+        self.partition = partition
+        self.due_ms: int | None = None
+
+    @property
+    def instance(self) -> Any:
+        """What runs, with the state of the partition."""
+        raise NotImplementedError
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog as the statement sees it in the partition."""
+        return self.member.host.catalog
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one stream arrive."""
+        return self.instance.push(stream, rows, now_ms)  # type: ignore[no-any-return]
+
+    def next_deadline(self) -> int | None:
+        """When the statement has something to do next in this partition."""
+        return self.instance.next_deadline()  # type: ignore[no-any-return]
+
+
+class InstanceBody(Body):
+    """A running instance of its own."""
+
+    __slots__ = ("_catalog", "_instance")
+
+    def __init__(self, member: Member, partition: Partition, instance: Any, catalog: Catalog) -> None:
+        super().__init__(member, partition)
+        self._instance = instance
+        self._catalog = catalog
+
+    @property
+    def instance(self) -> Any:
+        return self._instance
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._catalog
+
+
+class Cell(Body):
+    """The state of a statement in one partition, a few hundred bytes.
+
+    folded    the group of all events, or the groups by key
+    counted   how many events `output every n events` has counted
+    period    the state of `output every 10 sec`: since when, and when next; None before the first event
+    """
+
+    __slots__ = ("counted", "folded", "period")
+
+    def __init__(self, member: Member, partition: Partition, folded: Any) -> None:
+        self.member = member
+        self.partition = partition
+        self.due_ms = None
+        self.folded = folded
+        self.counted = 0
+        self.period: tuple[int, int] | None = None
+
+    @property
+    def instance(self) -> CellStatement:
+        assert self.member.cells is not None
+        return self.member.cells.at(self)
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        assert self.member.cells is not None
+        return self.member.cells.push_cells([self] * len(rows), rows, now_ms)
+
+    def next_deadline(self) -> int | None:
+        cells = self.member.cells
+        if cells is not None and cells.cell is self:
+            cells.rest()
+        return None if self.period is None else self.period[1]
+
+
+class CellStatement(Statement):
+    """The statement that serves all cells: whatever it does, it does `at` one of them.
+
+    The compiled loop takes the events of many cells and reads these itself; everything else happens as in a statement
+    with a partition of its own.
+    """
+
+    def __init__(self, name: str, program: Program, now_ms: int, partition: Sequence[Any]) -> None:
+        super().__init__(name, program, now_ms, partition=partition)
+        self.cell: Cell | None = None
+        """Whose state is here, and not up to date in the cell."""
+        output = program.plan.output
+        self.counts_events = output is not None and output.every_events is not None
+        self.has_timers = output is not None and output.every is not None
+
+    def new_folded(self) -> Any:
+        """What a partition begins with."""
+        return {} if self.whole is None else self.code["Group"](())
+
+    # --- whose state is here ------------------------------------------------------------------------------------------
+
+    def at(self, cell: Cell) -> CellStatement:
+        """This statement with the state of a cell."""
+        if cell is not self.cell:
+            self.rest()
+            self.cell = cell
+            self.partition = cell.partition.row
+            if self.whole is None:
+                self.groups = cell.folded
+            else:
+                self.whole = cell.folded
+            limit = self.output.limit
+            if limit is not None and self.counts_events:
+                limit.condition.restore((cell.counted, 0))
+            elif limit is not None and self.has_timers:
+                limit.condition.restore(cell.period or (None, None))
+        return self
+
+    def rest(self) -> None:
+        """The state goes back into its cell."""
+        cell, self.cell = self.cell, None
+        if cell is None:
+            return
+        cell.folded = self.groups if self.whole is None else self.whole
+        limit = self.output.limit
+        if limit is not None and self.counts_events:
+            cell.counted = limit.condition.snapshot()[0]
+        elif limit is not None and self.has_timers:
+            origin_ms, due_ms = limit.condition.snapshot()
+            cell.period = None if origin_ms is None else (origin_ms, due_ms)
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def push_cells(self, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events with the cells of their partitions, in order."""
+        self.rest()
+        self.now_ms = self.context.now_ms = now_ms
+        self.counts["events_in"] += len(rows)
+        self.code["push"](self, cells, rows, now_ms)
+        return self.take()
+
+    def start(self, cell: Cell, now_ms: int) -> None:
+        """The first event of a cell: its output limit counts from now."""
+        self.at(cell).output.start(now_ms)
+        self.rest()
+        cell.member.host.schedule(cell)
+
+    def reached(self, cell: Cell, now_ms: int) -> None:
+        """As many events have come as the output limit counts."""
+        self.at(cell).begin(now_ms)
+        self.output.reached(now_ms)
+        self.rest()
+
+
+class BodyIndex:
+    """The bodies of a statement whose filter holds `column = context.property`, by that property."""
+
+    def __init__(self, event_key: Callable[[Event], Any], partition_key: Callable[[Sequence[Any]], Any]) -> None:
+        self.event_key = event_key
+        self.partition_key = partition_key
+        self.bodies: dict[Any, dict[Body, None]] = {}
+
+    def add(self, body: Body) -> None:
+        """A body has started."""
+        self.bodies.setdefault(self.partition_key(body.partition.row), {})[body] = None
+
+    def discard(self, body: Body) -> None:
+        """A body has ended."""
+        key = self.partition_key(body.partition.row)
+        found = self.bodies.get(key)
+        if found is not None:
+            found.pop(body, None)
+            if not found:
+                del self.bodies[key]
+
+    def of(self, event: Event) -> list[Body]:
+        """The bodies an event can pass the filter of, in order of allocation. NULL equals nothing."""
+        key = self.event_key(event)
+        return [] if key is None else list(self.bodies.get(key, ()))

@@ -1,0 +1,46 @@
+"""How a statement begins in a partition: the one place where instances and cells are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sql.algebra.context.partition import Partition
+from sql.catalog.streams import Catalog
+from sql.compiler.program import Program
+from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody
+from sql.engine.context.member import Member
+from sql.engine.context.own_catalog import catalog_of, loop_of
+from sql.plan.relations import WindowDeclaration
+
+
+def new_body(member: Member, partition: Partition, now_ms: int) -> Body:
+    """A statement in a partition just allocated: a cell where its state fits into one, else an instance."""
+    if not member.fits_cells:
+        catalog = _catalog_for(member, partition)
+        return InstanceBody(member, partition, make_instance(member, catalog, now_ms, partition.row), catalog)
+    if member.cells is None:
+        program = Program(member.inner, member.host.catalog, "dict", now_ms, member.name, partition.row, in_cells=True)
+        member.cells = CellStatement(member.name, program, now_ms, partition.row)
+    return Cell(member, partition, member.cells.new_folded())
+
+
+def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[Any]) -> Any:
+    """An instance of a statement in a partition with these properties."""
+    from sql.engine.start import program_of, running
+
+    plan, program = member.inner, member.program
+    if program is None and plan.sources and plan.acts is None:
+        program = program_of(member.name, plan, catalog, now_ms, partition=row)
+        if catalog is member.host.catalog:  # else the partition has variables of its own, which the text names
+            member.program = program
+    return running(member.name, plan, catalog, now_ms, partition=row, program=program)
+
+
+def _catalog_for(member: Member, partition: Partition) -> Catalog:
+    """The catalog of a new instance; a relation that it declares tells the statements of its partition."""
+    host = member.host
+    catalog = catalog_of(host.catalog, partition, host.members)
+    if catalog is host.catalog and isinstance(member.inner.acts, WindowDeclaration):
+        return catalog.within({}, {}, loop_of(catalog, {}, partition, host.members))
+    return catalog
