@@ -12,6 +12,7 @@ from sql.engine.context.host import ContextHost
 from sql.engine.context.lane import Lane
 from sql.engine.context.member import Member
 from sql.engine.interplay import meet
+from sql.engine.lanes import Lanes
 from sql.engine.roster import Roster
 from sql.engine.steps import Consumer, Steps
 from sql.engine.timers import Timers
@@ -37,9 +38,7 @@ class Dispatch:
         """Told of each, with its traceback: who owns the engine can log it."""
         self.validators = Validators(catalog)
         """Of the streams with STRICT_VALIDATION, made at their first event."""
-        self.lanes: dict[str, Lane | None] = {}
-        """By stream, made at the first event after rules have changed."""
-        self.roster.on_change = self.lanes.clear
+        self.lanes = Lanes(self.roster, self.defect)
         self.before: dict[str, list[tuple[int, Change]]] = {}
         """`update istream`: what changes, or drops, the events of a stream before anybody sees them, by priority."""
 
@@ -89,24 +88,6 @@ class Dispatch:
             found = in_context or meet([query.plan for query in queries], self.catalog)
             self.roster.ordered[stream] = found
         return found
-
-    def lane(self, stream: str) -> Lane | None:
-        """The lane of a stream that only one context and its statements hear, where nothing else sees what they do."""
-        if self.catalog.variables or self.catalog.relations:
-            return None
-        if stream not in self.lanes:
-            self.lanes[stream] = self._new_lane(stream)
-        return self.lanes[stream]
-
-    def _new_lane(self, stream: str) -> Lane | None:
-        queries = [self.roster.queries[name] for name in self.roster.readers_of(stream)]
-        hosts = [query for query in queries if isinstance(query, ContextHost)]
-        if len(hosts) != 1 or self.roster.lookers or self.roster.moves_rows:
-            return None
-        members = hosts[0].members.values()
-        heard_alone = all(query is hosts[0] or query in members for query in queries)
-        is_plain = all(member.inner.acts is None and not member.outranks for member in members)
-        return Lane(hosts[0], stream, self.defect) if heard_alone and is_plain else None
 
     # --- to the queries -----------------------------------------------------------------------------------------------
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from sql.algebra.context.buckets import Buckets
 from sql.algebra.context.definitions import EventPoint
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
@@ -14,7 +13,7 @@ class EventEnds:
 
     def __init__(self, point: EventPoint) -> None:
         self.point = point
-        self.by_key: dict[Any, dict[Partition, None]] = {}
+        self.by_key: Buckets[Partition] = Buckets()
         self.others: dict[Partition, None] = {}
         """Where the condition is not correlated."""
 
@@ -25,22 +24,17 @@ class EventEnds:
             return
         key = self.point.partition_key(partition.row)
         if key is not None:
-            self.by_key.setdefault(key, {})[partition] = None
+            self.by_key.add(key, partition)
 
     def discard(self, partition: Partition) -> None:
         """Watch for it no longer."""
         if self.point.partition_key is None:
             self.others.pop(partition, None)
             return
-        key = self.point.partition_key(partition.row)
-        found = self.by_key.get(key)
-        if found is not None:
-            found.pop(partition, None)
-            if not found:
-                del self.by_key[key]
+        self.by_key.discard(self.point.partition_key(partition.row), partition)
 
     def of(self, event: Event) -> list[Partition]:
         """The partitions the event ends, in order of allocation."""
         point = self.point
-        found = self.others if point.event_key is None else self.by_key.get(point.event_key(event), {})
+        found = list(self.others) if point.event_key is None else self.by_key.of(point.event_key(event))
         return [partition for partition in found if point.passes is None or point.passes(event, partition.row)]

@@ -62,6 +62,8 @@ class Level(ABC):
         self.definition = definition
         self.life = life
         self.parent = parent
+        self.is_innermost = definition.depth == life.depth
+        """Whether the statements run in its partitions."""
         self.due_ms: int | None = None
         """When time starts a partition; None: never."""
         self.starting: Pattern | None = None
@@ -193,15 +195,6 @@ class Level(ABC):
     def values(self) -> list[Any]:
         """The properties of a new partition, all NULL."""
         return [None] * self.definition.size
-
-    def row(self, values: list[Any]) -> tuple[Any, ...]:
-        """What conditions read of a partition with these values."""
-        return (values,) if self.parent is None else (*self.parent.row, values)
-
-    @property
-    def is_innermost(self) -> bool:
-        """Whether the statements run in its partitions."""
-        return self.definition.depth == self.life.depth
 
     def visit(self, partition: Partition, arrival: Arrival) -> None:
         """An event belongs to a partition: the level inside acts, or the partition is one of its targets."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sql.algebra.context.buckets import Buckets
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
@@ -39,6 +40,10 @@ class Body:
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one stream arrive."""
         return self.instance.push(stream, rows, now_ms)  # type: ignore[no-any-return]
+
+    def terminate(self, now_ms: int) -> list[Emission]:
+        """The partition ends: the output of `when terminated`."""
+        return self.instance.terminate(now_ms)  # type: ignore[no-any-return]
 
     def next_deadline(self) -> int | None:
         """When the statement has something to do next in this partition."""
@@ -91,6 +96,10 @@ class Cell(Body):
         assert self.member.cells is not None
         return self.member.cells.push_cells([self] * len(rows), rows, now_ms)
 
+    def terminate(self, now_ms: int) -> list[Emission]:
+        cells = self.member.cells
+        return cells.at(self).terminate(now_ms) if cells is not None and cells.reports_end else []
+
     def next_deadline(self) -> int | None:
         cells = self.member.cells
         if cells is not None and cells.cell is self:
@@ -112,6 +121,7 @@ class CellStatement(Statement):
         output = program.plan.output
         self.counts_events = output is not None and output.every_events is not None
         self.has_timers = output is not None and output.every is not None
+        self.reports_end = output is not None and output.terminated is not None
 
     def new_folded(self) -> Any:
         """What a partition begins with."""
@@ -178,22 +188,17 @@ class BodyIndex:
     def __init__(self, event_key: Callable[[Event], Any], partition_key: Callable[[Sequence[Any]], Any]) -> None:
         self.event_key = event_key
         self.partition_key = partition_key
-        self.bodies: dict[Any, dict[Body, None]] = {}
+        self.bodies: Buckets[Body] = Buckets()
 
     def add(self, body: Body) -> None:
         """A body has started."""
-        self.bodies.setdefault(self.partition_key(body.partition.row), {})[body] = None
+        self.bodies.add(self.partition_key(body.partition.row), body)
 
     def discard(self, body: Body) -> None:
         """A body has ended."""
-        key = self.partition_key(body.partition.row)
-        found = self.bodies.get(key)
-        if found is not None:
-            found.pop(body, None)
-            if not found:
-                del self.bodies[key]
+        self.bodies.discard(self.partition_key(body.partition.row), body)
 
     def of(self, event: Event) -> list[Body]:
         """The bodies an event can pass the filter of, in order of allocation. NULL equals nothing."""
         key = self.event_key(event)
-        return [] if key is None else list(self.bodies.get(key, ()))
+        return [] if key is None else self.bodies.of(key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush
 from typing import Any
 
 from sql.algebra.context.build import definitions_of
@@ -17,6 +16,7 @@ from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.context.bodies import Body, Cell
+from sql.engine.context.body_timers import BodyTimers
 from sql.engine.context.lane import Lane
 from sql.engine.context.member import Member
 from sql.engine.context.new_body import new_body
@@ -51,9 +51,7 @@ class ContextHost(Hosted):
         self.arrival: Arrival | None = None
         """The event the context acted on last: its statements ask where it belongs."""
         self.out: list[Emission] = []
-        self.timers: list[tuple[int, int, int, int, Body]] = []
-        """A heap of (due, order of the statement, id of the partition, number, instance)."""
-        self.scheduled = 0
+        self.timers = BodyTimers()
         self.restoring = False
         self.errors = 0
         self.now_ms = 0
@@ -97,7 +95,7 @@ class ContextHost(Hosted):
         """Forget the instances of a statement."""
         for partition in self.life.live.values():
             partition.bodies = [body for body in partition.bodies if body.member is not member]
-        self.timers = sorted(entry for entry in self.timers if entry[4].member is not member)
+        self.timers.drop(member)
 
     def check_unused(self) -> None:
         """Raise SqlError where statements use the context."""
@@ -164,7 +162,6 @@ class ContextHost(Hosted):
 
     def start(self, partition: Partition, now_ms: int) -> None:
         """A partition has been allocated: each statement begins in it, in order of creation."""
-        self.settle()
         for member in self.members.values():
             self._begin(member, partition, now_ms)
 
@@ -174,7 +171,7 @@ class ContextHost(Hosted):
         bodies, partition.bodies = partition.bodies, []
         for body in reversed(bodies):
             body.due_ms = None
-            self._emit(body, body.instance.terminate(now_ms))
+            self._emit(body, body.terminate(now_ms))
             if body.member.index is not None:
                 body.member.index.discard(body)
 
@@ -226,6 +223,9 @@ class ContextHost(Hosted):
         return out  # type: ignore[no-any-return]
 
     def give_first(self, partition: Partition, stream: str, event: Event, now_ms: int) -> None:
+        if self.lane is not None and self.lane.takes_first(partition, stream, event):
+            return
+        self.settle()
         for body in partition.bodies:
             if stream in body.member.streams:
                 self.out += self.give(body, stream, event.row, now_ms)
@@ -242,9 +242,11 @@ class ContextHost(Hosted):
         """Do what is due: the statements' own timers first, then ends, then starts; by due time before that."""
         self.now_ms = now_ms
         while True:
-            body_due, life_due = self._body_due(), self.life.next_due()
+            body_due, life_due = self.timers.next_ms(), self.life.next_due()
             if body_due is not None and body_due <= now_ms and (life_due is None or body_due <= life_due):
-                self._fire(now_ms)
+                body = self.timers.pop()
+                self._emit(body, body.instance.advance(now_ms))
+                self.schedule(body)
             elif life_due is not None and life_due <= now_ms:
                 try:
                     self.life.fire(now_ms)
@@ -253,33 +255,16 @@ class ContextHost(Hosted):
             else:
                 return self.taken()
 
-    def _fire(self, now_ms: int) -> None:
-        body = heappop(self.timers)[4]
-        body.due_ms = None
-        self._emit(body, body.instance.advance(now_ms))
-        self.schedule(body)
-
     def next_deadline(self) -> int | None:
-        due = [due for due in (self._body_due(), self.life.next_due()) if due is not None]
+        due = [due for due in (self.timers.next_ms(), self.life.next_due()) if due is not None]
         return min(due, default=None)
-
-    def _body_due(self) -> int | None:
-        while self.timers:
-            due, _, _, _, body = self.timers[0]
-            if body.due_ms == due:
-                return due
-            heappop(self.timers)
-        return None
 
     def schedule(self, body: Body) -> None:
         """Note when an instance has something to do next."""
         due_ms = body.next_deadline()
         if due_ms == body.due_ms:
             return
-        body.due_ms = due_ms
-        if due_ms is not None:
-            self.scheduled += 1
-            heappush(self.timers, (due_ms, body.member.order, body.partition.id, self.scheduled, body))
+        self.timers.move(body, due_ms)
         next_ms = self.next_deadline()
         if next_ms != self.announced:
             self.announced = next_ms
@@ -287,6 +272,7 @@ class ContextHost(Hosted):
 
     def _emit(self, body: Body, emissions: list[Emission]) -> None:
         if emissions:
+            self.settle()
             self._count(body, emissions)
             self.out += emissions
 

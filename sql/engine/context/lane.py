@@ -10,6 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission, joined
@@ -23,14 +24,22 @@ OnDefect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
 
 
 class Run:
-    """Events that wait for one statement, each with the body that it reaches."""
+    """Events that wait for one statement, each with the body that it reaches. `reached`: how many bodies the present
+    event does, where it starts partitions or belongs to several."""
 
-    __slots__ = ("bodies", "member", "rows")
+    __slots__ = ("bodies", "member", "reached", "rows")
 
     def __init__(self, member: Member) -> None:
         self.member = member
         self.bodies: list[Any] = []  # all of them cells, or all instances
         self.rows: list[Any] = []
+        self.reached = 0
+
+    def add(self, bodies: Sequence[Any], row: Any) -> None:
+        """The present event waits for some bodies more."""
+        self.bodies += bodies
+        self.rows += repeat(row, len(bodies))
+        self.reached += len(bodies)
 
 
 class Lane:
@@ -43,6 +52,10 @@ class Lane:
         self.runs = {member: Run(member) for member in host.members.values() if stream in member.streams}
         self.names = [member.name for member in self.runs]
         self.now_ms = 0
+        self.event: Event | None = None
+        """The present event."""
+        self.is_spread = False
+        """Whether the present event starts partitions or belongs to several."""
         self.mark: int | None = None
         """Where the emissions of the present event begin, once it has changed partitions."""
 
@@ -71,56 +84,88 @@ class Lane:
     def _route(self, root: Level, rows: Sequence[Any]) -> None:
         """The context acts on each event, which then waits for the statements of the partitions it belongs to."""
         arrival = Arrival(self.stream, Event(None, self.now_ms, 0), self.now_ms)
-        event, targets, act = arrival.event, arrival.targets, root.act
-        self.host.lane = self
+        targets, whole, act = arrival.targets, arrival.whole, root.act
+        self.event, self.host.lane = arrival.event, self
         try:
             for row in rows:
-                event.row = row
+                arrival.event.row = row
                 try:
                     act(arrival)
                 except DATA_ERRORS as error:
                     self.settle()
-                    self.host.fail(event, error, self.now_ms)
+                    self.host.fail(arrival.event, error, self.now_ms)
                     arrival.clear()
-                if len(targets) == 1 and not arrival.whole:
-                    for body in targets[0].bodies:
-                        run = self.runs.get(body.member)
-                        if run is not None:
-                            run.bodies.append(body)
-                            run.rows.append(row)
-                    targets.clear()
-                elif targets or arrival.whole:
+                if whole or len(targets) > 1:
                     self._spread(arrival)
-                if self.mark is not None:
-                    self._end_change()
+                elif targets:
+                    self._reach(targets.pop(), row)
+                if self.is_spread or self.mark is not None:
+                    self._end_event()
                     arrival.clear()
             self.flush()
         finally:
-            self.host.lane = None
+            self.event = self.host.lane = None
+
+    def _reach(self, partition: Partition, row: Any) -> None:
+        for body in partition.bodies:
+            run = self.runs.get(body.member)
+            if run is not None:
+                run.bodies.append(body)
+                run.rows.append(row)
+
+    def takes_first(self, partition: Partition, stream: str, event: Event) -> bool:
+        """An event starts a partition; whether it waits with the others."""
+        if event is not self.event or stream != self.stream:
+            return False
+        self.is_spread = True
+        for body in partition.bodies:
+            run = self.runs.get(body.member)
+            if run is not None:
+                run.add((body,), event.row)
+        return True
 
     def _spread(self, arrival: Arrival) -> None:
-        """An event belongs to any number of partitions; what a statement gives out in several is one post."""
+        """An event belongs to any number of partitions."""
+        self.is_spread = True
         for run in self.runs.values():
-            bodies = run.member.reached(arrival.event, arrival)
-            if len(bodies) > 1:
-                self.settle()
-            run.bodies += bodies
-            run.rows += repeat(arrival.event.row, len(bodies))
-        arrival.clear()
+            run.add(run.member.reached(arrival.event, arrival), arrival.event.row)
 
     # --- changes of partitions ----------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Partitions are about to change: what came before this event is done first."""
+        """Partitions are about to change: what came before is done first."""
         if self.mark is None:
+            self._flush_before()
+        else:
             self.flush()
-            self.mark = len(self.host.out)
 
-    def _end_change(self) -> None:
-        """The event that has changed partitions is done."""
+    def _flush_before(self) -> None:
+        """Give out what came before the present event; what it gives out itself begins here."""
+        later = []
+        for run in self.runs.values():
+            first = len(run.rows) - run.reached
+            later.append((run, run.bodies[first:], run.rows[first:]))
+            del run.bodies[first:], run.rows[first:]
+        self.flush()
+        self.mark = len(self.host.out)
+        for run, bodies, rows in later:
+            run.bodies, run.rows = bodies, rows
+
+    def _end_event(self) -> None:
+        """The event that has changed partitions, or belongs to several, is done.
+
+        What a statement gives out in several partitions is one post.
+        """
+        if self.mark is None and any(run.reached > 1 for run in self.runs.values()):
+            self._flush_before()
+        for run in self.runs.values():
+            run.reached = 0
+        self.is_spread = False
+        if self.mark is None:
+            return
         self.flush()
         out, mark = self.host.out, self.mark
-        if mark is not None and len(out) > mark + 1:
+        if len(out) > mark + 1:
             out[mark:] = joined(out[mark:], self.names)
         self.mark = None
 

@@ -1,0 +1,37 @@
+"""Which streams have a lane through a context."""
+
+from __future__ import annotations
+
+from sql.engine.context.host import ContextHost
+from sql.engine.context.lane import Lane, OnDefect
+from sql.engine.roster import Roster
+
+
+class Lanes:
+    """The lanes of the streams that have one."""
+
+    def __init__(self, roster: Roster, on_defect: OnDefect) -> None:
+        self.roster = roster
+        self.on_defect = on_defect
+        self.known: dict[str, Lane | None] = {}
+        """By stream, made at the first event after rules have changed."""
+        roster.on_change = self.known.clear
+
+    def of(self, stream: str) -> Lane | None:
+        """The lane of a stream that only one context and its statements hear, where nothing else sees what they do."""
+        catalog = self.roster.catalog
+        if not catalog.contexts or catalog.variables or catalog.relations:
+            return None
+        if stream not in self.known:
+            self.known[stream] = self._new(stream)
+        return self.known[stream]
+
+    def _new(self, stream: str) -> Lane | None:
+        queries = [self.roster.queries[name] for name in self.roster.readers_of(stream)]
+        hosts = [query for query in queries if isinstance(query, ContextHost)]
+        if len(hosts) != 1 or self.roster.lookers or self.roster.moves_rows:
+            return None
+        members = hosts[0].members.values()
+        heard_alone = all(query is hosts[0] or query in members for query in queries)
+        is_plain = all(member.inner.acts is None and not member.outranks for member in members)
+        return Lane(hosts[0], stream, self.on_defect) if heard_alone and is_plain else None
