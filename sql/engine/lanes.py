@@ -29,7 +29,7 @@ class Lanes:
     def _new(self, stream: str) -> Lane | None:
         queries = [self.roster.queries[name] for name in self.roster.readers_of(stream)]
         hosts = [query for query in queries if isinstance(query, ContextHost)]
-        if len(hosts) != 1 or self.roster.lookers or self.roster.moves_rows:
+        if len(hosts) != 1 or self.roster.arrival_readers or self.roster.moves_rows:
             return None
         members = hosts[0].members.values()
         heard_alone = all(query is hosts[0] or query in members for query in queries)
