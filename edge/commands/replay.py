@@ -4,6 +4,9 @@ Time moves with the data: timers fire between the events, windows still open at 
 "would this rule have fired last week?" is always the same. One JSON line for each output:
 
     {"at": 1767225610000, "rows": [{"device": "pump-07", "avg": 61.2}]}
+
+Several streams at once: files of `penstock record` and of `mosquitto_sub -F %j`, or STREAM=FILE for each; CSV with a
+header too. Rules that feed the rule, over `insert into` or memory topics, run as well.
 """
 
 from __future__ import annotations
@@ -18,31 +21,73 @@ from edge.commands.shared import recorded, rule_arguments
 from edge.commands.shared.progress import Progress
 
 if TYPE_CHECKING:
-    from rules.compile import CompiledRule
+    from rules.compile import Compiled, CompiledRule
     from sql import Emission
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     rule_arguments.add_rule(parser)
-    parser.add_argument("data", metavar="DATA.jsonl", help="events, one JSON object per line; - is standard input")
+    parser.add_argument(
+        "data",
+        nargs="+",
+        metavar="[STREAM=]DATA",
+        help="events, one JSON object per line, or CSV with a header; - is standard input",
+    )
     recorded.add_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    compiled, rule = rule_arguments.chosen_rule(arguments)
+    from edge.commands.shared.chains import with_feeders
+    from edge.commands.shared.mixed import is_mixed
+
+    is_fed = arguments.stream is None and len(with_feeders(compiled, rule)) > 1
+    if is_fed or is_mixed(arguments.data, rule.plan.streams, is_named=arguments.stream is not None):
+        return _replay_mixed(compiled, rule, arguments)
+    return _replay_plain(compiled, rule, arguments)
+
+
+def _replay_mixed(compiled: Compiled, rule: CompiledRule, arguments: argparse.Namespace) -> int:
+    """Events of several streams, one by one, through the rule and those that feed it."""
+    from edge.clock import SystemClock
+    from edge.commands.shared.chains import Chain, with_feeders
+    from edge.commands.shared.mixed import Mixed, tell_rejected
+
+    names = dict.fromkeys(name for item in with_feeders(compiled, rule) for name in item.plan.streams)
+    streams = {name: compiled.catalog.streams[name] for name in names if not compiled.catalog.streams[name].derived}
+    if arguments.stream is not None:
+        streams = {arguments.stream: streams[recorded.chosen_stream(tuple(streams), arguments.stream)]}
+    progress = Progress(None, SystemClock())
+    mixed, chain = Mixed(arguments.data, streams, arguments.time_column, progress), Chain(compiled, rule)
+    errors, now_ms = 0, None
+    try:
+        for at_ms, stream, row in mixed:
+            if now_ms is None:
+                chain.begin(at_ms)
+            now_ms = at_ms
+            errors += shown(chain.push(stream, row, at_ms))
+        if now_ms is not None:
+            errors += shown(chain.end(now_ms))
+    finally:
+        progress.close()
+    return 1 if tell_rejected(mixed.rejected) or errors else 0
+
+
+def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Namespace) -> int:
+    """Events of one stream, many at a time."""
     from edge.clock import SystemClock
     from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
     from rules.drive import deploy_with
     from sql import Engine
     from sql.binder.rule import relations_of
 
-    compiled, rule = rule_arguments.chosen_rule(arguments)
-    plan = rule.plan
+    plan, (path,) = rule.plan, arguments.data
     stream = recorded.chosen_stream(plan.streams, arguments.stream)
     structs = struct_columns(compiled.catalog, [rule])
     shape = shape_of(plan, structs)
-    recording = recorded.Recording(arguments.data, structs.get(stream), arguments.time_column, plan.timestamp)
+    recording = recorded.Recording(path, structs.get(stream), arguments.time_column, plan.timestamp)
     engine = Engine(compiled.catalog, by_instants=True)
-    progress = Progress(None if arguments.data == "-" else Path(arguments.data).stat().st_size, SystemClock())
+    progress = Progress(None if path == "-" else Path(path).stat().st_size, SystemClock())
     errors = now_ms = 0
     try:
         for batch in recording:

@@ -48,9 +48,9 @@ def read_events(path: str, column: str | None, timestamp: str | None) -> Iterato
             for number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
-                row = _event(line, f"{path}:{number}")
+                row = event_of(line, f"{path}:{number}")
                 if column is None:
-                    column = _time_column(row, timestamp, f"{path}:{number}")
+                    column = time_column(row, timestamp, f"{path}:{number}")
                 yield instant_ms(row.get(column), f"{path}:{number}: column '{column}'"), row
         except UnicodeDecodeError as error:
             raise UsageError(f"{path}: not UTF-8: {error}") from None
@@ -99,11 +99,11 @@ class Recording:
             return [], []
         if self.column is None:
             number, line = numbered[0]
-            self.column = _time_column(_event(line, f"{self.path}:{number}"), self.timestamp, f"{self.path}:{number}")
+            self.column = time_column(event_of(line, f"{self.path}:{number}"), self.timestamp, f"{self.path}:{number}")
         rows, bad = self._decoder.decode_many([line for _, line in numbered])
         if bad or len(rows) != len(numbered):
             make = self._make_row()
-            rows = [make(_event(line, f"{self.path}:{number}")) for number, line in numbered]
+            rows = [make(event_of(line, f"{self.path}:{number}")) for number, line in numbered]
         values = list(map(self._time(), rows))
         if set(map(type, values)) == {int} and max(values) < 2**53 and min(values) > -(2**53):
             return rows, values
@@ -140,7 +140,7 @@ def columns_of(text: str) -> tuple[str, frozenset[str]]:
     columns: set[str] = set()
     for number, line in enumerate(Path(path).read_text("utf-8").splitlines(), 1):
         if line.strip():
-            columns |= _event(line, f"{path}:{number}").keys()
+            columns |= event_of(line, f"{path}:{number}").keys()
     return stream, frozenset(columns)
 
 
@@ -154,7 +154,8 @@ def stream_and_file(text: str) -> tuple[str, str]:
     return stream, path
 
 
-def _event(line: str | bytes, where: str) -> dict[str, Any]:
+def event_of(line: str | bytes, where: str) -> dict[str, Any]:
+    """The object of a line. Raises UsageError for what is none."""
     try:
         row = json.loads(line)
     except UnicodeDecodeError as error:
@@ -166,7 +167,8 @@ def _event(line: str | bytes, where: str) -> dict[str, Any]:
     return row
 
 
-def _time_column(row: dict[str, Any], timestamp: str | None, where: str) -> str:
+def time_column(row: dict[str, Any], timestamp: str | None, where: str) -> str:
+    """The column with the time, where the user has named none."""
     column = next((name for name in (timestamp, *TIME_COLUMNS) if name and name in row), None)
     if column is None:
         raise UsageError(f"{where}: no time found; name its column with --time-column")

@@ -1,0 +1,119 @@
+"""Rules that feed each other, for a replay: over `insert into`, and over memory topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.memory_action import MEMORY, MemoryAction
+from edge.deploy.stream_types import stream_type
+from rules.compile import Compiled, CompiledRule
+from rules.drive import advance, deploy_with
+from sinks import MemoryBus, SinkSettings
+from sinks.memory_bus import topic_matches
+from sql import Emission, Engine
+from sql.binder.rule import relations_of
+
+Rows = tuple[str, list[dict[str, Any]]]
+
+
+def with_feeders(compiled: Compiled, rule: CompiledRule) -> list[CompiledRule]:
+    """A rule behind those that feed the streams it reads, in the order of the files."""
+    wanted, streams = {rule.id}, set(rule.plan.streams)
+    while True:
+        near = {other.id for other in compiled.rules.values() if _fed(compiled, other) & streams}
+        if near <= wanted:
+            return [other for name, other in compiled.rules.items() if name in wanted]
+        wanted |= near
+        streams |= {stream for name in near for stream in compiled.rules[name].plan.streams}
+
+
+def _fed(compiled: Compiled, rule: CompiledRule) -> set[str]:
+    """The streams that a rule feeds."""
+    topics = [
+        str(action.settings.model_dump().get("topic", ""))
+        for action in rule.actions
+        if action.sink == MEMORY and isinstance(action.settings, SinkSettings)
+    ]
+    found = {
+        stream
+        for stream in _memory_streams(compiled)
+        for topic in topics
+        if topic_matches(_topic(compiled, stream), topic)
+    }
+    return found | ({rule.plan.insert_into} if rule.plan.insert_into is not None else set())
+
+
+def _memory_streams(compiled: Compiled) -> list[str]:
+    return [name for name, stream in compiled.catalog.streams.items() if stream_type(stream) == MEMORY]
+
+
+def _topic(compiled: Compiled, stream: str) -> str:
+    return str(compiled.catalog.streams[stream].options.get("DATASOURCE", ""))
+
+
+class Chain:
+    """An engine with a rule and all that feeds it. Time moves with the events."""
+
+    def __init__(self, compiled: Compiled, rule: CompiledRule) -> None:
+        self.engine = Engine(compiled.catalog)
+        self._compiled = compiled
+        self._rule = rule
+        self._rules = with_feeders(compiled, rule)
+        self._pending: list[Rows] = []
+        self._actions = self._connected()
+
+    def _connected(self) -> dict[str, list[MemoryAction]]:
+        letters = DeadLetters(Path("none"))
+        letters.is_muted = True
+        bus = MemoryBus()
+        for stream in _memory_streams(self._compiled):
+            bus.subscribe(_topic(self._compiled, stream), self._subscriber(stream))
+        return {
+            rule.id: [
+                MemoryAction(action.settings, rule.id, bus, letters, lambda token, outcome: None)
+                for action in rule.actions
+                if action.sink == MEMORY and isinstance(action.settings, SinkSettings)
+            ]
+            for rule in self._rules
+        }
+
+    def _subscriber(self, stream: str) -> Any:
+        def take(topic: str, rows: Any, at_ms: int) -> bool:
+            self._pending.append((stream, [dict(row) for row in rows]))
+            return True
+
+        return take
+
+    def begin(self, now_ms: int) -> None:
+        """Start tables and rules."""
+        for rule in self._rules:
+            if relations_of(rule.plan):
+                deploy_with(self.engine, rule, self._compiled, now_ms)
+            elif rule.id not in self.engine.queries:
+                self.engine.deploy(rule.id, rule.plan, now_ms)
+
+    def push(self, stream: str, row: dict[str, Any], now_ms: int) -> Iterator[Emission]:
+        """One event, with what is due before it; the emissions of the rule itself."""
+        for emission in advance(self.engine, now_ms):
+            yield from self._follow(emission, now_ms)
+        for emission in self.engine.push(stream, [row], now_ms):
+            yield from self._follow(emission, now_ms)
+
+    def end(self, now_ms: int) -> Iterator[Emission]:
+        """Close the windows that are open."""
+        for emission in self.engine.flush(now_ms):
+            yield from self._follow(emission, now_ms)
+
+    def _follow(self, emission: Emission, now_ms: int) -> Iterator[Emission]:
+        if emission.rule == self._rule.id:
+            yield emission
+        if emission.kind == "rows":
+            for action in self._actions.get(emission.rule, ()):
+                action.submit(emission)
+        while self._pending:
+            stream, rows = self._pending.pop(0)
+            for following in self.engine.push(stream, rows, now_ms):
+                yield from self._follow(following, now_ms)

@@ -1,0 +1,173 @@
+"""Recordings of other forms than one file of plain events: several streams, topics, CSV. All become arrivals.
+
+{"at": …, "stream": "m", "topic": …, "event": {…}}        `penstock record`
+{"tst": …, "topic": "plant/7", "payload": "…"}            `mosquitto_sub -F %j` and `%J`
+at,dev,temp                                               CSV with a header
+{"at": …, "dev": "a", "temp": 81.5}                       plain events, of the stream named in STREAM=FILE
+"""
+
+from __future__ import annotations
+
+import csv
+import heapq
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from edge.base.errors import UsageError
+from edge.commands.shared import recorded
+from edge.commands.shared.progress import Progress
+from edge.deploy.stream_types import codec_options
+from edge.intake.codecs import Decoder, decoder_for
+from rules.drive import Arrival
+from sinks.memory_bus import topic_matches
+from sql.catalog.streams import Stream
+from sql.types import Type
+
+PAYLOAD_BYTES_MAX = 100_000_000
+
+
+@dataclass(slots=True)
+class Mixed:
+    """Files, and the streams their events may belong to."""
+
+    files: Sequence[str]
+    streams: Mapping[str, Stream]
+    column: str | None
+    progress: Progress
+    rejected: list[str] = field(default_factory=list)
+    """Messages that could not be decoded, with their place."""
+    _decoders: dict[str, Decoder] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Arrival]:
+        yield from heapq.merge(*map(self._arrivals, self.files), key=itemgetter(0))
+
+    def _arrivals(self, text: str) -> Iterator[Arrival]:
+        """The arrivals of one file, or of STREAM=FILE; late ones arrive at the time of the newest before."""
+        stream, sign, path = text.partition("=")
+        if not sign or stream not in self.streams:
+            stream, path = "", text
+        newest_ms = None
+        for at_ms, name, row in self._of_file(path, stream):
+            newest_ms = at_ms if newest_ms is None else max(newest_ms, at_ms)
+            self.progress.add(1, 0)
+            yield newest_ms, name, row
+
+    def _of_file(self, path: str, stream: str) -> Iterator[Arrival]:
+        if path.lower().endswith(".csv"):
+            yield from self._of_csv(path, self._only(stream, path))
+            return
+        first = first_line(path)
+        if "event" in first and "stream" in first:
+            yield from self._of_recording(path)
+        elif "tst" in first and "topic" in first:
+            yield from self._of_messages(path)
+        else:
+            name = self._only(stream, path)
+            timestamp = self.streams[name].timestamp
+            yield from ((at_ms, name, row) for at_ms, row in recorded.read_events(path, self.column, timestamp))
+
+    def _only(self, stream: str, path: str) -> str:
+        """The stream of a file that names none."""
+        if not stream and len(self.streams) != 1:
+            raise UsageError(f"say whose events {path} holds: STREAM={path}, with one of {', '.join(self.streams)}")
+        return stream or next(iter(self.streams))
+
+    def _of_recording(self, path: str) -> Iterator[Arrival]:
+        for where, line in lines_of(path):
+            name, event = line.get("stream"), line.get("event")
+            if name in self.streams and isinstance(event, dict):
+                yield recorded.instant_ms(line.get("at"), where), str(name), event
+
+    def _of_messages(self, path: str) -> Iterator[Arrival]:
+        for where, line in lines_of(path):
+            topic, payload = str(line.get("topic", "")), line.get("payload", "")
+            at_ms = recorded.instant_ms(line.get("tst"), f"{where}: column 'tst'")
+            data = payload.encode() if isinstance(payload, str) else json.dumps(payload).encode()
+            for name, stream in self.streams.items():
+                if topic_matches(str(stream.options.get("DATASOURCE", "")), topic):
+                    rows, bad = self._decoder(name).decode_many([data])
+                    self.rejected += [f"{where}: {reason}" for _, reason in bad]
+                    yield from ((at_ms, name, row) for row in rows)
+
+    def _decoder(self, name: str) -> Decoder:
+        if name not in self._decoders:
+            stream = self.streams[name]
+            options = codec_options(stream, PAYLOAD_BYTES_MAX)
+            self._decoders[name] = decoder_for(str(stream.options.get("FORMAT", "json")), None, options)
+        return self._decoders[name]
+
+    def _of_csv(self, path: str, name: str) -> Iterator[Arrival]:
+        stream, column = self.streams[name], self.column
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            for row in reader:
+                where = f"{path}:{reader.line_num}"
+                event = {key: value_of(text, (stream.columns or {}).get(key)) for key, text in row.items() if key}
+                column = column or recorded.time_column(event, stream.timestamp, where)
+                yield recorded.instant_ms(event.get(column), f"{where}: column '{column}'"), name, event
+
+
+def is_mixed(files: Sequence[str], streams: Sequence[str], *, is_named: bool = False) -> bool:
+    """Whether files are more than the plain events of one stream. `is_named`: the user says which stream it is."""
+    if len(files) != 1 or files[0].partition("=")[0] in streams or files[0].lower().endswith(".csv"):
+        return True
+    if files[0] == "-" or is_named:
+        return False
+    first = first_line(files[0])
+    return ("event" in first and "stream" in first) or ("tst" in first and "topic" in first)
+
+
+def first_line(path: str) -> dict[str, Any]:
+    """The first line that holds something; empty where it is no JSON object, which the reader of the file says."""
+    if path == "-":
+        return {}
+    with Path(path).open("rb") as file:
+        line = next((line for line in file if line.strip()), b"{}")
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def lines_of(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place and object of each line of a file."""
+    with Path(path).open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                where = f"{path}:{number}"
+                yield where, recorded.event_of(line, where)
+
+
+def value_of(text: str | None, declared: Type | None) -> Any:
+    """A value of a CSV file: as declared, else a number where it reads as one; empty is NULL.
+
+    >>> value_of("81.5", None), value_of("7", None), value_of("7", Type.STRING), value_of("", None)
+    (81.5, 7, '7', None)
+    """
+    if text is None or text == "":
+        return None
+    if declared is Type.STRING:
+        return text
+    if declared is Type.BOOLEAN or (declared is None and text in ("true", "false")):
+        return text.strip().lower() in ("true", "1")
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def tell_rejected(rejected: Sequence[str]) -> int:
+    """Print what could not be decoded; how many that were."""
+    for text in rejected[:10]:
+        print(f"rejected {text}", file=sys.stderr)
+    if len(rejected) > 10:
+        print(f"rejected {len(rejected) - 10} more", file=sys.stderr)
+    return len(rejected)
