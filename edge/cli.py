@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "schema": "print the JSON Schema of rule files, for editors",
     "cloud": "upload the spool, or aggregate what was uploaded with Spark",
     "why": "say why a rule of a running gateway fired or did not",
+    "ui": "open the page of a running gateway",
     "tap": "show what passes a stream or a rule of a running gateway",
     "record": "write the events of a running gateway's streams into a file",
     "tables": "look into the tables of a running gateway: ls, show, export",
@@ -44,7 +45,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "check this machine and the configuration",
 }
 
-MODULES = {"import": "import_", "why": "live.why", "tap": "live.tap", "record": "live.record"}
+MODULES = {"import": "import_", "why": "live.why", "tap": "live.tap", "record": "live.record", "ui": "live.ui"}
 """Modules of commands that are not called as the command is."""
 
 _EPILOG = """exit codes:

@@ -40,8 +40,10 @@ from edge.intake.sources.http_push import PushServers
 from edge.intake.sources.registry import SourceEnvironment
 from edge.journal.commits import Commits
 from edge.monitor.access import Access, own_token
+from edge.monitor.console import Console
 from edge.monitor.flight import FlightPages
 from edge.monitor.http import StatusServer
+from edge.monitor.pages import Pages
 from edge.monitor.relations import Relations
 from edge.monitor.report import Report
 from edge.plugins import load_plugins
@@ -175,7 +177,7 @@ class Daemon:
         register_secret(token)
         access = Access(token, frozenset(http.open), http.address[0])
         report = Report(self)
-        pages = [FlightPages(self.flight, Listen(self))]
+        pages: list[Pages] = [FlightPages(self.flight, Listen(self)), *([Console(self)] if http.ui else [])]
         self.http = StatusServer(*http.address, report, access, self._management(report), Relations(self), pages)
 
     # --- parts -----------------------------------------------------------------------------------------------------

@@ -148,6 +148,8 @@ class HttpConfig(Section):
     open: Names = ()
     """Pages that need no token: `metrics`, `status`."""
 
+    ui: bool = True
+    """Whether the page `/ui` is there; it is shown to this machine only."""
     manage: bool = False
     """Whether rules, streams and tables can be created and changed over HTTP; always with the token."""
 

@@ -36,14 +36,14 @@ class Why:
         self.last: dict[str, dict[str, Any]] = {}
         """By rule: the newest answer in short, for /status and the metrics. Replaced as a whole."""
 
-    def answer(self, rule: str, since_ms: int, key: str | None, *, as_test: bool) -> bytes:
+    def answer(self, rule: str, since_ms: int, key: str | None, *, as_test: bool, timeline: bool = False) -> bytes:
         """The answer as JSON. Raises TimeoutError when the loop does not answer, and Unanswered."""
         if not self._busy.acquire(blocking=False):
             raise Unanswered("another question is being answered; ask again")
         try:
             facts = self._daemon.intake.call(lambda: self._facts(rule), ANSWER_TIMEOUT_S)
             from_ms = max(0, facts.now_ms - since_ms)
-            question = Question(settings_of(self._daemon), facts, rule, from_ms, key, as_test)
+            question = Question(settings_of(self._daemon), facts, rule, from_ms, key, as_test, timeline)
             found = _run(question)
             self._remember(rule, msgspec.json.decode(found))
             return found

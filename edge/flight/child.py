@@ -30,6 +30,7 @@ class Question(msgspec.Struct, frozen=True):
     from_ms: int
     key: str | None = None
     as_test: bool = False
+    timeline: bool = False
 
 
 def main() -> int:
@@ -52,7 +53,7 @@ def _load() -> None:
 
 def reply(question: Question) -> bytes:
     """The answer as JSON."""
-    from edge.flight.moment import as_test
+    from edge.flight.moment import as_test, timeline
     from edge.flight.observe import Observer, Seen
     from edge.flight.report import answer
 
@@ -71,6 +72,8 @@ def reply(question: Question) -> bytes:
     told = answer(seen, facts)
     if question.as_test:
         told["test"] = as_test(seen)
+    if question.timeline:
+        told["timeline"] = timeline(seen)
     return msgspec.json.encode(told, enc_hook=str)
 
 

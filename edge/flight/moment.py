@@ -1,4 +1,4 @@
-"""The last events of a rule as an inline test, which can be pasted into its file."""
+"""The last events of a rule as an inline test, which can be pasted into its file, and as a picture."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from edge.flight.observe import Seen
 
 EVENTS_SHOWN = 40
+EVENTS_DRAWN = 30
 
 
 def as_test(seen: Seen) -> str:
@@ -31,6 +32,17 @@ def as_test(seen: Seen) -> str:
     text = yaml.safe_dump({"tests": [test]}, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
     note = "# the last events; windows that began before them are empty in a test, so read what it expects\n"
     return note + text
+
+
+def timeline(seen: Seen) -> str:
+    """The last events and the windows as an SVG picture; empty where there is nothing to draw."""
+    from sql.explain import record, render_svg
+
+    if seen.plan is None or seen.catalog is None or not seen.events or seen.plan.acts is not None:
+        return ""
+    if seen.plan.context is not None or any(name not in seen.streams for name in seen.plan.streams):
+        return ""
+    return render_svg(record(seen.plan, seen.catalog, list(seen.events)[-EVENTS_DRAWN:]))
 
 
 def _step(after_ms: int, stream: str | None, row: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from edge.flight.rerun import Rerun, rows_of, time_of
 from edge.intake.codecs import CodecError, decoder_for
 from edge.journal.reader import Entry
 from edge.journal.record import Deployment, Removal
-from sql import Emission
+from rules.catalog import copy_of
+from sql import Catalog, Emission
 from sql.errors import SqlError
 from sql.explain.conditions import probes
 from sql.explain.tally import Tally
@@ -56,6 +57,7 @@ class Seen:
     from_ms: int
     until_ms: int
     plan: Plan | None = None
+    catalog: Catalog | None = None
     streams: dict[str, Census] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
     results: Results = field(default_factory=Results)
@@ -129,6 +131,7 @@ class Observer:
         self.seen.began_ms = self._now_ms if is_deployed else None
         self._stop_probes()
         self.seen.plan = plan
+        self.seen.catalog = copy_of(self._rerun.engine.catalog)
         if plan is not None:
             self._before = self._rerun.engine.counters(self._rule)
             self._count_streams(plan)

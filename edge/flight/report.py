@@ -10,7 +10,7 @@ from edge.flight.causes import findings, near_miss
 from edge.flight.facts import Facts
 from edge.flight.observe import Seen
 from edge.flight.stages import Stage, stages_of
-from sql.explain.tally import Failed, Miss
+from sql.explain.tally import Failed, Miss, swept
 from sql.explain.timeline import value_text
 from sql.explain.words import length
 
@@ -66,9 +66,18 @@ def _condition(rows: int, failed: Failed) -> dict[str, Any]:
         "looked_at": rows,
         "failed": failed.count,
         "null": failed.unknown,
+        "sweep": _sweep(failed),
         "nearest": None if failed.nearest is None else _miss(failed.nearest),
         "last": None if failed.last is None else _miss(failed.last),
     }
+
+
+def _sweep(failed: Failed) -> dict[str, Any] | None:
+    """What a constant is compared with: so that one can see what another constant would have done."""
+    found = swept(failed.condition)
+    if found is None:
+        return None
+    return {"operator": failed.condition.operator, "bound": found[1], "values": failed.sweep}
 
 
 def _miss(miss: Miss) -> dict[str, Any]:

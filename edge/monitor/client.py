@@ -57,22 +57,24 @@ def follow(address: str, path: str, data: Path | None = None) -> Iterator[Iterat
         yield iter(response)
 
 
+def token(data: Path | None) -> str | None:
+    """The token of the environment, or the one that the gateway has put into its data directory."""
+    return os.environ.get("PENSTOCK__HTTP__TOKEN") or (read_token(data) if data is not None else None)
+
+
 @contextmanager
 def _asked(address: str, path: str, data: Path | None, timeout_s: float) -> Iterator[http.client.HTTPResponse]:
-    """The answer of a gateway, while it is read. Raises UsageError when nobody answers.
-
-    The token is that of the environment, or the one that the gateway has put into its data directory.
-    """
+    """The answer of a gateway, while it is read. Raises UsageError when nobody answers."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit():
         raise UsageError(f"'{address}' is not an address; expected address:port")
     # A server bound to all addresses is reached on loopback.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    token = os.environ.get("PENSTOCK__HTTP__TOKEN") or (read_token(data) if data is not None else None)
+    known = token(data)
     connection = http.client.HTTPConnection(host, int(port), timeout=timeout_s)
     try:
-        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        connection.request("GET", path, headers={"Authorization": f"Bearer {known}"} if known else {})
         response = connection.getresponse()
     except OSError as error:
         connection.close()

@@ -39,7 +39,8 @@ class FlightPages:
         if not since.isdecimal():
             return _text(400, f"since={since}: expected milliseconds")
         try:
-            return Page(200, self._why_of.answer(rule, int(since), query.get("key"), as_test="test" in query))
+            wants = {"as_test": "test" in query, "timeline": "timeline" in query}
+            return Page(200, self._why_of.answer(rule, int(since), query.get("key"), **wants))
         except Unanswered as error:
             return _text(503, str(error))
 

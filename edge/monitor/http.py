@@ -5,7 +5,7 @@
     /metrics   Prometheus text
     /status    JSON: rules with their states and counters, files with their problems, sources, sinks, spool
     /relations, /relations/NAME, /query?sql=SELECT …   tables and named windows (`edge.monitor.relations`)
-    /why/RULE, /tap/NAME   the flight recorder (`edge.monitor.flight`)
+    /why/RULE, /tap/NAME, /ui   the flight recorder (`edge.monitor.flight`) and the page (`edge.monitor.console`)
     and, where it is switched on, management (`edge.manage.routes`), always with the token
 
 All but the first two demand a token, see `edge.monitor.access`; the tables are shown to this machine only. The server
@@ -280,7 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _open(self, pages: Pages) -> None:
         path, _, query = self.path.partition("?")
-        if pages.needs_token(path) and not self._may_ask():
+        if not (self._may_ask() if pages.needs_token(path) else self._is_here()):
             return
         page = pages.open(path, dict(parse_qsl(query, keep_blank_values=True)))
         if isinstance(page.body, bytes):
@@ -330,10 +330,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _may_ask(self) -> bool:
         """Whether rows may be shown: to this machine, with the token."""
-        if not ip_address(str(self.client_address[0]).partition("%")[0]).is_loopback:
-            self._send(403, "rows are shown on this machine only; ask it by 127.0.0.1\n")
-            return False
-        return self._is_allowed("tables")
+        return self._is_here() and self._is_allowed("tables")
+
+    def _is_here(self) -> bool:
+        """Whether this machine asks."""
+        if ip_address(str(self.client_address[0]).partition("%")[0]).is_loopback:
+            return True
+        self._send(403, "rows are shown on this machine only; ask it by 127.0.0.1\n")
+        return False
 
     def _is_allowed(self, page: str) -> bool:
         if self.access.may_see(page, self.headers.get("Authorization", "")):

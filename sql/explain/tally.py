@@ -11,6 +11,8 @@ from sql.explain.conditions import Condition, Probe, Shown
 
 Row = Mapping[str, Any]
 
+SWEEP_MAX = 5_000
+
 ERRORS_MAX = 10
 """Messages kept; further ones are counted only."""
 
@@ -45,6 +47,8 @@ class Failed:
     unknown: int = 0
     nearest: Miss | None = None
     last: Miss | None = None
+    sweep: list[float] = field(default_factory=list)
+    """What is compared with a constant, of the rows for which all other conditions hold."""
 
     @property
     def count(self) -> int:
@@ -88,6 +92,8 @@ class Tally:
         self.rows += 1
         held = [row.get(f"c{number}") for number in range(len(self.conditions))]
         wrong = [number for number, value in enumerate(held) if value is not True]
+        for number in wrong if len(wrong) == 1 else range(len(held)) if not wrong else ():
+            _sweep(self.conditions[number], row)
         if not wrong:
             self.passed += 1
             self.last_passed_ms = at_ms
@@ -112,6 +118,24 @@ class Tally:
         found.last = miss
         if found.nearest is None or miss.order <= found.nearest.order:
             found.nearest = miss
+
+
+def _sweep(found: Failed, row: Row) -> None:
+    """Keep the value that a constant decides on."""
+    column, _ = swept(found.condition) or ("", 0.0)
+    value = row.get(column)
+    if column and isinstance(value, int | float) and not isinstance(value, bool) and len(found.sweep) < SWEEP_MAX:
+        found.sweep.append(float(value))
+
+
+def swept(condition: Condition) -> tuple[str, float] | None:
+    """The column and the constant of a comparison `x > 5`; None for other conditions."""
+    if condition.operator not in ("<", "<=", ">", ">=") or len(condition.values) != 2:
+        return None
+    left, right = condition.values
+    if isinstance(left, Shown) and isinstance(right, int | float) and not isinstance(right, bool):
+        return left.column, float(right)
+    return None
 
 
 def shortfall(operator: str, values: Sequence[Any]) -> float | None:

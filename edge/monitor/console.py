@@ -1,0 +1,94 @@
+"""The page of the gateway, on this machine only: static files, and what only the page asks for.
+
+GET /ui, /ui/app.js, …     the page; holds nothing of the gateway, so it needs no token
+GET /ui/rule/RULE          JSON: the rule's text, plan and generated code
+GET /ui/dead-letters       JSON: the newest dead letters
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import msgspec
+
+from edge.monitor.http import ANSWER_TIMEOUT_S
+from edge.monitor.pages import Page
+from rules.catalog import copy_of
+
+if TYPE_CHECKING:
+    from edge.daemon import Daemon
+
+FILES = {
+    "/ui": ("index.html", "text/html; charset=utf-8"),
+    "/ui/": ("index.html", "text/html; charset=utf-8"),
+    "/ui/app.js": ("app.js", "text/javascript; charset=utf-8"),
+    "/ui/draw.js": ("draw.js", "text/javascript; charset=utf-8"),
+    "/ui/style.css": ("style.css", "text/css; charset=utf-8"),
+}
+
+LETTERS_SHOWN = 50
+TAIL_BYTES = 200_000
+"""So much of the end of the newest file of dead letters is read."""
+
+
+class Console:
+    """Implements `edge.monitor.pages.Pages`."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    def knows(self, path: str) -> bool:
+        return path in FILES or path == "/ui/dead-letters" or path.startswith("/ui/rule/")
+
+    def needs_token(self, path: str) -> bool:
+        return path not in FILES
+
+    def open(self, path: str, query: Mapping[str, str]) -> Page:
+        if path in FILES:
+            name, kind = FILES[path]
+            return Page(200, resources.files("edge.console").joinpath(name).read_bytes(), kind)
+        if path == "/ui/dead-letters":
+            return Page(200, msgspec.json.encode(newest(self._daemon.dead_letters.path, LETTERS_SHOWN)))
+        return self._rule(unquote(path.removeprefix("/ui/rule/")))
+
+    def _rule(self, name: str) -> Page:
+        from sql.explain import explain
+        from sql.explain.code import explain_code
+
+        def found() -> Any:
+            running = self._daemon.manager.running.get(name)
+            return None if running is None else (running.rule, copy_of(self._daemon.engine.catalog))
+
+        got = self._daemon.intake.call(found, ANSWER_TIMEOUT_S)
+        if got is None:
+            return Page(404, f"no rule '{name}' runs\n".encode(), "text/plain; charset=utf-8")
+        rule, catalog = got
+        told = {"sql": rule.plan.text.strip(), "file": rule.path, "plan": explain(rule.plan, catalog), "code": ""}
+        if rule.plan.acts is None:
+            told["code"] = explain_code(rule.id, rule.plan, catalog)
+        return Page(200, msgspec.json.encode(told))
+
+
+def newest(path: Path, count: int) -> list[dict[str, Any]]:
+    """The newest dead letters, the newest first."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - TAIL_BYTES))
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in reversed(lines[1:] if size > TAIL_BYTES else lines):
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+        if len(found) == count:
+            break
+    return found

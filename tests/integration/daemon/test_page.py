@@ -1,0 +1,143 @@
+"""The page of the gateway in a headless Chromium, with a real daemon and broker."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.daemon.support import ROOT, STREAM, Process, daemon, publisher
+from tests.support.brokers import Mosquitto, wait_for
+from tests.support.browser import Browser, chromium
+
+pytestmark = pytest.mark.broker
+
+RULES = """
+rules:
+  - id: warm
+    sql: SELECT dev, avg(temp) AS mean FROM m GROUP BY dev, TUMBLINGWINDOW(ms, 200) HAVING avg(temp) > 90
+    actions: [{nop: {}}]
+  - id: everything
+    sql: SELECT * FROM m
+    actions: [{nop: {}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def gateway(broker: Mosquitto, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    files = {"r.yaml": STREAM + RULES}
+    folder = tmp_path_factory.mktemp("page")
+    with daemon(folder, broker.url, files) as running, publisher(broker.port) as plant:
+        running.wait_ready()
+        for number in range(20):
+            plant.send("plant/1", {"dev": "pump-07", "temp": 89.97 if number == 19 else 80 + number % 5})
+        plant.send("plant/1", b"{nonsense")
+        wait_for(lambda: running.status()["dead_letters"]["written"] == 1, what="the dead letter")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def page(gateway: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("browser")) as browser:
+        browser.open(address(gateway))
+        yield browser
+
+
+def address(gateway: Process) -> str:
+    """What `penstock ui` opens."""
+    command = [sys.executable, "-m", "edge.cli", "ui", "--print", "--address", gateway.address]
+    command += ["--data", str(gateway.data)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+
+
+def test_rules_streams_and_dead_letters_are_shown(page: Browser) -> None:
+    page.wait_text("#gateway", "gw")
+    page.wait_text("#rules", "everything")
+    page.wait_text("#rules", "never fired")
+    page.wait_text("#problems", "none")
+    page.wait_text("#streams", "m: 21 messages")
+    page.wait_text("#letters", "plant/1: JSON is malformed")
+    assert page.run("return location.hash") == ""
+
+
+def test_a_rule_says_why_it_did_not_fire(page: Browser) -> None:
+    page.wait_text("#rules", "warm")
+    page.click('#rules button[data-rule="warm"]')
+    page.wait_text("#sql", "SELECT dev, avg(temp) AS mean")
+    page.wait_text("#plan", "TUMBLINGWINDOW")
+    page.wait_text("#code", "def ")
+    page.wait_text("#findings", "HAVING avg(temp) > 90 failed")
+    page.wait_text("#stages", "received")
+    page.wait_text("#clauses", "HAVING avg(temp) > 90: failed")
+    wait_for(lambda: page.run("return document.querySelector('#timeline').naturalWidth > 0"), what="the timeline")
+    if folder := os.environ.get("PENSTOCK_SCREENSHOTS"):
+        page.screenshot(Path(folder) / "page.png")
+
+
+def test_a_slider_moves_the_threshold(page: Browser) -> None:
+    page.wait_text("#sweeps", "it would have held 0 times")
+    moved = "const s = document.querySelector('#sweeps input'); s.value = s.min; s.dispatchEvent(new Event('input'));"
+    page.run(moved)
+    assert "it would have held 0 times" not in page.text("#sweeps")
+
+
+def test_the_moment_becomes_a_test(page: Browser) -> None:
+    page.click("#make-test")
+    page.wait_text("#test", "rule: warm")
+
+
+def test_live_events_with_a_condition(page: Browser, broker: Mosquitto, gateway: Process) -> None:
+    page.run("document.querySelector('#tapped').value = 'm'")
+    page.type("#where", "temp > 100")
+    page.click("#tap")
+    wait_for(lambda: gateway.status()["listeners"] == 1, what="the listener")
+    with publisher(broker.port) as plant:
+        plant.send("plant/1", {"dev": "<img src=x onerror=alert(1)>", "temp": 50})
+        plant.send("plant/2", {"dev": "<img src=x onerror=alert(1)>", "temp": 101})
+    page.wait_text("#rows", '"temp":101')
+    assert '"temp":50' not in page.text("#rows")
+    assert page.run("return document.querySelectorAll('#rows img').length") == 0
+    page.click("#tap")
+    wait_for(lambda: gateway.status()["listeners"] == 0, what="the end of the listener")
+
+
+def test_keyboard_narrow_screens_and_the_second_view(page: Browser) -> None:
+    page.run("document.querySelector('#rules button').focus()")
+    first = page.run("return document.activeElement.dataset.rule")
+    page.run("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}))")
+    assert page.run("return document.activeElement.dataset.rule") != first
+    page.resize(420, 800)
+    assert page.run("return document.documentElement.scrollWidth <= window.innerWidth")
+    page.resize(1400, 900)
+    page.click("#view-gateway")
+    page.wait_text("#facts", "resident")
+    assert page.run("return document.querySelector('#rules-view').offsetParent === null")
+    page.click("#view-rules")
+
+
+def test_no_errors_and_nothing_from_elsewhere(page: Browser, gateway: Process) -> None:
+    assert page.console() == []
+    loaded = page.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    elsewhere = [name for name in loaded if not name.startswith((f"http://{gateway.address}/", "blob:"))]
+    assert elsewhere == []
+
+
+def test_it_says_when_the_gateway_is_gone_and_comes_back_by_itself(page: Browser, gateway: Process) -> None:
+    """The last test: the daemon is stopped for a while."""
+    import signal
+
+    gateway.send(signal.SIGSTOP)
+    try:
+        page.wait_text("#state", "does not answer", 30)
+    finally:
+        gateway.send(signal.SIGCONT)
+    page.wait_text("#state", "running", 30)
+
+
+def test_without_the_page(broker: Mosquitto, tmp_path: Path) -> None:
+    with daemon(tmp_path, broker.url, {"s.yaml": STREAM}, PENSTOCK__HTTP__UI="false") as running:
+        assert running.get("/ui")[0] == 404
