@@ -197,7 +197,7 @@ NAMES = {"filter": "filter", "joined": "filter", "having": "having"}
 
 
 def _of_conditions(seen: Seen, stage: Stage) -> Iterator[Finding]:
-    wanted = {"filter": "events", "joined": "pairs", "having": "looks"}[stage.name]
+    wanted = {"filter": "events", "joined": "pairs", "having": "samples"}[stage.name]
     for tally in (tally for tally in seen.tallies if tally.probe.stage == wanted):
         failed = sorted((item for item in tally.conditions if item.count), key=lambda item: -item.count)
         for item in failed:

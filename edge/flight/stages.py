@@ -38,9 +38,9 @@ def stages_of(seen: Seen) -> list[Stage]:
     if plan is not None and plan.timestamp is not None:
         found.append(_event_time(seen, found[-1].passed))
     found += [_pairs(tally) for tally in seen.tallies if tally.probe.stage == "pairs"]
-    looks = next((tally for tally in seen.tallies if tally.probe.stage == "looks"), None)
-    if looks is not None:
-        found += [_windows(seen, found[-1], looks), _having(looks)]
+    samples = next((tally for tally in seen.tallies if tally.probe.stage == "samples"), None)
+    if samples is not None:
+        found += [_windows(seen, found[-1], samples), _having(samples)]
     found.append(_output(seen, found[-1]))
     return found
 
@@ -86,16 +86,16 @@ def _pairs(tally: Tally) -> Stage:
     return stage
 
 
-def _windows(seen: Seen, before: Stage, looks: Tally) -> Stage:
+def _windows(seen: Seen, before: Stage, samples: Tally) -> Stage:
     """Events enter, rows are shown: one number does not follow from the other."""
-    shown = looks.rows + sum(looks.errors.values())
+    shown = samples.rows + sum(samples.errors.values())
     held = before.passed if shown == 0 else 0
     return Stage("windows", before.unit, before.passed, shown, {}, held)
 
 
-def _having(looks: Tally) -> Stage:
-    stage = Stage("having", "rows", looks.rows, looks.passed)
-    _add_losses(stage, looks)
+def _having(samples: Tally) -> Stage:
+    stage = Stage("having", "rows", samples.rows, samples.passed)
+    _add_losses(stage, samples)
     return stage
 
 

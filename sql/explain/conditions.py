@@ -5,9 +5,9 @@ are rows of `c0`, `c1`, … (whether each condition holds), the values the condi
 
     events   FILTER and WHERE on each event, before any window
     pairs    WHERE on the rows of a join
-    looks    HAVING on the rows that the windows show
+    samples  HAVING on the rows that the windows show
 
-The rule's own state fits a probe of looks: HAVING and SELECT hold none.
+The rule's own state fits a probe of samples: HAVING and SELECT hold none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sql.explain.words import written
 from sql.plan.bound import Bound, Const, Op, Slot, conjuncts
 from sql.plan.logical import ItemPlan, Plan, SourcePlan
 
-Stage = Literal["events", "pairs", "looks"]
+Stage = Literal["events", "pairs", "samples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Shown:
 class Probe:
     """A plan that shows conditions.
 
-    source  the source whose events it shows; -1 for pairs and looks
+    source  the source whose events it shows; -1 for pairs and samples
     keys    the keys of the groups as they are written; columns `k0`, `k1`, …
     """
 
@@ -73,12 +73,12 @@ def probes(plan: Plan) -> list[Probe]:
     found = [probe for at, source in enumerate(plan.sources) if (probe := _of_events(plan, at, source)) is not None]
     if plan.joins and plan.where is not None:
         found.append(_of_pairs(plan))
-    if _has_looks(plan):
-        found.append(_of_looks(plan))
+    if _has_samples(plan):
+        found.append(_of_samples(plan))
     return found
 
 
-def _has_looks(plan: Plan) -> bool:
+def _has_samples(plan: Plan) -> bool:
     """Whether rows are shown behind the events: by windows, groups or a join."""
     if plan.into_table is not None or any(source.recognize or source.pattern for source in plan.sources):
         return False
@@ -145,10 +145,10 @@ def _of_pairs(plan: Plan) -> Probe:
     return Probe("pairs", _bare(rest, items, where=None), conditions)
 
 
-def _of_looks(plan: Plan) -> Probe:
+def _of_samples(plan: Plan) -> Probe:
     keys = [key for key in _keys(plan) if _is_of_an_event(key)]
     conditions, items = _columns(plan, [("HAVING", part) for part in conjuncts(plan.having)], keys)
-    return Probe("looks", _bare(plan, items, where=plan.where), conditions, _texts(plan, keys))
+    return Probe("samples", _bare(plan, items, where=plan.where), conditions, _texts(plan, keys))
 
 
 def _bare(plan: Plan, items: tuple[ItemPlan, ...], where: Bound | None) -> Plan:

@@ -22,9 +22,9 @@ def is_told_by(plan: Plan, probe: Probe) -> bool:
     limits = plan.output or plan.limit or plan.offset or plan.distinct or plan.spreads or plan.numberings or plan.hits
     if limits or plan.subqueries or plan.options.emit_empty or plan.selector != "istream":
         return False
-    has_looks = any(item.stage == "looks" for item in probes(plan))
+    has_samples = any(item.stage == "samples" for item in probes(plan))
     is_event_wise = not (plan.window or plan.aggregates or plan.joins or any(source.keeps for source in plan.sources))
-    return probe.stage == "looks" if has_looks else probe.stage == "events" and is_event_wise and not plan.timestamp
+    return probe.stage == "samples" if has_samples else probe.stage == "events" and is_event_wise and not plan.timestamp
 
 
 class Watched:

@@ -131,8 +131,10 @@ def test_windows_that_began_before_the_time_that_is_asked_for_are_whole(world: W
     seen = why(world, "a", 500)
     assert seen.streams["m"].messages == 6
     feed(world, 10, 95)
-    looks = why(world, "a", 1_500).tallies[-1]
-    assert [(item.false, item.nearest and item.nearest.values) for item in looks.conditions] == [(2, {"count(*)": 50})]
+    samples = why(world, "a", 1_500).tallies[-1]
+    assert [(item.false, item.nearest and item.nearest.values) for item in samples.conditions] == [
+        (2, {"count(*)": 50})
+    ]
     assert why(world, "a", 1_500, "b").tallies[-1].rows == 1
 
 
