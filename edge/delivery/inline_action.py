@@ -12,7 +12,7 @@ from typing import Any
 
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.rejections import Rejections
-from sinks import Outcome, Sink, SinkSettings, Stats
+from sinks import Environment, Outcome, Sink, SinkContext, SinkSettings, Stats, sink_kind
 from sinks.render import Renderer
 from sql import Emission
 
@@ -65,3 +65,15 @@ class InlineAction:
         """The counters, in the words of all deliveries."""
         rejected = self._rejections
         return Stats("ok", self._sent, 0, rejected.count, 0, 0, self._non_finite, rejected.last_error)
+
+
+def memory_action(
+    settings: SinkSettings,
+    rule_id: str,
+    environment: Environment,
+    dead_letters: DeadLetters,
+    on_done: Callable[[Any, Outcome], None],
+) -> InlineAction:
+    """A `memory` action outside a gateway that runs: for reruns and replays."""
+    sink = sink_kind(MEMORY).factory(settings, SinkContext(rule_id, MEMORY, environment))
+    return InlineAction(MEMORY, sink, settings, rule_id, dead_letters, on_done)

@@ -31,7 +31,7 @@ def circle_problems(compiled: Compiled) -> list[FileProblem]:
     """A warning for each circle, at the rule that closes it. Of one that inserts into what it reads, its plan tells."""
     steps: dict[str, list[_Step]] = {}
     for rule in compiled.rules.values():
-        for target in _targets(rule, compiled):
+        for target in targets(rule, compiled):
             for source in rule.plan.streams:
                 steps.setdefault(source, []).append(_Step(source, rule, target))
     found: dict[frozenset[str], FileProblem] = {}
@@ -43,7 +43,7 @@ def circle_problems(compiled: Compiled) -> list[FileProblem]:
     return list(found.values())
 
 
-def _targets(rule: CompiledRule, compiled: Compiled) -> Iterator[str]:
+def targets(rule: CompiledRule, compiled: Compiled) -> Iterator[str]:
     """The streams that the results of a rule enter."""
     if rule.plan.insert_into is not None:
         yield rule.plan.insert_into

@@ -22,6 +22,10 @@ SINCE_MS = 600_000
 
 CHILD_TIMEOUT_S = 120.0
 
+WRITE_STEP_MS = 10
+WRITE_ATTEMPTS = 200
+"""How long the journal may take to be written: on a full disk the answer goes as far as it was."""
+
 
 class Unanswered(RuntimeError):
     """The question could not be answered; the text says why."""
@@ -41,7 +45,8 @@ class Why:
         if not self._busy.acquire(blocking=False):
             raise Unanswered("another question is being answered; ask again")
         try:
-            facts = self._daemon.intake.call(lambda: self._facts(rule), ANSWER_TIMEOUT_S)
+            facts, position = self._daemon.intake.call(lambda: self._facts(rule), ANSWER_TIMEOUT_S)
+            self._wait_for(position)
             from_ms = max(0, facts.now_ms - since_ms)
             question = Question(settings_of(self._daemon), facts, rule, from_ms, key, as_test, timeline)
             found = _run(question)
@@ -62,10 +67,24 @@ class Why:
         known = {name: item for name, item in self.last.items() if name in self._daemon.manager.running}
         self.last = known | {rule: short}
 
-    def _facts(self, rule: str) -> Facts:
-        """In the loop: what the journal has not written yet is written, so that the other process sees it."""
-        self._daemon.gateway.commit()
-        return collect(self._daemon, rule)
+    def _facts(self, rule: str) -> tuple[Facts, int]:
+        """In the loop: the facts, and the end of the journal that belongs to them."""
+        return collect(self._daemon, rule), self._daemon.commits.journal.position
+
+    def _wait_for(self, position: int) -> None:
+        """Wait until the journal is written up to a position, so that the other process sees it."""
+        nobody = threading.Condition()
+        for _ in range(WRITE_ATTEMPTS):
+            if self._daemon.intake.call(lambda: self._is_written(position), ANSWER_TIMEOUT_S):
+                return
+            with nobody:
+                self._daemon.clock.wait(nobody, WRITE_STEP_MS)
+
+    def _is_written(self, position: int) -> bool:
+        """In the loop: whether the journal is; if not, its writing begins."""
+        if self._daemon.commits.journal.durable < position:
+            self._daemon.gateway.commit()
+        return self._daemon.commits.journal.durable >= position
 
 
 def _run(question: Question) -> bytes:

@@ -15,7 +15,7 @@ import msgspec
 
 from edge.clock import SimulatedClock
 from edge.delivery.dead_letters import DeadLetters
-from edge.delivery.inline_action import MEMORY, InlineAction
+from edge.delivery.inline_action import MEMORY, memory_action
 from edge.delivery.outbox import Action, Outbox, rows_of
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery
@@ -28,7 +28,7 @@ from edge.journal.record import Batch, Deployment, Removal, Tick
 from edge.journal.snapshots import SUFFIX, Snapshot
 from rules.compile import CompiledRule
 from rules.secrets import Secrets
-from sinks import Environment, MemoryBus, SinkContext, SinkSettings, sink_kind
+from sinks import Environment, MemoryBus, SinkSettings
 from sql import Catalog, Emission, Engine
 
 
@@ -86,8 +86,7 @@ class _MemoryOnly:
     def _action(self, rule_id: str, role: str, position: int, settings: Any) -> Action:
         assert isinstance(settings, SinkSettings)
         on_done = self._outbox.on_done_in_loop
-        sink = sink_kind(MEMORY).factory(settings, SinkContext(rule_id, MEMORY, self._environment))
-        delivery = InlineAction(MEMORY, sink, settings, rule_id, self._dead_letters, on_done)
+        delivery = memory_action(settings, rule_id, self._environment, self._dead_letters, on_done)
         return Action(role, position, settings, delivery, is_replayed=True)
 
     def last_number(self, rule: CompiledRule) -> int:

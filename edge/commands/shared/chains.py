@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from edge.clock import SystemClock
 from edge.delivery.dead_letters import DeadLetters
-from edge.delivery.memory_action import MEMORY, MemoryAction
+from edge.delivery.inline_action import MEMORY, InlineAction, memory_action
+from edge.deploy.circles import targets
 from edge.deploy.stream_types import stream_type
 from rules.compile import Compiled, CompiledRule
 from rules.drive import advance, deploy_with
-from sinks import MemoryBus, SinkSettings
-from sinks.memory_bus import topic_matches
+from sinks import Environment, MemoryBus, SinkSettings
 from sql import Emission, Engine
 from sql.binder.rule import relations_of
 
@@ -23,27 +25,11 @@ def with_feeders(compiled: Compiled, rule: CompiledRule) -> list[CompiledRule]:
     """A rule behind those that feed the streams it reads, in the order of the files."""
     wanted, streams = {rule.id}, set(rule.plan.streams)
     while True:
-        near = {other.id for other in compiled.rules.values() if _fed(compiled, other) & streams}
+        near = {other.id for other in compiled.rules.values() if streams.intersection(targets(other, compiled))}
         if near <= wanted:
             return [other for name, other in compiled.rules.items() if name in wanted]
         wanted |= near
         streams |= {stream for name in near for stream in compiled.rules[name].plan.streams}
-
-
-def _fed(compiled: Compiled, rule: CompiledRule) -> set[str]:
-    """The streams that a rule feeds."""
-    topics = [
-        str(action.settings.model_dump().get("topic", ""))
-        for action in rule.actions
-        if action.sink == MEMORY and isinstance(action.settings, SinkSettings)
-    ]
-    found = {
-        stream
-        for stream in _memory_streams(compiled)
-        for topic in topics
-        if topic_matches(_topic(compiled, stream), topic)
-    }
-    return found | ({rule.plan.insert_into} if rule.plan.insert_into is not None else set())
 
 
 def _memory_streams(compiled: Compiled) -> list[str]:
@@ -65,15 +51,16 @@ class Chain:
         self._pending: list[Rows] = []
         self._actions = self._connected()
 
-    def _connected(self) -> dict[str, list[MemoryAction]]:
+    def _connected(self) -> dict[str, list[InlineAction]]:
         letters = DeadLetters(Path("none"))
         letters.is_muted = True
         bus = MemoryBus()
+        environment = Environment(SystemClock(), random.Random(), Path("none"), letters, bus)
         for stream in _memory_streams(self._compiled):
             bus.subscribe(_topic(self._compiled, stream), self._subscriber(stream))
         return {
             rule.id: [
-                MemoryAction(action.settings, rule.id, bus, letters, lambda token, outcome: None)
+                memory_action(action.settings, rule.id, environment, letters, lambda token, outcome: None)
                 for action in rule.actions
                 if action.sink == MEMORY and isinstance(action.settings, SinkSettings)
             ]
