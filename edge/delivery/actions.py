@@ -69,7 +69,7 @@ class ActionBuilder:
                 if known is not None and known.delivery.name == written.sink and known.settings == settings:
                     found.append(known)
                 else:
-                    delivery = self._delivery(rule.id, written.sink, settings, f"{rule.id}/{role}/{position}")
+                    delivery = self._delivery(rule.id, written.sink, settings, role, position)
                     found.append(Action(role, position, settings, delivery, written.sink in REPLAYED))
         return found
 
@@ -95,11 +95,14 @@ class ActionBuilder:
             return cache_mark(self._environment, key, action.sink)
         return self._spool.mark(key)
 
-    def _delivery(self, rule_id: str, sink: str, settings: SinkSettings, key: str) -> Taker:
+    def _delivery(self, rule_id: str, sink: str, settings: SinkSettings, role: str, position: int) -> Taker:
+        key = f"{rule_id}/{role}/{position}"
         if sink == CLOUD:
             assert isinstance(settings, CloudSettings)
-            on_done = self._outbox.on_done_in_loop
-            return CloudAction(settings, rule_id, self._spool, self._clock, self._dead_letters, on_done, key)
+            on_done, takes_errors = self._outbox.on_done_in_loop, role == "error"
+            return CloudAction(
+                settings, rule_id, self._spool, self._clock, self._dead_letters, on_done, key, takes_errors=takes_errors
+            )
         context = SinkContext(rule_id, sink, self._environment)
         if sink == MQTT and self._lines is not None and (action := self._mqtt(settings, context, self._lines)):
             return action

@@ -41,10 +41,14 @@ class CloudAction:
         dead_letters: DeadLetters,
         on_done: Callable[[Any, Outcome], None],
         key: str,
+        *,
+        takes_errors: bool,
     ) -> None:
-        """`key` names the action in the spool, for all its life."""
+        """`key` names the action in the spool, for all its life. `takes_errors`: errors are its rows; for any other
+        action they are not, because an error (`sendError`) has none of the columns and would count as an empty row."""
         self.name = CLOUD
         self._key = key
+        self._takes_errors = takes_errors
         self.rule_id = rule_id
         self._settings = CloudSettings.model_validate(settings)
         self._renderer = Renderer(self._settings, rule_id)
@@ -93,6 +97,8 @@ class CloudAction:
 
     def _records(self, emission: Emission) -> tuple[list[Record], list[tuple[Any, str]]]:
         """The records of an emission, and the rows that make none, each with the reason."""
+        if emission.kind == "error" and not self._takes_errors:
+            return [], [(emission.inserted, f"an error is no row for the cloud: {emission.error}")]
         rendered = self._renderer.render([emission])
         rejected: list[tuple[Any, str]] = [(failed.rows, failed.reason) for failed in rendered.failed]
         records = []

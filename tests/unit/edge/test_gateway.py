@@ -65,6 +65,16 @@ def test_a_message_is_acknowledged_when_its_row_is_committed(folder: Path) -> No
     assert world.source.acknowledged == [1, 2, 3], "also the one that caused nothing"
 
 
+def test_an_error_that_a_rule_sends_is_no_row_for_the_cloud(folder: Path) -> None:
+    text = cloud_rule("SELECT n FROM m WHERE n * 2 >= 0", keys=["n"]).rstrip() + "\n    options: {sendError: true}\n"
+    world = world_of(folder, text)
+    world.source.send({"n": "x"}, {"n": 1})
+    world.gateway.turn()
+    assert keys(world) == [1]
+    (line,) = world.letters.path.read_text("utf-8").splitlines()
+    assert "an error is no row for the cloud" in json.loads(line)["reason"]
+
+
 def test_rubbish_is_kept_and_acknowledged(folder: Path) -> None:
     world = world_of(folder, EACH)
     world.source.send(b"{", {"n": 1})
