@@ -26,6 +26,9 @@ class Files(Protocol):
     def link(self, source: Path, path: Path) -> None:
         """Give a file a second name. Raises FileExistsError if the name is taken. Not durable before `sync_folder`."""
 
+    def replace(self, source: Path, path: Path) -> None:
+        """Give a file another name instead of its own; an earlier file there is gone. Not durable before `sync_folder`."""
+
     def remove(self, path: Path) -> None:
         """Remove a name; does nothing if it is gone."""
 
@@ -53,6 +56,9 @@ class DiskFiles:
 
     def link(self, source: Path, path: Path) -> None:
         path.hardlink_to(source)
+
+    def replace(self, source: Path, path: Path) -> None:
+        source.replace(path)
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)

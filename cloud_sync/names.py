@@ -2,9 +2,11 @@
 
     v2/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.jsonl.gz
     v2-manifests/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.json
+    v2-heartbeats/gw=<gateway>/<spool>.json
 
 The version comes first because a level added deeper would break readers of partition folders. Names derive from
-sequence numbers and content, never from the time or from chance, and are never used twice. This module needs nothing
+sequence numbers and content, never from the time or from chance, and are never used twice; heartbeats alone are
+replaced. This module needs nothing
 but the standard library: Spark's workers import it.
 """
 
@@ -63,3 +65,17 @@ def manifest_name(data_name: str) -> str:
     """
     version, _, rest = data_name.partition("/")
     return f"{version}-manifests/{rest.removesuffix(DATA_SUFFIX)}{MANIFEST_SUFFIX}"
+
+
+def heartbeat_folder(version: int = VERSION) -> str:
+    """The folder of all heartbeats of a version of the contract; version 1 has none."""
+    return f"v{version}-heartbeats"
+
+
+def heartbeat_name(gateway: str, spool: str) -> str:
+    """The name of the heartbeat of a spool.
+
+    >>> heartbeat_name("gw 1", "a1b2")
+    'v2-heartbeats/gw=gw~201/a1b2.json'
+    """
+    return f"{heartbeat_folder()}/gw={safe(gateway)}/{safe(spool)}.json"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from cloud_sync.heartbeat import Pulse
 from cloud_sync.records import SpooledRow, line
 from cloud_sync.spool import Spool
 from cloud_sync.spool.database import connect_read_only, translated
@@ -109,6 +110,7 @@ def replay(path: Path, gateway: str, target: Target, now_ms: int) -> int:
         spool.restore_set_aside()
         uploader = Uploader(spool, target)
         uploader.drain(now_ms)
+        Pulse(spool, target, 0).beat(now_ms)
         return uploader.stats.rows
     finally:
         spool.close()

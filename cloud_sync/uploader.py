@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cloud_sync.errors import SpoolError, TargetError
+from cloud_sync.heartbeat import Pulse
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
 from cloud_sync.spool import PlannedFile, Spool
@@ -34,6 +35,7 @@ class UploadSettings:
 
     A file holds rows of one rule and one date: at most `rows_max` rows and `bytes_max` bytes before compression. It
     is formed when so many rows wait, when the oldest has waited `wait_ms`, or when the spool is more than half full.
+    `heartbeat_ms`: between two heartbeats (`cloud_sync.heartbeat`); 0 writes none.
     """
 
     rows_max: int = 20_000
@@ -41,6 +43,7 @@ class UploadSettings:
     wait_ms: int = 60_000
     retry_ms: int = 1_000
     retry_max_ms: int = 30_000
+    heartbeat_ms: int = 0
 
 
 @dataclass(slots=True)
@@ -73,6 +76,7 @@ class Uploader:
         self._settings = settings or UploadSettings()
         self._random = rng or random.Random()
         self._backoff = Backoff(self._settings.retry_ms, self._settings.retry_max_ms)
+        self._pulse = Pulse(spool, target, self._settings.heartbeat_ms)
 
     def step(self, now_ms: int, *, force: bool = False) -> int:
         """Upload at most one file; returns the milliseconds after which to call again (0: there may be more).
@@ -84,6 +88,7 @@ class Uploader:
             formed = self._formed(now_ms, force)
             if formed is not None:
                 self._upload(*formed)
+            self._pulse.beat_if_due(now_ms)
         except (TargetError, SpoolError) as error:
             return self._failed(str(error))
         if self.stats.failures:
@@ -107,7 +112,8 @@ class Uploader:
     def _idle_ms(self, now_ms: int) -> int:
         oldest = self._outgoing.oldest()
         waited_ms = 0 if oldest is None else max(0, now_ms - oldest.created_ms)
-        return max(1, self._settings.wait_ms - waited_ms)
+        wait_ms, beat_ms = self._settings.wait_ms - waited_ms, self._pulse.wait_ms(now_ms)
+        return max(1, wait_ms if beat_ms is None else min(wait_ms, beat_ms))
 
     # --- what to upload ------------------------------------------------------------------------------------------
 

@@ -200,7 +200,8 @@ class Daemon:
         from cloud_sync.targets import open_target
         from cloud_sync.uploader import Uploader, UploadSettings, UploadWorker
 
-        settings = UploadSettings(rows_max=self.config.cloud.rows_max, wait_ms=self.config.cloud.interval_ms)
+        cloud = self.config.cloud
+        settings = UploadSettings(cloud.rows_max, wait_ms=cloud.interval_ms, heartbeat_ms=cloud.heartbeat_ms)
         uploader = Uploader(self.spool, open_target(self.config.cloud.target), settings)
         return uploader, UploadWorker(uploader, self.clock)
 

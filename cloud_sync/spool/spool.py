@@ -51,6 +51,11 @@ class Spool:
         return self._store.spool_id
 
     @property
+    def highest_seq(self) -> int:
+        """The sequence number of the newest row, 0 before the first."""
+        return self._store.next_seq - 1
+
+    @property
     def lost(self) -> Lost | None:
         """What had been committed and was found to be gone when the spool was opened."""
         return self._store.lost

@@ -1,4 +1,4 @@
-"""What an upload target is: four verbs. A target never overwrites.
+"""What an upload target is: five verbs. Data is never overwritten; only `replace` does it, for heartbeats.
 
 To add one, add a file here, and its URL scheme in `targets/__init__.py`; the contract suite of the tests runs on it.
 """
@@ -14,6 +14,9 @@ class Target(Protocol):
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
         """Store a file whole and durably, or not at all; False if the name is taken, whatever lies there."""
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Store a file whole and durably, instead of an earlier one of this name if there is one."""
 
     def get(self, name: str) -> bytes | None:
         """The content of a file, or None if there is none."""

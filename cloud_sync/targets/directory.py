@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cloud_sync.errors import TargetError
 from cloud_sync.files import DiskFiles, Files
+from cloud_sync.names import safe
 
 TEMPORARY = "_incoming"
 """Folder of unfinished files. Readers of the bucket skip names that begin with an underscore."""
@@ -42,6 +43,20 @@ class DirectoryTarget:
         except OSError as error:
             raise TargetError(f"cannot store {path}: {error.strerror or error}") from error
         return created
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write aside, fsync, rename, fsync the folder."""
+        files, path = self._files, self._path(name)
+        temporary = self.root / TEMPORARY / safe(name)
+        try:
+            files.make_folder(temporary.parent)
+            files.make_folder(path.parent)
+            files.write(temporary, content)
+            files.sync(temporary)
+            files.replace(temporary, path)
+            files.sync_folder(path.parent)
+        except OSError as error:
+            raise TargetError(f"cannot store {path}: {error.strerror or error}") from error
 
     def get(self, name: str) -> bytes | None:
         try:

@@ -36,6 +36,12 @@ class ObjectStoreTarget:
             raise TargetError(f"cannot store {name}: {error}") from error
         return True
 
+    def replace(self, name: str, content: bytes) -> None:
+        try:
+            self._obstore.put(self._store, name, content, mode="overwrite")
+        except (self._failures.BaseError, OSError) as error:
+            raise TargetError(f"cannot store {name}: {error}") from error
+
     def get(self, name: str) -> bytes | None:
         try:
             return bytes(self._obstore.get(self._store, name).bytes())

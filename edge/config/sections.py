@@ -253,6 +253,8 @@ class CloudConfig(Section):
     """Between two uploads."""
     rows_max: int = Field(default=20_000, ge=1)
     """Rows of one uploaded file."""
+    heartbeat_ms: int = Field(default=3_600_000, ge=0)
+    """Between two heartbeats, small files from which the cloud tells what it lacks; 0 writes none."""
     on_full: Literal["block", "dropOldest", "dropNewest"] = "block"
     """What a full spool does: stop acknowledging (nothing is lost, the broker queues), or drop and count."""
 

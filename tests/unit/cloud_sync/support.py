@@ -36,6 +36,10 @@ class MemoryTarget:
         self.files[name] = content
         return True
 
+    def replace(self, name: str, content: bytes) -> None:
+        self._answer()
+        self.files[name] = content
+
     def get(self, name: str) -> bytes | None:
         self._answer()
         return self.files.get(name)

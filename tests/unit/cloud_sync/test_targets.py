@@ -34,6 +34,12 @@ def test_a_name_is_given_once(target: Target) -> None:
     assert target.get("v1/a/x.gz") == b"first" and target.size("v1/a/x.gz") == 5
 
 
+def test_a_replaced_file_has_its_newest_content(target: Target) -> None:
+    for content in (b"first", b"second"):
+        target.replace("v2-heartbeats/gw=a/s.json", content)
+        assert target.get("v2-heartbeats/gw=a/s.json") == content
+
+
 def test_what_is_not_there(target: Target) -> None:
     assert target.get("v1/none") is None and target.size("v1/none") is None
     assert list(target.names("v1")) == []
@@ -100,6 +106,10 @@ class RiggedDisk:
             raise FileExistsError(path)
         self.names[path] = self.names[source]
 
+    def replace(self, source: Path, path: Path) -> None:
+        self._operation()
+        self.names[path] = self.names.pop(source)
+
     def remove(self, path: Path) -> None:
         self._operation()
         self.names.pop(path, None)
@@ -153,6 +163,24 @@ def test_a_power_cut_after_any_operation_leaves_whole_files_only(lucky: bool) ->
             assert operations > 10
             return
     pytest.fail("two files never ended")
+
+
+@pytest.mark.parametrize("lucky", [False, True])
+def test_a_power_cut_while_a_file_is_replaced_leaves_the_old_or_the_new_one(lucky: bool) -> None:
+    for operations in range(100):
+        disk = RiggedDisk(10**9)
+        DirectoryTarget(Path("/bucket"), disk).replace("h/x", b"old " * 10)
+        disk.left = operations
+        cut = False
+        try:
+            DirectoryTarget(Path("/bucket"), disk).replace("h/x", b"new " * 10)
+        except PowerCut:
+            cut = True
+        found = DirectoryTarget(Path("/bucket"), disk.after_power_cut(lucky)).get("h/x")
+        assert found in ((b"old " * 10, b"new " * 10) if cut else (b"new " * 10,))
+        if not cut:
+            assert operations > 4, "the story has more steps than that"
+            return
 
 
 def test_a_real_directory_holds_what_was_put(tmp_path: Path) -> None:
