@@ -7,11 +7,12 @@ number in the cloud.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
 
 from cloud_sync.fleet_windows import PATTERN, FleetWindow, parse_fleet_window
 from rules.base import Model
@@ -88,6 +89,19 @@ class CloudSettings(SinkSettings):
         "window_end", min_length=1, description="the column with window_end(); default: found in the SELECT"
     )
 
+    restates: bool = Field(
+        False,
+        description="a row states its window anew: of one gateway, window and keys the newest row counts, so a rule "
+        "may send early and corrected results",
+    )
+
+    _rule_hash: str = PrivateAttr("")
+
+    @property
+    def rule_hash(self) -> str:
+        """What the rule was when it made a row: 16 hexadecimal digits of its SQL; empty before `bind`."""
+        return self._rule_hash
+
     @field_validator("zone")
     @classmethod
     def _zone_exists(cls, zone: str) -> str:
@@ -129,6 +143,8 @@ REPLACED_COLUMNS = ("data_template", "data_field")
 
 def bind(settings: CloudSettings, plan: Plan) -> tuple[CloudSettings, list[ActionProblem]]:
     """The settings with everything that follows from the plan filled in, and what is wrong with them."""
+    settings = settings.model_copy()
+    settings._rule_hash = rule_hash(plan.text)
     if any(getattr(settings, name) is not None for name in REPLACED_COLUMNS):
         missing = [name for name in ("keys", "merge") if getattr(settings, name) is None]
         reason = "'dataTemplate' and 'dataField' replace the columns of the SELECT; name the new ones"
@@ -139,6 +155,15 @@ def bind(settings: CloudSettings, plan: Plan) -> tuple[CloudSettings, list[Actio
         return settings, problems
     bound, problems = binding.filled()
     return bound, [*problems, *_Binding(bound, plan).merge_problems()]
+
+
+def rule_hash(sql: str) -> str:
+    """Equal for texts that differ in white space alone.
+
+    >>> rule_hash("SELECT 1") == rule_hash("SELECT\\n  1"), len(rule_hash(""))
+    (True, 16)
+    """
+    return hashlib.sha256(" ".join(sql.split()).encode()).hexdigest()[:16]
 
 
 class _Binding:
@@ -179,6 +204,13 @@ class _Binding:
                 "rows of the remove stream would count like the others",
                 hint=f"the query says {plan.selector}; send its insert stream only",
             )
+        has_start = self._bound_of_window("start") is not None or settings.window_start in self.items or self.is_open
+        if settings.restates and not has_start:
+            yield ActionProblem(
+                "the SELECT lacks the start of its window, by which the cloud knows what is stated anew",
+                ("restates",), "add window_start() AS window_start, or name the column in 'windowStart'",
+            )  # fmt: skip
+            return
         kind = self._overlapping()
         if kind and self._adds():
             yield ActionProblem(
@@ -198,7 +230,7 @@ class _Binding:
                 ("window",),
                 "a row across the border would count on one side; choose a multiple, and the rule's 'zone'",
             )
-        if self._bound_of_window("start") is None and settings.window_start not in self.items and not self.is_open:
+        if not has_start:
             yield ActionProblem(
                 "the SELECT lacks the start of its window, so a row would count in the fleet window in which it ends",
                 hint="add window_start() AS window_start, window_end() AS window_end",
@@ -213,6 +245,8 @@ class _Binding:
             lots = [source.lot for source in plan.sources if source.lot is not None]
             return "a stream query's windows" if any(lot.within or lot.retain_all for lot in lots) else None
         if plan.mode == "sample" or not plan.aggregates:
+            return None
+        if self.settings.restates:
             return None
         roles = [spec.role for source in plan.sources for window in source.windows
                  if (spec := catalog.lookup(window.name))]  # fmt: skip

@@ -27,7 +27,7 @@ class Files(Protocol):
         """Give a file a second name. Raises FileExistsError if the name is taken. Not durable before `sync_folder`."""
 
     def replace(self, source: Path, path: Path) -> None:
-        """Give a file another name instead of its own; an earlier file there is gone. Not durable before `sync_folder`."""
+        """Rename a file; an earlier one of that name is gone. Not durable before `sync_folder`."""
 
     def remove(self, path: Path) -> None:
         """Remove a name; does nothing if it is gone."""

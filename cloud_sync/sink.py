@@ -80,13 +80,17 @@ def partial(row: Row, settings: CloudSettings, rule: str, at_ms: int) -> Record:
             f"window [{start_ms}, {end_ms}) does not fit the fleet window of {settings.window[0].label}; "
             "make 'window' of the cloud action a multiple of the rule's window"
         )
-    body = {
+    body: dict[str, Any] = {
         "windows": windows,
         "window_start": start_ms,
         "window_end": end_ms,
         "keys": {name: _key(row, name) for name in settings.keys or ()},
         "values": [_value(row, name, merge, settings) for name, merge in (settings.merge or {}).items()],
     }
+    if settings.rule_hash:
+        body["rule_hash"] = settings.rule_hash
+    if settings.restates:
+        body["revision"] = at_ms
     return Record(rule, _utc_date(fleet_start_ms), msgspec.json.encode(body))
 
 

@@ -108,7 +108,7 @@ class Batch:
                 counted = {row["file"]: row["count"] for row in settled.new.groupBy("file").count().collect()}
             else:
                 settled = Settled(records.select(*names_of(fleet.RECORDS)))
-            self._write(settled, kept)
+            self._write(self._restated(settled, kept), kept)
         rows = [(*(row[name] for name in FILE_SUMMARY), counted.get(row["manifest"], 0),
                  row["first_ms"], row["last_ms"], self._run) for row in files]  # fmt: skip
         path = f"files/run={self._run}"
@@ -156,6 +156,17 @@ class Batch:
         losers = better.select(*identity, F.col("old_digest").alias("digest"))
         dirty = fleet.groups_of(better.select("old.*")).select(*fleet.GROUP).distinct()
         return Settled(new, losers.persist(), dirty.persist())
+
+    def _restated(self, settled: Settled, files: Sequence[Any]) -> Settled:
+        """Groups of rules that state windows anew are made anew: whether a record counts depends on the others."""
+        version = self._version
+        version.restated = sorted({*version.restated, *(row["rule_id"] for row in files if row["restates"])})
+        rules = sorted({row["rule_id"] for row in files} & set(version.restated))
+        if not rules:
+            return settled
+        touched = fleet.groups_of(settled.new.where(F.col("rule_id").isin(rules))).select(*fleet.GROUP)
+        dirty = touched if settled.dirty is None else touched.unionByName(settled.dirty)
+        return Settled(settled.new, settled.losers, dirty.distinct().persist())
 
     def _records(self, keys: Iterable[str]) -> DataFrame | None:
         paths = [path for key in keys for path in self._version.records.get(key, ())]
@@ -236,7 +247,8 @@ class Batch:
         """The cells of these groups from all their records."""
         records = self._records(self._keys_of(dirty))
         records = nothing(self._spark, fleet.RECORDS) if records is None else records
-        return fleet.contributions(fleet.groups_of(records).join(dirty, list(fleet.GROUP), "left_semi"))
+        grouped = fleet.groups_of(records).join(dirty, list(fleet.GROUP), "left_semi")
+        return fleet.contributions(fleet.current(grouped))
 
 
 FILE_SUMMARY = ("manifest", "rule_id", "day", "gateway", "spool", "rule", "first_seq", "last_seq", "rows")
@@ -253,7 +265,7 @@ def _summaries(read: DataFrame) -> DataFrame:
     return read.groupBy("manifest", "reason", "rule_id", "day", "gateway", "spool", "rule").agg(
         F.min("seq").alias("first_seq"), F.max("seq").alias("last_seq"), F.count("*").alias("rows"),
         F.min("window_start").alias("first_ms"), F.max("window_end").alias("last_ms"),
-        F.collect_set(spots).alias("spots"),
+        F.collect_set(spots).alias("spots"), (F.max("revision") > 0).alias("restates"),
     )  # fmt: skip
 
 

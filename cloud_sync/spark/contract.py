@@ -34,6 +34,7 @@ TYPES = frozenset({"int", "float"})
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LEVEL = re.compile(r"[A-Za-z0-9]{1,32}")
+_HASH = re.compile(r"[0-9a-f]{16}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -63,7 +64,11 @@ class Value(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record. `digest` is equal for records that say the same, whatever their spelling."""
+    """One record. `digest` is equal for records that say the same, whatever their spelling.
+
+    `revision` above 0: it states its window (gateway, rule, bounds, keys) instead of every record with a smaller one;
+    `retracted`: it only takes back what was stated. `rule_hash`: what the rule was, empty if it is not told.
+    """
 
     seq: int
     window_start: int
@@ -71,6 +76,9 @@ class Record(NamedTuple):
     windows: tuple[Span, ...]
     keys: str
     values: tuple[Value, ...]
+    revision: int
+    retracted: bool
+    rule_hash: str
     digest: str
 
 
@@ -187,9 +195,26 @@ def _record(fields: Mapping[str, Any], manifest: Manifest) -> Record:
     if utc_date(windows[0].start) != manifest.date:
         raise Bad(f"its fleet window is not of {manifest.date}, as the manifest says")
     keys, values = _keys(fields.get("keys")), _values(fields.get("values"))
-    said = json.dumps([start, end, windows, keys, values], separators=(",", ":"))
+    revision, retracted = _revision(fields)
+    said = json.dumps([start, end, windows, keys, values, *([revision, retracted] if revision else [])],
+                      separators=(",", ":"))  # fmt: skip
     digest = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
-    return Record(_whole(fields, "seq", 0), start, end, windows, keys, values, digest)
+    made_by = _text(fields, "rule_hash") if "rule_hash" in fields else ""
+    if made_by and not _HASH.fullmatch(made_by):
+        raise Bad("'rule_hash' is not 16 hexadecimal digits")
+    seq = _whole(fields, "seq", 0)
+    return Record(seq, start, end, windows, keys, values, revision, retracted, made_by, digest)
+
+
+def _revision(fields: Mapping[str, Any]) -> tuple[int, bool]:
+    """Which statement of its window a record is, and whether it takes the window back."""
+    revision = _whole(fields, "revision", 0) if "revision" in fields else 0
+    retracted = fields.get("retracted", False)
+    if not isinstance(retracted, bool):
+        raise Bad("'retracted' is no boolean")
+    if retracted and not revision:
+        raise Bad("a record that takes its window back needs a 'revision'")
+    return revision, retracted
 
 
 def utc_date(instant_ms: int) -> str:

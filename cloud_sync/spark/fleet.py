@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from cloud_sync.spark.exact import nearest, total
@@ -31,7 +31,7 @@ IDENTITY = ("gateway", "spool", "rule", "seq")
 RECORDS = (
     "gateway STRING, spool STRING, rule STRING, seq BIGINT, rule_id STRING, day STRING, window_start BIGINT, "
     f"window_end BIGINT, windows {SPANS}, keys STRING, `values` {RECORD_VALUES}, digest STRING, file STRING, "
-    "run STRING"
+    "run STRING, revision BIGINT, retracted BOOLEAN, rule_hash STRING"
 )
 CELL = (
     f"STRUCT<name: STRING, merge: STRING, type: STRING, part: STRING, bin: INT, total: {EXACT_INT}, whole: BIGINT, "
@@ -41,20 +41,34 @@ VALUE = f"STRUCT<name: STRING, merge: STRING, type: STRING, whole: {EXACT_INT}, 
 FLEET = (
     "rule STRING, rule_id STRING, level STRING, start_ms BIGINT, end_ms BIGINT, window_start TIMESTAMP, "
     f"window_end TIMESTAMP, keys STRING, `values` ARRAY<{VALUE}>, gateways ARRAY<STRING>, records BIGINT, "
-    f"state ARRAY<{CELL}>, run STRING"
+    f"state ARRAY<{CELL}>, run STRING, rule_hashes ARRAY<STRING>"
 )
 GROUP = ("rule", "rule_id", "level", "start_ms", "end_ms", "keys")
 """What identifies a fleet row."""
 
+SETS = ("gateways", "rule_hashes")
+"""Columns of a fleet row that say from whom its records came and which versions of the rule made them."""
 CELL_KEY = ("name", "merge", "type", "part", "bin")
 
 
 def groups_of(records: DataFrame) -> DataFrame:
     """One row per record and level, with the group it belongs to."""
-    spans = records.withColumn("span", F.explode("windows")).drop("windows", "window_start", "window_end")
+    spans = records.withColumn("span", F.explode("windows")).drop("windows")
     return spans.withColumns(
         {"level": F.col("span.level"), "start_ms": F.col("span.start"), "end_ms": F.col("span.end")}
     ).drop("span")
+
+
+def current(grouped: DataFrame) -> DataFrame:
+    """The records (as `groups_of` gives them) that count: of a window that a gateway stated anew only the newest
+    statement, and nothing if that takes the window back."""
+    statement = Window.partitionBy(*GROUP, "gateway", "window_start", "window_end")
+    revision = F.coalesce("revision", F.lit(0))
+    ranked = grouped.withColumns({
+        "newest": F.max(revision).over(statement),
+        "place": F.row_number().over(statement.orderBy(revision.desc(), F.desc("seq"), "spool", "digest")),
+    })  # fmt: skip
+    return ranked.where("newest = 0 OR (place = 1 AND NOT retracted)").drop("newest", "place")
 
 
 def contributions(grouped: DataFrame) -> DataFrame:
@@ -62,23 +76,27 @@ def contributions(grouped: DataFrame) -> DataFrame:
 
     The cell without a name counts records and gateways.
     """
-    cells = grouped.select(*GROUP, "gateway", F.explode(_cells()).alias("cell")).select(*GROUP, "gateway", "cell.*")
-    return cells.groupBy(*GROUP, *CELL_KEY).agg(
-        *_merges(), F.sort_array(F.collect_set(F.when(_counts_records(), F.col("gateway")))).alias("gateways")
-    )
+    made = F.when(F.col("rule_hash") != "", F.col("rule_hash")).alias("rule_hash")
+    cells = grouped.select(*GROUP, "gateway", made, F.explode(_cells()).alias("cell"))
+    named = {"gateways": "gateway", "rule_hashes": "rule_hash"}
+    return cells.select(*GROUP, "gateway", "rule_hash", "cell.*").groupBy(*GROUP, *CELL_KEY).agg(
+        *_merges(),
+        *(F.sort_array(F.collect_set(F.when(_counts_records(), F.col(of)))).alias(name) for name, of in named.items()),
+    )  # fmt: skip
 
 
 def cells_of(fleet: DataFrame) -> DataFrame:
     """The cells of fleet rows, as `contributions` gives them."""
-    cells = fleet.select(*GROUP, "gateways", F.explode("state").alias("cell"))
-    alone = F.when(F.col("cell.part") == "records", F.col("gateways")).otherwise(F.array().cast("ARRAY<STRING>"))
-    return cells.select(*GROUP, "cell.*", alone.alias("gateways"))
+    cells = fleet.select(*GROUP, *SETS, F.explode("state").alias("cell"))
+    nothing = F.array().cast("ARRAY<STRING>")
+    alone = [F.coalesce(F.when(F.col("cell.part") == "records", F.col(name)), nothing).alias(name) for name in SETS]
+    return cells.select(*GROUP, "cell.*", *alone)
 
 
 def merged(cells: DataFrame) -> DataFrame:
     """One cell for each group and cell key."""
-    gateways = F.sort_array(F.array_distinct(F.flatten(F.collect_list("gateways"))))
-    return cells.groupBy(*GROUP, *CELL_KEY).agg(*_merges(), gateways.alias("gateways"))
+    sets = [F.sort_array(F.array_distinct(F.flatten(F.collect_list(name)))).alias(name) for name in SETS]
+    return cells.groupBy(*GROUP, *CELL_KEY).agg(*_merges(), *sets)
 
 
 def rows_of(cells: DataFrame, run: str) -> DataFrame:
@@ -87,7 +105,7 @@ def rows_of(cells: DataFrame, run: str) -> DataFrame:
     counter = F.filter("state", lambda item: item["part"] == "records")
     wide = cells.groupBy(*GROUP).agg(
         F.sort_array(F.collect_list(cell)).alias("state"),
-        F.flatten(F.collect_list("gateways")).alias("gateways"),
+        *(F.flatten(F.collect_list(name)).alias(name) for name in SETS),
     )
     values = F.udf(values_of, f"ARRAY<{VALUE}>", useArrow=False)
     return wide.select(
@@ -100,6 +118,7 @@ def rows_of(cells: DataFrame, run: str) -> DataFrame:
         F.get(counter, F.lit(0))["total"].cast("BIGINT").alias("records"),
         "state",
         F.lit(run).alias("run"),
+        "rule_hashes",
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ LISTING = "name STRING, length BIGINT, data_length BIGINT"
 READ = (
     "manifest STRING, reason STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
     f"seq BIGINT, window_start BIGINT, window_end BIGINT, windows {SPANS}, keys STRING, `values` {RECORD_VALUES}, "
-    "digest STRING"
+    "digest STRING, revision BIGINT, retracted BOOLEAN, rule_hash STRING"
 )
 """What is read of a file: one row per record, or one with the reason why the file does not count."""
 
@@ -129,4 +129,5 @@ def _row(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:
         "seq": record.seq, "window_start": record.window_start, "window_end": record.window_end,
         "windows": [span._asdict() for span in record.windows], "keys": record.keys,
         "values": [value._asdict() for value in record.values], "digest": record.digest,
+        "revision": record.revision, "retracted": record.retracted, "rule_hash": record.rule_hash,
     }  # fmt: skip

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import sys
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,16 +77,18 @@ class Options:
     dry_run: bool = False
     files_per_batch: int = FILES_PER_BATCH
     metrics_file: str | None = None
+    delta: bool = False
 
 
 def main(bucket: str, out: str, options: Options) -> int:
     """Run the job once and return the exit code: 0 ok, 2 something is in quarantine, 1 failed.
 
     `bucket` and `out` are paths that Spark can read. `show` prints the fleet tables, `dry_run` checks every new file
-    and writes nothing. Metrics go to standard output (or to `metrics_file`) as one line of JSON.
+    and writes nothing, `delta` keeps the fleet as a Delta table too. Metrics go to standard output (or to
+    `metrics_file`) as one line of JSON.
     """
     try:
-        with opened(options.master) as spark:
+        with opened(options.master, delta=options.delta) as spark:
             metrics = aggregate(spark, bucket, out, options)
             if options.show and not options.dry_run:
                 from cloud_sync.spark import view
@@ -104,10 +106,10 @@ def main(bucket: str, out: str, options: Options) -> int:
 
 
 @contextmanager
-def opened(master: str | None) -> Iterator[SparkSession]:
+def opened(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]:
     """The job's session; every failure that a user can cause leaves the block as JobError."""
     try:
-        with session(master) as spark:
+        with session(master, delta=delta) as spark:
             from py4j.protocol import Py4JJavaError
             from pyspark.errors import PySparkException
 
@@ -131,7 +133,13 @@ def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> M
     if options.dry_run:
         return _checked(spark, source, tables, options.files_per_batch)
     with held(storage, run, options.now_ms) as lease:
-        return _Run(spark, source, tables, run, lease.renew).all(options.files_per_batch)
+        metrics = _Run(spark, source, tables, run, lease.renew).all(options.files_per_batch)
+        if options.delta:
+            from cloud_sync.spark import delta
+
+            lease.renew()
+            delta.publish(spark, tables)
+        return metrics
 
 
 def _checked(spark: SparkSession, bucket: Storage, tables: Tables, files_per_batch: int) -> Metrics:
@@ -139,14 +147,15 @@ def _checked(spark: SparkSession, bucket: Storage, tables: Tables, files_per_bat
     from cloud_sync.spark import intake
 
     metrics = Metrics(version=tables.current().number)
-    for listed in _batches(_new(spark, bucket, tables), files_per_batch):
-        read = intake.read(spark, bucket, listed).persist()
-        bad = read.where("reason IS NOT NULL").count()
-        metrics.rows += read.count() - bad
-        metrics.quarantined += bad
-        metrics.files += len(listed) - bad
-        metrics.batches += 1
-        read.unpersist()
+    with closing(_batches(_new(spark, bucket, tables), files_per_batch)) as batches:
+        for listed in batches:
+            read = intake.read(spark, bucket, listed).persist()
+            bad = read.where("reason IS NOT NULL").count()
+            metrics.rows += read.count() - bad
+            metrics.quarantined += bad
+            metrics.files += len(listed) - bad
+            metrics.batches += 1
+            read.unpersist()
     return metrics
 
 
@@ -159,14 +168,16 @@ def _new(spark: SparkSession, bucket: Storage, tables: Tables) -> DataFrame:
     return listed.join(known.withColumnRenamed("manifest", "name"), "name", "left_anti")
 
 
-def _batches(new: DataFrame, size: int) -> Iterator[list[Any]]:
+def _batches(new: DataFrame, size: int) -> Generator[list[Any]]:
     """The rows by name, some at a time."""
     listed = new.persist()
     last = ""
-    while batch := listed.where(listed["name"] > last).orderBy("name").limit(size).collect():
-        yield batch
-        last = batch[-1]["name"]
-    listed.unpersist()
+    try:
+        while batch := listed.where(listed["name"] > last).orderBy("name").limit(size).collect():
+            yield batch
+            last = batch[-1]["name"]
+    finally:  # else the next run of this process, whose plan is the same, would be given this list
+        listed.unpersist()
 
 
 class _Run:
@@ -182,14 +193,18 @@ class _Run:
         self._renew = renew
         self._metrics = Metrics(run, tables.current().number)
         self._quarantine: list[Part] = []
+        self._heartbeats = self._tables.current().heartbeats
 
     def all(self, files_per_batch: int) -> Metrics:
-        """Batch by batch; each is a version."""
-        for number, listed in enumerate(_batches(_new(self._spark, self._bucket, self._tables), files_per_batch)):
-            self._renew()
-            self._batch(listed, f"{self._run}-{number}")
-        if not self._metrics.batches and self._tables.current().quarantine:
-            self._batch([], f"{self._run}-0")  # what was in quarantine is gone from the bucket
+        """Batch by batch; each is a version. What heartbeats say is in the first."""
+        self._heartbeats = self._newest_heartbeats()
+        with closing(_batches(_new(self._spark, self._bucket, self._tables), files_per_batch)) as batches:
+            for number, listed in enumerate(batches):
+                self._renew()
+                self._batch(listed, f"{self._run}-{number}")
+        current = self._tables.current()
+        if not self._metrics.batches and (current.quarantine or current.heartbeats != self._heartbeats):
+            self._batch([], f"{self._run}-0")  # what was in quarantine is gone from the bucket, or spools are alive
         if self._metrics.files:
             self._metrics.twins = self._twins()
         return self._metrics
@@ -201,8 +216,9 @@ class _Run:
         version.number, version.run = version.number + 1, run
         # Everything that does not count is looked at in each run, so the table holds what this run has found.
         version.quarantine = list(self._quarantine)
+        version.heartbeats = self._heartbeats
         counts = Batch(self._spark, self._bucket, self._tables, version, run).take(listed)
-        if not counts.files and self._tables.current().quarantine and _same(self._tables, version):
+        if not counts.files and _same(self._tables, version):
             self._metrics.add(counts)
             return
         self._quarantine = version.quarantine
@@ -212,6 +228,22 @@ class _Run:
         self._tables.commit(version)
         self._metrics.add(counts)
         self._metrics.version = version.number
+
+    def _newest_heartbeats(self) -> list[Part]:
+        """The table of heartbeats, written anew if one is new: a row for each spool."""
+        from cloud_sync.spark import heartbeats
+
+        parts = self._tables.current().heartbeats
+        known = self._tables.read([part.path for part in parts], heartbeats.HEARTBEATS)
+        path = f"heartbeats/run={self._run}-0"
+        new = heartbeats.new(self._spark, self._bucket, known).persist()
+        try:
+            if new.isEmpty():
+                return parts
+            self._tables.write(heartbeats.newest(known, new).coalesce(1), path)
+        finally:
+            new.unpersist()
+        return [Part(path)]
 
     def _told(self, counts: Counts, number: int, run: str) -> Part:
         from pyspark.sql import functions as F
@@ -231,11 +263,15 @@ class _Run:
 
 
 def _same(tables: Tables, version: Any) -> bool:
-    """Whether the quarantine of a version holds the files and reasons of the current one."""
+    """Whether a version without new files says what the current one says: the same heartbeats, and in quarantine the
+    same files for the same reasons."""
     from cloud_sync.spark.aggregate import QUARANTINE
 
+    current = tables.current()
+    if version.heartbeats != current.heartbeats or not (version.quarantine and current.quarantine):
+        return version.heartbeats == current.heartbeats and not (version.quarantine or current.quarantine)
     before, after = (
         tables.read([part.path for part in parts], QUARANTINE).select("manifest", "reason")
-        for parts in (tables.current().quarantine, version.quarantine)
+        for parts in (current.quarantine, version.quarantine)
     )
     return before.exceptAll(after).isEmpty() and after.exceptAll(before).isEmpty()

@@ -1,7 +1,8 @@
 """`penstock cloud report OUT`: what a fleet has sent, as one static page without scripts.
 
 Rules with the age of their newest window, gateways (silent ones first) with missing sequence numbers, files that do not
-count, and the newest runs. Ages count from the newest window of the whole fleet, not from the clock of this machine.
+count, and the newest runs. Ages count from the newest window or heartbeat of the whole fleet, not from the clock of
+this machine.
 """
 
 from __future__ import annotations
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
 
 LISTED_MAX = 1_000
 """Rows of one table of the page; the rest is counted."""
-SILENT_MS = 3_600_000
-"""A gateway whose newest window is so much older than the fleet's is silent."""
+SILENT_MS = 2 * 3_600_000
+"""A gateway whose newest window and heartbeat are so much older than the fleet's is silent: two heartbeats."""
+
+GATEWAY_COLUMNS = (
+    "gateway", "spool", "rows", "highest_seq", "missing", "waiting", "set_aside", "dropped", "expired", "lost", "first",
+    "last", "heartbeat", "clock_behind_ms", "silent",
+)  # fmt: skip
+BAD_COLUMNS = frozenset({"missing", "quarantined", "conflicting", "dropped", "expired", "lost"})
+"""Columns in which a number above 0 stands out."""
 
 STYLE = (
     "body{font:14px system-ui;margin:2em;max-width:75em}table{border-collapse:collapse;margin:.5em 0 2em}"
@@ -36,10 +44,10 @@ def page(spark: SparkSession, out: str) -> str:
     tables = Tables(spark, open_storage(spark, out))
     version = tables.current()
     gateways = [row.asDict() for row in view.gateways(spark, out).collect()]
-    newest_ms = max((_ms(row["last"]) for row in gateways), default=0)
+    newest_ms = max(map(_alive_ms, gateways), default=0)
     for row in gateways:
-        row["silent"] = _length(newest_ms - _ms(row["last"])) if newest_ms - _ms(row["last"]) > SILENT_MS else ""
-    gateways.sort(key=lambda row: (_ms(row["last"]), row["gateway"]))
+        row["silent"] = _length(newest_ms - _alive_ms(row)) if newest_ms - _alive_ms(row) > SILENT_MS else ""
+    gateways.sort(key=lambda row: (_alive_ms(row), row["gateway"]))
     rules = _rules(tables, len({row["gateway"] for row in gateways}))
     bad = view.quarantine(spark, out).select("file", "reason").orderBy("file").limit(LISTED_MAX + 1).collect()
     runs = tables.read([part.path for part in version.runs], RUNS).orderBy("version", ascending=False).limit(20)
@@ -47,7 +55,7 @@ def page(spark: SparkSession, out: str) -> str:
         f"<!doctype html><html lang=en><meta charset=utf-8><title>Fleet</title><style>{STYLE}</style>",
         f"<h1>Fleet, version {version.number}</h1>",
         _table("Rules", ("rule", "level", "windows", "newest", "records", "gateways", "of"), rules),
-        _table("Gateways", ("gateway", "spool", "rows", "highest_seq", "missing", "first", "last", "silent"), gateways),
+        _table("Gateways", GATEWAY_COLUMNS, gateways),
         _table("Files that do not count", ("file", "reason"), [row.asDict() for row in bad]),
         _table("Newest runs", tuple(runs.columns), [row.asDict() for row in runs.collect()]),
     ])  # fmt: skip
@@ -73,9 +81,14 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -
 def _cells(row: dict[str, Any], columns: Sequence[str]) -> Iterable[str]:
     for name in columns:
         value = row[name]
-        is_bad = (name in ("missing", "quarantined", "conflicting") and value) or (name == "silent" and value)
+        is_bad = (name in BAD_COLUMNS or name == "silent") and value
         kind = " class=bad" if is_bad else " class=n" if isinstance(value, int) else ""
         yield f"<td{kind}>{escape('' if value is None else str(value))}</td>"
+
+
+def _alive_ms(gateway: dict[str, Any]) -> int:
+    """The newest sign of life: the end of a window, or a heartbeat."""
+    return max(_ms(gateway["last"]), _ms(gateway["heartbeat"]))
 
 
 def _ms(instant: Any) -> int:

@@ -42,24 +42,36 @@ RESULT_SETTINGS = {
 """Settings that could change a result or, for the last two, what a batch of files costs."""
 
 
+DELTA = "4.4.0"
+DELTA_SPARK = ("4.1", "4.2")
+"""The Delta Lake that is used, and the versions of Spark that it has jars for."""
+DELTA_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+
 class SparkMissing(Exception):
-    """PySpark is not installed; the text says what to do."""
+    """PySpark, or what it needs for a format, is not installed; the text says what to do."""
 
 
 @contextmanager
-def session(master: str | None) -> Iterator[SparkSession]:
-    """A session beside the running one, or a new one that ends with the block."""
+def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]:
+    """A session beside the running one, or a new one that ends with the block. `delta`: it knows Delta tables."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
         raise SparkMissing("PySpark is not installed; install it with: pip install 'penstock[cloud]'") from None
     running = SparkSession.getActiveSession()
     if running is not None:
+        if delta and DELTA_SETTINGS["spark.sql.extensions"] not in str(running.conf.get("spark.sql.extensions", "")):
+            raise SparkMissing(f"the running session knows no Delta tables; start it with {_shown(delta_settings())}")
         yield beside(running)
         return
+    settings = start_settings(master) | (delta_settings() if delta else {})
     prepare_process()
     builder = SparkSession.builder.appName("penstock cloud")
-    for key, value in start_settings(master).items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     started = builder.getOrCreate()
     started.sparkContext.setLogLevel("ERROR")
@@ -67,6 +79,30 @@ def session(master: str | None) -> Iterator[SparkSession]:
         yield beside(started)
     finally:
         started.stop()
+
+
+def delta_settings() -> dict[str, str]:
+    """What a new application needs for Delta tables. Raises SparkMissing where this Spark has no Delta."""
+    import pyspark
+
+    version = ".".join(pyspark.__version__.split(".")[:2])
+    try:
+        import delta  # noqa: F401
+    except ImportError:
+        raise SparkMissing(f"Delta Lake is not installed; install the pair with: {DELTA_REMEDY}") from None
+    if version not in DELTA_SPARK:
+        raise SparkMissing(
+            f"Delta {DELTA} has jars for Spark {' and '.join(DELTA_SPARK)}, not for {version}; "
+            f"install the pair with: {DELTA_REMEDY}"
+        )
+    return DELTA_SETTINGS | {"spark.jars.packages": f"io.delta:delta-spark_{version}_2.13:{DELTA}"}
+
+
+DELTA_REMEDY = "pip install 'penstock[cloud,delta]'"
+
+
+def _shown(settings: dict[str, str]) -> str:
+    return " ".join(f"--conf {key}={value}" for key, value in settings.items())
 
 
 def beside(host: SparkSession) -> SparkSession:

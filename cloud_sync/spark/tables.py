@@ -53,7 +53,8 @@ class Version:
     `records` and `fleet` are partitioned: a key is a partition's path, `of_rule=…/of_day=…` and
     `of_rule=…/of_level=…/of_day=…`, and each partition is a list of parts (one, in `fleet`). The others are lists of
     parts.
-    `retained_from`: records of earlier days are not taken in any more.
+    `retained_from`: records of earlier days are not taken in any more. `restated`: ids of rules with windows that were
+    stated anew. `heartbeats`: the newest of each spool.
     """
 
     number: int = 0
@@ -63,11 +64,13 @@ class Version:
     files: list[Part] = field(default_factory=list)
     runs: list[Part] = field(default_factory=list)
     quarantine: list[Part] = field(default_factory=list)
+    heartbeats: list[Part] = field(default_factory=list)
     retained_from: str = ""
+    restated: list[str] = field(default_factory=list)
 
     def paths(self) -> set[str]:
         """Every part of every table."""
-        listed = {part.path for table in (self.files, self.runs, self.quarantine) for part in table}
+        listed = {part.path for table in (self.files, self.runs, self.quarantine, self.heartbeats) for part in table}
         return listed | set(self.fleet.values()) | {path for paths in self.records.values() for path in paths}
 
     def copy(self) -> Version:
@@ -80,12 +83,12 @@ def encode(version: Version) -> bytes:
     lists = {name: [[part.path, part.rows] for part in getattr(version, name)] for name in LISTS}
     found = {
         "format": FORMAT, "number": version.number, "run": version.run, "retainedFrom": version.retained_from,
-        "records": version.records, "fleet": version.fleet, **lists,
+        "records": version.records, "fleet": version.fleet, "restated": version.restated, **lists,
     }  # fmt: skip
     return json.dumps(found, sort_keys=True, separators=(",", ":")).encode()
 
 
-LISTS = ("files", "runs", "quarantine")
+LISTS = ("files", "runs", "quarantine", "heartbeats")
 
 
 def decode(content: bytes) -> Version:
@@ -93,10 +96,11 @@ def decode(content: bytes) -> Version:
     found = json.loads(content)
     if found.get("format") != FORMAT:
         raise UnknownVersion(f"the tables have format {found.get('format')}, this job knows {FORMAT}")
-    lists = {name: [Part(*part) for part in found[name]] for name in LISTS}
+    lists = {name: [Part(*part) for part in found.get(name, ())] for name in LISTS}
     return Version(
-        found["number"], found["run"], found["records"], found["fleet"], retained_from=found["retainedFrom"], **lists
-    )
+        found["number"], found["run"], found["records"], found["fleet"], retained_from=found["retainedFrom"],
+        restated=found.get("restated", []), **lists,
+    )  # fmt: skip
 
 
 def nothing(spark: SparkSession, schema: str) -> DataFrame:
@@ -197,6 +201,12 @@ class Tables:
 def partition_paths(table: str, run: str, keys: Iterable[str]) -> Mapping[str, str]:
     """Key to path of the partitions that a run has written."""
     return {key: f"{table}/run={run}/{key}" for key in keys}
+
+
+def version_at(storage: Storage, number: int) -> Version | None:
+    """A version that is kept; None of another."""
+    content = storage.read(_name(number))
+    return decode(content) if content else None
 
 
 def _name(number: int) -> str:

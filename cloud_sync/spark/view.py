@@ -12,11 +12,12 @@ from pyspark.sql import functions as F
 from cloud_sync.names import safe
 from cloud_sync.spark import fleet as states
 from cloud_sync.spark.aggregate import FILES, QUARANTINE
+from cloud_sync.spark.heartbeats import HEARTBEATS
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables, Version
 
 SHOWN_ROWS = 20
-FIXED_COLUMNS = ("level", "window_start", "window_end", "gateways", "records", "keys", "run")
+FIXED_COLUMNS = ("level", "window_start", "window_end", "gateways", "records", "keys", "run", "rule_hashes")
 
 
 class Part(NamedTuple):
@@ -29,8 +30,8 @@ class Part(NamedTuple):
 
 def fleet(spark: SparkSession, out: str, rule: str, level: str | None = None) -> DataFrame:
     """The fleet table of a rule: level, window_start, window_end, its keys (as text), its values, `gateways` and
-    `records` that contributed, `keys` (JSON, where 1 and "1" differ), `run` that wrote the window. `level` picks one
-    of several.
+    `records` that contributed, `keys` (JSON, where 1 and "1" differ), `run` that wrote the window, `rule_hashes`: the
+    versions of the rule that made its records. `level` picks one of several.
 
     Columns are named as in the SELECT. Where a name has had several meanings there is a column for each, named
     `n_count_int`, `n_sum_float`; nothing is written again for it.
@@ -40,23 +41,40 @@ def fleet(spark: SparkSession, out: str, rule: str, level: str | None = None) ->
 
 
 def gateways(spark: SparkSession, out: str) -> DataFrame:
-    """One row per gateway and spool: `rows` that arrived, `highest_seq`, the `first` and `last` instant of its windows,
-    `missing` sequence numbers (dropped at the gateway, waiting there, or lost)."""
+    """One row per gateway and spool: `rows` that count, `highest_seq`, the `first` and `last` instant of its windows.
+
+    From its heartbeat: `missing` rows that it has uploaded and that are not in the tables; those that are `waiting`
+    there or `set_aside`, and those that it `dropped`, that `expired` there or were `lost`; when the `heartbeat` came,
+    and by how many milliseconds the gateway's clock is behind the bucket's. Without one `missing` is the number of
+    sequence numbers that are not there, and the others are NULL.
+    """
     tables = Tables(spark, open_storage(spark, out))
-    return _spools(tables).select(
-        "gateway", "spool", "rows", "highest_seq", (F.col("highest_seq") - F.col("rows")).alias("missing"),
+    told = _heartbeats(tables).where("reason IS NULL").drop("name", "reason")
+    both = _spools(tables).join(told.withColumnRenamed("highest_seq", "stored_seq"), ["gateway", "spool"], "full_outer")
+    rows, seen = F.coalesce("rows", F.lit(0)), F.coalesce("seen", F.lit(0))
+    return both.select(
+        "gateway", "spool", rows.alias("rows"), F.greatest("highest_seq", "stored_seq").alias("highest_seq"),
+        F.coalesce(F.greatest(F.col("uploaded") - seen, F.lit(0)), F.col("highest_seq") - seen).alias("missing"),
+        "waiting", "set_aside", "dropped", "expired", "lost",
         F.timestamp_millis("first_ms").alias("first"), F.timestamp_millis("last_ms").alias("last"),
+        F.timestamp_millis("arrived_ms").alias("heartbeat"),
+        (F.col("arrived_ms") - F.col("at_ms")).alias("clock_behind_ms"),
     )  # fmt: skip
 
 
 def quarantine(spark: SparkSession, out: str) -> DataFrame:
-    """The files that do not count, each with the reason, as the newest run found them."""
+    """The files that do not count, each with the reason, as the newest run found them; heartbeats that are none too."""
     tables = Tables(spark, open_storage(spark, out))
-    return tables.read([part.path for part in tables.current().quarantine], QUARANTINE)
+    files = tables.read([part.path for part in tables.current().quarantine], QUARANTINE)
+    wrong = _heartbeats(tables).where("reason IS NOT NULL")
+    nothing = F.lit(None).cast("STRING")
+    return files.unionByName(
+        wrong.select(nothing.alias("manifest"), F.col("name").alias("file"), "reason", nothing.alias("run"))
+    )
 
 
 def records(spark: SparkSession, out: str) -> DataFrame:
-    """Every record that counts."""
+    """Every record once. Of windows that were stated anew (`revision` above 0) all statements are there."""
     tables = Tables(spark, open_storage(spark, out))
     return tables.read([path for paths in tables.current().records.values() for path in paths], states.RECORDS)
 
@@ -71,10 +89,17 @@ def twins(spark: SparkSession, tables: Tables) -> DataFrame:
     return both.select("gateway").distinct().orderBy("gateway")
 
 
+def _heartbeats(tables: Tables) -> DataFrame:
+    return tables.read([part.path for part in tables.current().heartbeats], HEARTBEATS)
+
+
 def _spools(tables: Tables) -> DataFrame:
-    files = tables.read([part.path for part in tables.current().files], FILES)
+    """One row per gateway and spool; `seen`: the rows that count, and those that came after their day was dropped."""
+    version = tables.current()
+    files = tables.read([part.path for part in version.files], FILES)
+    seen = F.when(F.col("day") < version.retained_from, F.col("rows")).otherwise(F.col("counted"))
     return files.groupBy("gateway", "spool").agg(
-        F.sum("counted").alias("rows"), F.max("last_seq").alias("highest_seq"),
+        F.sum("counted").alias("rows"), F.sum(seen).alias("seen"), F.max("last_seq").alias("highest_seq"),
         F.min("first_ms").alias("first_ms"), F.max("last_ms").alias("last_ms"),
     )  # fmt: skip
 
@@ -97,8 +122,9 @@ def _pivoted(rows: DataFrame) -> DataFrame:
     found += [Part(row["name"], "key", "text") for row in keys]
     columns = [_column(part).alias(name) for part, name in column_names(found).items()]
     return rows.select(
-        "level", "window_start", "window_end", *columns, F.size("gateways").alias("gateways"), "records", "keys", "run"
-    )
+        "level", "window_start", "window_end", *columns, F.size("gateways").alias("gateways"), "records", "keys", "run",
+        "rule_hashes",
+    )  # fmt: skip
 
 
 def column_names(found: Sequence[Part]) -> dict[Part, str]:
@@ -131,7 +157,9 @@ def show(spark: SparkSession, out: str) -> None:
     version = tables.current()
     for rule_id in rules(version):
         keys = [key for key in version.fleet if key.startswith(f"of_rule={rule_id}/")]
-        table = _pivoted(tables.read([version.fleet[key] for key in keys], states.FLEET)).drop("keys", "run")
+        table = _pivoted(tables.read([version.fleet[key] for key in keys], states.FLEET)).drop(
+            "keys", "run", "rule_hashes"
+        )
         print(f"\nfleet of rule {rule_id}, version {version.number}")
         newest = table.orderBy("window_start", ascending=False).limit(SHOWN_ROWS)
         newest.orderBy(*[name for name in ("window_start", *table.columns) if name != "level"]).show(

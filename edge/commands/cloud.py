@@ -21,6 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     aggregate.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
     aggregate.add_argument("--show", action="store_true", help="print the fleet tables")
     aggregate.add_argument("--dry-run", action="store_true", help="verify every file and write nothing")
+    aggregate.add_argument(
+        "--format", choices=("parquet", "delta"), default="parquet",
+        help="delta: keep the fleet as a Delta table too, in OUT/delta/fleet",
+    )  # fmt: skip
     aggregate.add_argument("--metrics", metavar="FILE", help="write the run's metrics there as one line of JSON")
     compact = verbs.add_parser("compact", help="write the tables in fewer files; delete what killed runs have left")
     retain = verbs.add_parser("retain", help="drop windows that are older than so many days, with their records")
@@ -71,7 +75,7 @@ def aggregate(arguments: argparse.Namespace) -> int:
 
     options = job.Options(
         SystemClock().now_ms, master=arguments.master, show=arguments.show, dry_run=arguments.dry_run,
-        metrics_file=arguments.metrics,
+        metrics_file=arguments.metrics, delta=arguments.format == "delta",
     )  # fmt: skip
     return job.main(arguments.bucket, arguments.out, options)
 

@@ -7,20 +7,25 @@ import hashlib
 import json
 import random
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cloud_sync.declaration import CloudSettings
+from cloud_sync.heartbeat import Pulse
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
 from cloud_sync.records import SpooledRow
+from cloud_sync.sink import partial
 from cloud_sync.spark import job, maintenance, report, tables, view
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables
+from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
-from tests.spark.support import DAY_MS, Row, brute_force, data_files, fleet_table, rows, upload
+from cloud_sync.uploader import Uploader
+from tests.spark.support import DAY_MS, SETTINGS, Row, brute_force, data_files, fleet_table, rows, upload
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
@@ -75,8 +80,9 @@ def test_a_fleet_over_days_of_trouble(
     assert "the power went off" in capsys.readouterr().err and (out / "records").exists()
     assert Tables(spark, open_storage(spark, str(out))).current().number == 0
 
+    send("gw1", 5)
     code, metrics = run(bucket, out, show=True)
-    assert (code, metrics["files"], metrics["rows"], metrics["version"]) == (job.OK, 6, 180, 1)
+    assert (code, metrics["files"], metrics["rows"], metrics["version"]) == (job.OK, 7, 185, 1)
     table = fleet_table(spark, out)
     assert table == brute_force(sent), f"seed {seed}"
     assert "fleet of rule hot" in capsys.readouterr().out
@@ -117,7 +123,7 @@ def test_a_fleet_over_days_of_trouble(
     table = fleet_table(spark, out)
     assert table == brute_force(sent), f"seed {seed}"
     known = {row["gateway"]: (row["rows"], row["missing"]) for row in view.gateways(spark, str(out)).collect()}
-    assert known == {"gw1": (70, 0), "gw2": (90, 0), "gw3": (70, 0)}
+    assert known == {"gw1": (75, 0), "gw2": (90, 0), "gw3": (70, 0)}
 
     before = metrics["version"]
     code, metrics = run(bucket, out)
@@ -230,6 +236,79 @@ def test_a_gateway_is_forgotten_and_old_days_are_dropped(spark: Any, bucket: Pat
     metrics = run(bucket, out)[1]
     assert (metrics["rows"], metrics["expired"]) == (5, 5)
     assert view.records(spark, str(out)).count() == 0
+
+
+def stated(
+    start: int, total: int, *, revision: int = 0, dev: str = "a", retracted: bool = False, rule_hash: str = "0" * 16
+) -> bytes:
+    """The line of a row of ten seconds: `total` of one machine, stated for the revision-th time."""
+    fields: dict[str, Any] = {
+        "windows": [["1m", DAY_MS, DAY_MS + 60_000], ["1d", DAY_MS, DAY_MS + 86_400_000]],
+        "window_start": DAY_MS + start, "window_end": DAY_MS + start + 10_000, "keys": {"dev": dev},
+        "values": [] if retracted else [{"as": "total", "merge": "sum", "type": "int", "int": total}],
+        "rule_hash": rule_hash,
+    }  # fmt: skip
+    fields |= {"revision": revision} if revision else {}
+    return json.dumps(fields | ({"retracted": True} if retracted else {})).encode()
+
+
+def totals(spark: Any, out: Path) -> dict[tuple[str, str], tuple[int, int]]:
+    """By level and machine: total and records."""
+    found = view.fleet(spark, str(out), "hot").collect()
+    return {(row["level"], row["dev"]): (int(row["total"]), row["records"]) for row in found}
+
+
+def test_a_window_that_is_stated_anew_replaces_what_was_said_of_it(spark: Any, bucket: Path, out: Path) -> None:
+    """Two rows of machine a and one of b; the second of a grows from 5 to 7 and is joined by one of another gateway."""
+    put(bucket, "gw1", [stated(0, 1), stated(10_000, 5), stated(0, 9, dev="b")])
+    assert run(bucket, out)[1]["rows"] == 3
+    assert totals(spark, out) == {
+        ("1m", "a"): (6, 2), ("1d", "a"): (6, 2), ("1m", "b"): (9, 1), ("1d", "b"): (9, 1)
+    }  # fmt: skip
+
+    put(bucket, "gw1", [stated(10_000, 7, revision=2, rule_hash="1" * 16)], seq=4)
+    put(bucket, "gw2", [stated(10_000, 100)], spool="other")
+    put(bucket, "gw1", [stated(0, 0, dev="b", revision=1, retracted=True)], seq=5)
+    assert run(bucket, out)[0] == job.OK
+    assert totals(spark, out) == {("1m", "a"): (108, 3), ("1d", "a"): (108, 3)}, "b is taken back"
+    (row,) = view.fleet(spark, str(out), "hot", level="1m").collect()
+    assert row["rule_hashes"] == ["0" * 16, "1" * 16]
+
+    # An older statement and a first one arrive late: neither counts. What is stated after a retraction does.
+    put(bucket, "gw1", [stated(10_000, 6, revision=1), stated(10_000, 5), stated(0, 4, dev="b", revision=3)], seq=6)
+    assert run(bucket, out)[0] == job.OK
+    assert totals(spark, out) == {
+        ("1m", "a"): (108, 3), ("1d", "a"): (108, 3), ("1m", "b"): (4, 1), ("1d", "b"): (4, 1)
+    }  # fmt: skip
+
+
+def test_heartbeats_make_loss_countable(spark: Any, bucket: Path, out: Path) -> None:
+    first = rows(random.Random(1), 20)
+    names = upload(bucket, "gw1", first, rows_max=10)
+    with closing(Spool(bucket.parent / "gw1" / "spool.db", "gw1")) as spool:
+        spool.append([partial(row, SETTINGS, "hot", 0) for row in first[:3]], DAY_MS)
+        spool.commit(DAY_MS)
+        Pulse(spool, open_target(str(bucket)), 1).beat(DAY_MS)
+    (bucket / names[0]).unlink()
+    (bucket / manifest_name(names[0])).unlink()
+    foreign = bucket / "v2-heartbeats" / "gw=gw1" / "x.json"
+    foreign.write_bytes(b'{"gateway": "gw2", "spool": "x", "at": "now"}')
+    assert run(bucket, out)[0] == job.OK
+    (found,) = view.gateways(spark, str(out)).collect()
+    assert (found["rows"], found["highest_seq"], found["missing"], found["waiting"]) == (10, 23, 10, 3)
+    assert found["clock_behind_ms"] == found["heartbeat"].timestamp() * 1000 - DAY_MS
+    reasons = quarantine(spark, out)
+    assert list(reasons) == ["v2-heartbeats/gw=gw1/x.json"] and all("below 0" in reason for reason in reasons.values())
+
+    version = Tables(spark, open_storage(spark, str(out))).current().number
+    assert run(bucket, out)[1]["version"] == version, "the same heartbeats are nothing new"
+    foreign.unlink()
+    with closing(Spool(bucket.parent / "gw1" / "spool.db", "gw1")) as spool:
+        Uploader(spool, open_target(str(bucket))).drain(DAY_MS)
+        Pulse(spool, open_target(str(bucket)), 1).beat(DAY_MS + 1)
+    assert run(bucket, out)[1]["version"] == version + 1
+    (found,) = view.gateways(spark, str(out)).collect()
+    assert (found["rows"], found["missing"], found["waiting"], found["lost"]) == (13, 10, 0, 0)
 
 
 def test_two_machines_under_one_gateway_id_are_named(spark: Any, bucket: Path, out: Path) -> None:

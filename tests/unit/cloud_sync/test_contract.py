@@ -64,6 +64,14 @@ def test_an_upload_is_read_as_it_was_written() -> None:
     assert first.digest == records[1].digest
 
 
+def test_a_record_may_name_its_revision_and_its_rule() -> None:
+    bodies = [BODY, BODY | {"rule_hash": "0a" * 8}, BODY | {"revision": 7}, BODY | {"revision": 7, "retracted": True}]
+    _, records = read_file(*upload([json.dumps(body).encode() for body in bodies]))
+    told = [(record.revision, record.retracted, record.rule_hash) for record in records]
+    assert told == [(0, False, ""), (0, False, "0a" * 8), (7, False, ""), (7, True, "")]
+    assert len({record.digest for record in records}) == 3, "the rule's hash is not what a record says"
+
+
 def test_version_1_stays_readable() -> None:
     body = {name: value for name, value in BODY.items() if name != "windows"} | {"window": 90_000}
     path, announcement, content = upload([json.dumps(body).encode()])
@@ -101,6 +109,11 @@ VALUE = {"as": "n", "merge": "sum", "type": "float"}
         (changed(values=[{"as": "n", "merge": "sum", "type": "int", "int": 1.5}]), "with a fraction"),
         (changed().replace(b"41.5", b"NaN"), "no JSON"),
         (changed().replace(b"41.5", b"1e999"), "beyond the range of a float"),
+        (changed(revision=-1), "'revision' is no whole number"),
+        (changed(revision=2**63), "'revision' is no whole number"),
+        (changed(revision=1, retracted=1), "'retracted' is no boolean"),
+        (changed(retracted=True), "needs a 'revision'"),
+        (changed(rule_hash="g" * 16), "16 hexadecimal digits"),
         (b"[]" + b"[" * 100_000, "no JSON"),
     ],
 )

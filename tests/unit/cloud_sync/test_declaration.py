@@ -47,6 +47,23 @@ def test_everything_but_the_window_follows_from_the_select() -> None:
     assert (found.window_start, found.window_end) == ("began", "ended")
 
 
+def test_the_hash_of_the_rule_is_that_of_its_text() -> None:
+    sql = f"SELECT count(*) AS c, {WINDOW} FROM plant {TUMBLING}"
+    one, same = settings(sql, "{window: 1m}"), settings(sql.replace(" FROM", "   FROM"), "{window: 1m}")
+    other = settings(sql.replace("ss, 10", "ss, 20"), "{window: 1m}")
+    assert one.rule_hash == same.rule_hash != other.rule_hash and len(one.rule_hash) == 16
+
+
+def test_a_rule_that_states_its_windows_anew_may_tell_them_with_every_event() -> None:
+    sql = "SELECT dev, n - n % 60000 AS minute, count(*) AS c FROM plant GROUP BY dev, n - n % 60000"
+    found = settings(sql, "{window: 1m, restates: true, windowStart: minute}")
+    assert (found.keys, found.merge, found.restates) == (["dev"], {"c": "count"}, True)
+    result = compiled("SELECT dev, count(*) AS c FROM plant GROUP BY dev", "{window: 1m, restates: true}")
+    (problem,) = result.problems
+    assert "lacks the start of its window" in problem.message
+    assert problem.source_line[problem.caret - 1 :].startswith("true")
+
+
 def test_columns_can_be_left_out() -> None:
     found = settings(
         f"SELECT dev, note, count(*) AS c, max(temp) - min(temp) AS span, {WINDOW} FROM plant GROUP BY dev, note,"

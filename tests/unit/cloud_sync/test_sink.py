@@ -58,6 +58,11 @@ def test_a_row_becomes_a_typed_partial_aggregate() -> None:
     }
 
 
+def test_a_row_that_states_its_window_anew_says_when_it_was_made() -> None:
+    assert body(ROW, restates=True)["revision"] == NOW_MS
+    assert "revision" not in body(ROW)
+
+
 def test_a_row_is_filed_under_the_day_of_its_fleet_window() -> None:
     late = ROW | {"window_start": NOW_MS + 86_399_000, "window_end": NOW_MS + 86_400_000}
     assert partial(late, settings(), "hot", 0).date == "2025-11-21"

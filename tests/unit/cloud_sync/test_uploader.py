@@ -233,8 +233,8 @@ def test_a_crash_between_any_two_steps_loses_and_doubles_nothing(tmp_path: Path,
 
 
 def test_a_heartbeat_tells_what_the_spool_has_counted(tmp_path: Path) -> None:
-    """A hundred rows of 64 + 16 bytes fill the spool, so one more is dropped."""
-    settings = SpoolSettings(bytes_max=8_000, on_full="drop_newest", reserve_bytes=0)
+    """A hundred rows of 64 + 20 bytes fill the spool, so one more is dropped."""
+    settings = SpoolSettings(bytes_max=8_400, on_full="drop_newest", reserve_bytes=0)
     target = MemoryTarget()
     with closing(Spool(tmp_path / "spool.db", "gw 1", settings)) as spool:
         uploader = Uploader(spool, target, UploadSettings(wait_ms=60_000, heartbeat_ms=90_000))
@@ -245,12 +245,12 @@ def test_a_heartbeat_tells_what_the_spool_has_counted(tmp_path: Path) -> None:
         assert (told["gateway"], told["spool"], told["at"]) == ("gw 1", spool.spool_id, NOW_MS)
         assert (told["stored"], told["uploaded"], told["highest_seq"]) == (0, 0, 0)
 
-        fill(spool, 100, size=16)
-        fill(spool, 1, start=101, size=16)
+        fill(spool, 100, size=20)
+        fill(spool, 1, start=101, size=20)
         assert uploader.step(NOW_MS + 60_000, force=True) == 0
         assert json.loads(target.files[name]) == told, "not due yet"
         assert uploader.step(NOW_MS + 60_000) == 30_000
-        fill(spool, 2, start=101, size=16)
+        fill(spool, 2, start=101, size=20)
         assert uploader.step(NOW_MS + 90_000) == 0, "the two rows are old enough by now; the heartbeat comes after them"
         told = json.loads(target.files[name])
         counted = ("stored", "uploaded", "waiting", "dropped", "highest_seq")

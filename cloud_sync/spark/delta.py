@@ -1,0 +1,80 @@
+"""The fleet as a Delta table, for readers that know Delta and not this package: OUT/delta/fleet.
+
+The versions in OUT remain what is true. After a run one MERGE brings the Delta table to the newest version, in the
+partitions that differ from the version it was at; rows that did not change are not written. MERGE is atomic, and it
+compares: a run that was killed before it noted its version only does it again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cloud_sync.spark.aggregate import FLEET_PARTITION
+from cloud_sync.spark.fleet import FLEET, GROUP
+from cloud_sync.spark.tables import Tables, version_at
+
+if TYPE_CHECKING:
+    from cloud_sync.spark.tables import Version
+
+FOLDER = "delta/fleet"
+NOTES = "_delta"
+"""A file in this folder names the version that the Delta table is at."""
+
+
+def publish(spark: SparkSession, tables: Tables) -> int:
+    """Bring the Delta table to the newest version; returns how many partitions differed."""
+    from delta.tables import DeltaTable
+
+    version = tables.current()
+    path = f"{tables.storage.root}/{FOLDER}"
+    is_there = DeltaTable.isDeltaTable(spark, path)
+    noted = max((int(name) for name in tables.storage.names(NOTES)), default=0) if is_there else 0
+    if noted == version.number:
+        return 0
+    before = version_at(tables.storage, noted) if noted else None
+    keys = _differing(before, version)
+    source = _rows(tables, [key for key in keys if key in version.fleet], version)
+    if not is_there:
+        source.write.format("delta").partitionBy(*FLEET_PARTITION).save(path)
+    elif keys:
+        within = _within(keys) if before is not None else "true"
+        same = " AND ".join(f"t.{name} = s.{name}" for name in (*FLEET_PARTITION, *GROUP))
+        merge = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), f"({within}) AND {same}")
+        changed = merge.whenMatchedUpdateAll("t.run <> s.run").whenNotMatchedInsertAll()
+        changed.whenNotMatchedBySourceDelete(within).withSchemaEvolution().execute()
+    tables.storage.create(f"{NOTES}/{version.number:012}", b"")
+    for name in tables.storage.names(NOTES):
+        if int(name) < version.number:
+            tables.storage.delete(f"{NOTES}/{name}")
+    return len(keys)
+
+
+def _differing(before: Version | None, after: Version) -> list[str]:
+    """The partitions that were written, added or dropped between two versions; all of them if the first is unknown."""
+    old = before.fleet if before is not None else {}
+    return sorted(key for key in {*old, *after.fleet} if old.get(key) != after.fleet.get(key))
+
+
+def _rows(tables: Tables, keys: Iterable[str], version: Version) -> DataFrame:
+    """The rows of some partitions, without their states, with the columns that partition the table."""
+    rows = tables.read([version.fleet[key] for key in keys], FLEET).drop("state")
+    day = F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")
+    of = dict(zip(FLEET_PARTITION, (F.col("rule_id"), F.col("level"), day), strict=True))
+    return rows.withColumns(of)
+
+
+def _within(keys: Iterable[str]) -> str:
+    """A condition that holds in these partitions of the table t; their values are safe in SQL text."""
+    days: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for key in keys:
+        rule, level, day = (part.partition("=")[2] for part in key.split("/"))
+        days[rule, level].append(f"'{day}'")
+    return " OR ".join(
+        f"(t.of_rule = '{rule}' AND t.of_level = '{level}' AND t.of_day IN ({', '.join(listed)}))"
+        for (rule, level), listed in days.items()
+    )

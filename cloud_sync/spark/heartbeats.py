@@ -1,0 +1,78 @@
+"""The heartbeats of spools: which are new in the bucket, and the newest of each spool as a table.
+
+A run reads those that were written since the newest that it knows, so its cost follows what is new. The clock of the
+bucket against that of the gateway, when the file was written, is the gateway's clock offset (and the time it took).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cloud_sync.names import MANIFEST_SUFFIX, heartbeat_folder, heartbeat_name
+from cloud_sync.spark.storage import Storage, literal
+from cloud_sync.spark.tables import nothing
+
+NUMBERS = ("highest_seq", "stored", "uploaded", "waiting", "set_aside", "dropped", "expired", "lost")
+HEARTBEATS = (
+    "name STRING, reason STRING, gateway STRING, spool STRING, at_ms BIGINT, arrived_ms BIGINT, "
+    + ", ".join(f"{name} BIGINT" for name in NUMBERS)
+)  # fmt: skip
+"""The newest heartbeat of each spool. A file that is none has a `reason` and nothing else."""
+BYTES_MAX = 64 << 10
+OVERLAP_MS = 2_000
+"""Files are looked at again for so long: the times of file systems are as coarse as a second."""
+
+
+def new(spark: SparkSession, bucket: Storage, known: DataFrame) -> DataFrame:
+    """The heartbeats in the bucket that were written since those known."""
+    folder = heartbeat_folder()
+    if not bucket.is_folder(folder):
+        return nothing(spark, HEARTBEATS)
+    since_ms = known.agg(F.max("arrived_ms")).collect()[0][0]
+    files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").option("ignoreMissingFiles", "true")
+    if since_ms is not None:
+        files = files.option("modifiedAfter", _second(since_ms - OVERLAP_MS))
+    found = files.load(literal(f"{bucket.root}/{folder}")).where(F.col("path").endswith(MANIFEST_SUFFIX))
+    return _parsed(found, folder).join(known.select("name", "arrived_ms"), ["name", "arrived_ms"], "left_anti")
+
+
+def newest(known: DataFrame, new: DataFrame) -> DataFrame:
+    """The newest heartbeat of each spool."""
+    both = known.unionByName(new)
+    found = both.groupBy("name").agg(F.max_by(F.struct(*both.columns), "arrived_ms").alias("newest"))
+    return found.select("newest.*")
+
+
+def _second(instant_ms: int) -> str:
+    """An instant as the reader takes it, in the session's time zone (UTC)."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(max(0, instant_ms) // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _parsed(files: DataFrame, folder: str) -> DataFrame:
+    """One row per file: what it says, or the reason why it says nothing."""
+    schema = "gateway STRING, spool STRING, at BIGINT, " + ", ".join(f"{name} BIGINT" for name in NUMBERS)
+    text = F.when(F.col("length") <= BYTES_MAX, F.col("content").cast("STRING"))
+    placed = F.udf(_name, "STRING", useArrow=False)
+    told = files.select(
+        F.regexp_extract("path", f".*/({folder}/.*)$", 1).alias("name"),
+        F.unix_millis("modificationTime").alias("arrived_ms"),
+        F.from_json(text, schema).alias("told"),
+    ).select("name", "arrived_ms", "told.*")
+    numbers = ("at", *NUMBERS)
+    is_whole = F.expr(" AND ".join(f"coalesce({name}, -1) >= 0" for name in numbers))
+    reason = (
+        F.when(~is_whole, F.lit("a number of the heartbeat is missing or below 0"))
+        .when(F.col("name") != F.coalesce(placed("gateway", "spool"), F.lit("")), F.lit("it lies at another place"))
+    )  # fmt: skip
+    judged = told.withColumn("reason", reason)
+    good = F.col("reason").isNull()
+    said = {"gateway": "gateway", "spool": "spool", "at": "at_ms"} | {name: name for name in NUMBERS}
+    columns = [F.when(good, F.col(name)).alias(alias) for name, alias in said.items()]
+    return judged.select("name", "reason", "arrived_ms", *columns)
+
+
+def _name(gateway: str | None, spool: str | None) -> str | None:
+    return heartbeat_name(gateway, spool) if gateway and spool else None
