@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from cloud_sync.declaration import Average, CloudSettings, Merge, bind
+from cloud_sync.binding import bind
+from cloud_sync.declaration import Average, CloudSettings, Merge
 from cloud_sync.errors import SpoolError, SpoolFull
 from cloud_sync.records import Record
 from cloud_sync.spool import Spool

@@ -14,10 +14,9 @@ from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import nothing
 
 NUMBERS = ("highest_seq", "stored", "uploaded", "waiting", "set_aside", "dropped", "expired", "lost")
-HEARTBEATS = (
-    "name STRING, reason STRING, gateway STRING, spool STRING, at_ms BIGINT, arrived_ms BIGINT, "
-    + ", ".join(f"{name} BIGINT" for name in NUMBERS)
-)  # fmt: skip
+HEARTBEATS = "name STRING, reason STRING, gateway STRING, spool STRING, at_ms BIGINT, arrived_ms BIGINT, " + ", ".join(
+    f"{name} BIGINT" for name in NUMBERS
+)
 """The newest heartbeat of each spool. A file that is none has a `reason` and nothing else."""
 BYTES_MAX = 64 << 10
 OVERLAP_MS = 2_000
@@ -63,10 +62,9 @@ def _parsed(files: DataFrame, folder: str) -> DataFrame:
     ).select("name", "arrived_ms", "told.*")
     numbers = ("at", *NUMBERS)
     is_whole = F.expr(" AND ".join(f"coalesce({name}, -1) >= 0" for name in numbers))
-    reason = (
-        F.when(~is_whole, F.lit("a number of the heartbeat is missing or below 0"))
-        .when(F.col("name") != F.coalesce(placed("gateway", "spool"), F.lit("")), F.lit("it lies at another place"))
-    )  # fmt: skip
+    reason = F.when(~is_whole, F.lit("a number of the heartbeat is missing or below 0")).when(
+        F.col("name") != F.coalesce(placed("gateway", "spool"), F.lit("")), F.lit("it lies at another place")
+    )
     judged = told.withColumn("reason", reason)
     good = F.col("reason").isNull()
     said = {"gateway": "gateway", "spool": "spool", "at": "at_ms"} | {name: name for name in NUMBERS}

@@ -27,9 +27,22 @@ SILENT_MS = 2 * 3_600_000
 """A gateway whose newest window and heartbeat are so much older than the fleet's is silent: two heartbeats."""
 
 GATEWAY_COLUMNS = (
-    "gateway", "spool", "rows", "highest_seq", "missing", "waiting", "set_aside", "dropped", "expired", "lost", "first",
-    "last", "heartbeat", "clock_behind_ms", "silent",
-)  # fmt: skip
+    "gateway",
+    "spool",
+    "rows",
+    "highest_seq",
+    "missing",
+    "waiting",
+    "set_aside",
+    "dropped",
+    "expired",
+    "lost",
+    "first",
+    "last",
+    "heartbeat",
+    "clock_behind_ms",
+    "silent",
+)
 BAD_COLUMNS = frozenset({"missing", "quarantined", "conflicting", "dropped", "expired", "lost"})
 """Columns in which a number above 0 stands out."""
 

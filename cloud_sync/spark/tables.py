@@ -98,9 +98,14 @@ def decode(content: bytes) -> Version:
         raise UnknownVersion(f"the tables have format {found.get('format')}, this job knows {FORMAT}")
     lists = {name: [Part(*part) for part in found.get(name, ())] for name in LISTS}
     return Version(
-        found["number"], found["run"], found["records"], found["fleet"], retained_from=found["retainedFrom"],
-        restated=found.get("restated", []), **lists,
-    )  # fmt: skip
+        found["number"],
+        found["run"],
+        found["records"],
+        found["fleet"],
+        retained_from=found["retainedFrom"],
+        restated=found.get("restated", []),
+        **lists,
+    )
 
 
 def nothing(spark: SparkSession, schema: str) -> DataFrame:

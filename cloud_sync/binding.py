@@ -1,0 +1,297 @@
+"""A `cloud` action beside the query of its rule: what follows from the plan, and what is wrong.
+
+What is written in the action is checked against the plan, so that a declaration that cannot merge is a positioned error
+of `penstock check`, not a wrong number in the cloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cloud_sync.declaration import Average, CloudSettings, Kind, Merge
+from cloud_sync.fleet_windows import FleetWindow
+from rules.model import ActionProblem
+from sql import Plan
+from sql.algebra.windows import catalog
+from sql.errors import did_you_mean
+from sql.plan.bound import AggregateCall, Bound, Slot
+from sql.plan.logical import ItemPlan
+from sql.types import Type
+
+BY_AGGREGATE: dict[str, Merge] = {
+    "count": "count", "lot_count": "count", "sum": "sum", "lot_sum": "sum", "min": "min", "max": "max",
+}  # fmt: skip
+"""How the results of aggregates merge."""
+
+REPLACED_COLUMNS = ("data_template", "data_field")
+"""Settings after which the columns of the SELECT are gone."""
+
+
+def bind(settings: CloudSettings, plan: Plan) -> tuple[CloudSettings, list[ActionProblem]]:
+    """The settings with everything that follows from the plan filled in, and what is wrong with them."""
+    settings = settings.of_rule(plan.text)
+    if any(getattr(settings, name) is not None for name in REPLACED_COLUMNS):
+        missing = [name for name in ("keys", "merge") if getattr(settings, name) is None]
+        reason = "'dataTemplate' and 'dataField' replace the columns of the SELECT; name the new ones"
+        return settings, [ActionProblem(f"'{name}' is missing: {reason}") for name in missing]
+    binding = _Binding(settings, plan)
+    problems = [*binding.window_problems(), *binding.column_problems()]
+    if problems:
+        return settings, problems
+    bound, problems = binding.filled()
+    return bound, [*problems, *_Binding(bound, plan).merge_problems()]
+
+
+class _Binding:
+    """One action's declaration beside one plan."""
+
+    def __init__(self, settings: CloudSettings, plan: Plan) -> None:
+        self.settings = settings
+        self.plan = plan
+        self.items = {item.name: item for item in plan.items if item.name is not None and self._is_sent(item)}
+        self.is_open = any(item.name is None for item in plan.items) or bool(plan.spreads)
+        """Whether the messages bring columns that the plan does not know."""
+
+    def _is_sent(self, item: ItemPlan) -> bool:
+        settings = self.settings
+        if item.invisible or item.name in settings.exclude_fields:
+            return False
+        return settings.fields is None or item.name in settings.fields
+
+    def _aggregate(self, item: ItemPlan | None) -> AggregateCall | None:
+        """The aggregate a column consists of, if it is nothing else."""
+        value = item.value if item else None
+        return self.plan.aggregates[value.key] if isinstance(value, Slot) and value.kind == "aggregate" else None
+
+    def _bound_of_window(self, which: str) -> str | None:
+        """The column with the window's start or end."""
+        for name, item in self.items.items():
+            if isinstance(item.value, Slot) and (item.value.kind, item.value.key) == ("window", which):
+                return name
+        return None
+
+    # --- windows ------------------------------------------------------------------------------------------------------
+
+    def window_problems(self) -> Iterator[ActionProblem]:
+        """Rows that overlap, rows across the border of a fleet window, rows without their window."""
+        plan, settings = self.plan, self.settings
+        if plan.selector != "istream":
+            yield ActionProblem(
+                "rows of the remove stream would count like the others",
+                hint=f"the query says {plan.selector}; send its insert stream only",
+            )
+        has_start = self._bound_of_window("start") is not None or settings.window_start in self.items or self.is_open
+        if settings.restates and not has_start:
+            yield ActionProblem(
+                "the SELECT lacks the start of its window, by which the cloud knows what is stated anew",
+                ("restates",),
+                "add window_start() AS window_start, or name the column in 'windowStart'",
+            )
+            return
+        kind = self._overlapping()
+        if kind and self._adds():
+            yield ActionProblem(
+                f"the rows of {kind} overlap, so their counts and sums would add up to more than there was",
+                hint="use a tumbling, session, count or batch window",
+            )
+        window = plan.window
+        if window is None or window.kind not in ("tumbling", "session"):
+            return
+        finest = settings.window[0]
+        zone = plan.options.zone
+        if window.kind == "tumbling" and not finest.is_made_of(window.length_ms, settings.zone, zone):
+            length = FleetWindow(window.length_ms).label
+            yield ActionProblem(
+                f"fleet windows of {finest.label} ({settings.zone}) do not consist of "
+                f"whole windows of {length} ({zone})",
+                ("window",),
+                "a row across the border would count on one side; choose a multiple, and the rule's 'zone'",
+            )
+        if not has_start:
+            yield ActionProblem(
+                "the SELECT lacks the start of its window, so a row would count in the fleet window in which it ends",
+                hint="add window_start() AS window_start, window_end() AS window_end",
+            )
+
+    def _overlapping(self) -> str | None:
+        """The kind of window whose rows share events; None where each event is in one row."""
+        plan = self.plan
+        if plan.window is not None and plan.window.kind in ("hopping", "sliding"):
+            return f"{plan.window.kind} windows"
+        if plan.mode == "lots":
+            lots = [source.lot for source in plan.sources if source.lot is not None]
+            return "a stream query's windows" if any(lot.within or lot.retain_all for lot in lots) else None
+        if plan.mode == "sample" or not plan.aggregates:
+            return None
+        if self.settings.restates:
+            return None
+        roles = [spec.role for source in plan.sources for window in source.windows
+                 if (spec := catalog.lookup(window.name))]  # fmt: skip
+        return None if "batch" in roles else "a query that tells its aggregates with every event"
+
+    def _adds(self) -> bool:
+        """Whether something is to be added up, and not only looked at for its extremes."""
+        if self.settings.merge is None:
+            return bool(self.plan.aggregates)
+        return any(merge not in ("min", "max") for merge in self.settings.merge.values())
+
+    # --- columns ------------------------------------------------------------------------------------------------------
+
+    def column_problems(self) -> Iterator[ActionProblem]:
+        """Columns that are named and that the SELECT lacks."""
+        if self.is_open:
+            return
+        settings = self.settings
+        for number, name in enumerate(settings.keys or ()):
+            yield from self._missing(name, ("keys", number))
+        for name, merge in (settings.merge or {}).items():
+            if isinstance(merge, Average):
+                yield from self._missing(merge.sum, ("merge", name, "sum"))
+                yield from self._missing(merge.count, ("merge", name, "count"))
+            else:
+                yield from self._missing(name, ("merge", name))
+        for field, key in (("window_start", "windowStart"), ("window_end", "windowEnd")):
+            if field in settings.model_fields_set:
+                yield from self._missing(getattr(settings, field), (key,))
+
+    def _missing(self, name: str, path: tuple[str | int, ...]) -> Iterator[ActionProblem]:
+        if name not in self.items:
+            hint = did_you_mean(name, self.items) or f"it has {', '.join(self.items) or 'none'}"
+            yield ActionProblem(f"the SELECT sends no column '{name}'", path, hint)
+
+    def merge_problems(self) -> Iterator[ActionProblem]:
+        """Merges that would give a wrong number for what the column holds."""
+        for name, merge in (self.settings.merge or {}).items():
+            if isinstance(merge, Average):
+                yield from self._unfit(merge.sum, "sum", ("merge", name, "sum"))
+                yield from self._unfit(merge.count, "count", ("merge", name, "count"))
+            else:
+                yield from self._unfit(name, merge, ("merge", name))
+
+    def _unfit(self, name: str, merge: Merge, path: tuple[str | int, ...]) -> Iterator[ActionProblem]:
+        item = self.items.get(name)
+        call = self._aggregate(item)
+        if item is None:
+            return
+        if not Type.NUMBER.accepts(item.value.type):
+            yield ActionProblem(f"column '{name}' holds {item.value.type.value}, which cannot merge", path,
+                                "merge numbers; make others 'keys'")  # fmt: skip
+        elif merge in ("count", "sum") and call is not None and not _adds_up(call, merge):
+            yield ActionProblem(
+                f"column '{name}' is {_shown(call)}, whose results do not add up",
+                path,
+                _remedy(call),
+            )
+
+    # --- what follows from the plan -----------------------------------------------------------------------------------
+
+    def filled(self) -> tuple[CloudSettings, list[ActionProblem]]:
+        """The settings with keys, merges, types and window columns, as far as they were not written."""
+        settings = self.settings
+        update: dict[str, object] = {}
+        problems: list[ActionProblem] = []
+        for field, which in (("window_start", "start"), ("window_end", "end")):
+            found = self._bound_of_window(which)
+            if field not in settings.model_fields_set and found is not None:
+                update[field] = found
+        merge = settings.merge
+        if merge is None:
+            merge, problems = self._merges()
+            update["merge"] = merge
+        update["types"] = self._types(merge) | settings.types
+        if settings.keys is None:
+            update["keys"] = self._keys(merge)
+            if self.is_open:
+                problems.append(ActionProblem(
+                    "'keys' is missing: the messages decide which columns the rows have", hint="name the columns"
+                ))  # fmt: skip
+            elif not self.plan.aggregates and settings.merge is None:
+                problems.append(ActionProblem(
+                    "'keys' is missing: the SELECT has no aggregates that would tell values from keys",
+                    hint="name the columns that identify a row; the cloud counts the rows of each"
+                ))  # fmt: skip
+        if unknown := [name for name in settings.types if name not in merge]:
+            problems.append(ActionProblem(f"'types' names columns that do not merge: {', '.join(unknown)}", ("types",)))
+        return settings.model_copy(update=update), problems
+
+    def _merges(self) -> tuple[dict[str, Merge | Average], list[ActionProblem]]:
+        merges: dict[str, Merge | Average] = {}
+        problems = []
+        for name, item in self.items.items():
+            if name in (self.settings.keys or ()) or not _has_aggregate(item.value):
+                continue
+            call = self._aggregate(item)
+            merge = self._merge_of(call) if call is not None else None
+            if merge is not None:
+                merges[name] = merge
+                continue
+            what = _shown(call) if call is not None else "computed from aggregates"
+            hint = (
+                _remedy(call)
+                if call is not None
+                else f"leave it out with excludeFields: [{name}], or name it in 'keys'"
+            )
+            problems.append(ActionProblem(f"column '{name}' is {what}, which cannot merge", hint=hint))
+        return merges, problems
+
+    def _merge_of(self, call: AggregateCall) -> Merge | Average | None:
+        name = call.definition.name
+        if name == "avg":
+            total, count = self._twin(call, ("sum", "lot_sum")), self._twin(call, ("count", "lot_count"))
+            return Average(sum=total, count=count) if total and count else None
+        merge = BY_AGGREGATE.get(name)
+        return None if merge is None or (merge in ("count", "sum") and not _adds_up(call, merge)) else merge
+
+    def _twin(self, call: AggregateCall, names: Sequence[str]) -> str | None:
+        """The column with another aggregate of the same values."""
+        for name, item in self.items.items():
+            other = self._aggregate(item)
+            if (
+                other is not None and other.definition.name in names
+                and (other.args, other.distinct, other.filter) == (call.args, call.distinct, call.filter)
+            ):  # fmt: skip
+                return name
+        return None
+
+    def _keys(self, merge: dict[str, Merge | Average]) -> list[str]:
+        used = set(merge) | {
+            name for item in merge.values() if isinstance(item, Average) for name in (item.sum, item.count)
+        }
+        return [
+            name for name, item in self.items.items()
+            if name not in used and not _has_aggregate(item.value) and not _tells_time(item.value)
+            and name not in (self.settings.window_start, self.settings.window_end)
+        ]  # fmt: skip
+
+    def _types(self, merge: dict[str, Merge | Average]) -> dict[str, Kind]:
+        """Whole numbers where the plan knows that they are."""
+        types: dict[str, Kind] = {}
+        for name, how in merge.items():
+            item = self.items.get(how.sum if isinstance(how, Average) else name)
+            if item is not None and how != "count":
+                types[name] = "int" if item.value.type is Type.INTEGER else "float"
+        return types
+
+
+def _has_aggregate(value: Bound) -> bool:
+    return any(isinstance(part, Slot) and part.kind == "aggregate" for part in value.walk())
+
+
+def _tells_time(value: Bound) -> bool:
+    return isinstance(value, Slot) and value.kind == "window"
+
+
+def _adds_up(call: AggregateCall, merge: Merge) -> bool:
+    """Whether the results over two sets of events add up to the result over both."""
+    merges = BY_AGGREGATE.get(call.definition.name)
+    return not call.distinct and (merges == merge or (merge == "sum" and merges == "count"))
+
+
+def _shown(call: AggregateCall) -> str:
+    return f"{call.definition.name}({'distinct ' if call.distinct else ''}…)"
+
+
+def _remedy(call: AggregateCall) -> str:
+    if call.definition.name == "avg" and not call.distinct:
+        return "select sum(…) and count(…) of the same value too: the mean of means is not the mean"
+    return "select what merges (count, sum, avg with both, min, max), or leave the column out with excludeFields"
