@@ -9,6 +9,7 @@
 #   make check    lint, format, types, layers, tidiness, generated documentation: what must hold before a commit
 #   make parity   the engine inside Spark beside the engine; ARGS="FILE.jsonl" for other scenarios
 #   make crash-cloud  kill the cloud job while a reader polls; ARGS="--kills 20" for fewer kills
+#   make delta    the Delta table, on the pair of Spark and Delta that is pinned, in an environment of its own
 #   make docs     write the generated parts of docs/ anew
 #   make bench    the benchmarks
 #   make image    the container image, with docker, podman or buildah; ENGINE=podman to choose, IMAGE=name:tag
@@ -23,7 +24,7 @@ PROFILE ?= ci
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test search test-all crash check parity crash-cloud docs bench image lock clean
+.PHONY: help demo quick test search test-all crash check parity crash-cloud delta docs bench image lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -87,6 +88,15 @@ parity: $(VENV)/.for-development
 crash-cloud: $(VENV)/.for-development
 	$(RUN) -m tests.spark.crash $(ARGS)
 
+$(VENV)/.for-delta: pyproject.toml | $(VENV)/bin/python
+	@echo "installing penstock with Spark 4.2 and Delta 4.4 (a few hundred MB, once) ..."
+	@$(PIP) --editable '.[cloud,delta]' 'pytest>=8' 'pytest-xdist>=3.6' 'hypothesis>=6.100'
+	@touch $@
+
+delta:
+	@$(MAKE) --no-print-directory VENV=.venv-delta .venv-delta/.for-delta
+	PENSTOCK_REQUIRE_DELTA=1 .venv-delta/bin/python -m pytest $(or $(ARGS),tests/spark/test_delta.py)
+
 docs: $(VENV)/.for-development
 	$(RUN) -m edge.docs
 
@@ -118,5 +128,5 @@ lock: $(VENV)/.for-development
 	printf 'pip\nsetuptools>=77\n' | $(UV) $(ARGS) - --output-file requirements-build.lock
 
 clean:
-	rm -rf $(VENV) build dist demo-run *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-delta build dist demo-run *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cloud_sync.declaration import Average, CloudSettings, Kind, Merge
+from cloud_sync.declaration import Average, CloudSettings, Kind, Merge, Spread
 from cloud_sync.fleet_windows import FleetWindow
+from cloud_sync.moments import SAMPLE
 from rules.model import ActionProblem
 from sql import Plan
 from sql.algebra.windows import catalog
@@ -145,7 +146,7 @@ class _Binding:
         for number, name in enumerate(settings.keys or ()):
             yield from self._missing(name, ("keys", number))
         for name, merge in (settings.merge or {}).items():
-            if isinstance(merge, Average):
+            if isinstance(merge, Average | Spread):
                 yield from self._missing(merge.sum, ("merge", name, "sum"))
                 yield from self._missing(merge.count, ("merge", name, "count"))
             else:
@@ -162,7 +163,7 @@ class _Binding:
     def merge_problems(self) -> Iterator[ActionProblem]:
         """Merges that would give a wrong number for what the column holds."""
         for name, merge in (self.settings.merge or {}).items():
-            if isinstance(merge, Average):
+            if isinstance(merge, Average | Spread):
                 yield from self._unfit(merge.sum, "sum", ("merge", name, "sum"))
                 yield from self._unfit(merge.count, "count", ("merge", name, "count"))
             else:
@@ -214,8 +215,8 @@ class _Binding:
             problems.append(ActionProblem(f"'types' names columns that do not merge: {', '.join(unknown)}", ("types",)))
         return settings.model_copy(update=update), problems
 
-    def _merges(self) -> tuple[dict[str, Merge | Average], list[ActionProblem]]:
-        merges: dict[str, Merge | Average] = {}
+    def _merges(self) -> tuple[dict[str, Merge | Average | Spread], list[ActionProblem]]:
+        merges: dict[str, Merge | Average | Spread] = {}
         problems = []
         for name, item in self.items.items():
             if name in (self.settings.keys or ()) or not _has_aggregate(item.value):
@@ -234,11 +235,14 @@ class _Binding:
             problems.append(ActionProblem(f"column '{name}' is {what}, which cannot merge", hint=hint))
         return merges, problems
 
-    def _merge_of(self, call: AggregateCall) -> Merge | Average | None:
+    def _merge_of(self, call: AggregateCall) -> Merge | Average | Spread | None:
         name = call.definition.name
-        if name == "avg":
+        if name == "avg" or name in SAMPLE:
             total, count = self._twin(call, ("sum", "lot_sum")), self._twin(call, ("count", "lot_count"))
-            return Average(sum=total, count=count) if total and count else None
+            if not total or not count or call.distinct:
+                return None
+            made_of = {"sum": total, "count": count}
+            return Average(**made_of) if name == "avg" else Spread.model_validate(made_of | {"kind": name})
         merge = BY_AGGREGATE.get(name)
         return None if merge is None or (merge in ("count", "sum") and not _adds_up(call, merge)) else merge
 
@@ -253,9 +257,9 @@ class _Binding:
                 return name
         return None
 
-    def _keys(self, merge: dict[str, Merge | Average]) -> list[str]:
+    def _keys(self, merge: dict[str, Merge | Average | Spread]) -> list[str]:
         used = set(merge) | {
-            name for item in merge.values() if isinstance(item, Average) for name in (item.sum, item.count)
+            name for item in merge.values() if isinstance(item, Average | Spread) for name in (item.sum, item.count)
         }
         return [
             name for name, item in self.items.items()
@@ -263,11 +267,11 @@ class _Binding:
             and name not in (self.settings.window_start, self.settings.window_end)
         ]  # fmt: skip
 
-    def _types(self, merge: dict[str, Merge | Average]) -> dict[str, Kind]:
+    def _types(self, merge: dict[str, Merge | Average | Spread]) -> dict[str, Kind]:
         """Whole numbers where the plan knows that they are."""
         types: dict[str, Kind] = {}
         for name, how in merge.items():
-            item = self.items.get(how.sum if isinstance(how, Average) else name)
+            item = self.items.get(how.sum if isinstance(how, Average | Spread) else name)
             if item is not None and how != "count":
                 types[name] = "int" if item.value.type is Type.INTEGER else "float"
         return types
@@ -292,6 +296,9 @@ def _shown(call: AggregateCall) -> str:
 
 
 def _remedy(call: AggregateCall) -> str:
-    if call.definition.name == "avg" and not call.distinct:
+    if call.definition.name in ("avg", *SAMPLE) and not call.distinct:
         return "select sum(…) and count(…) of the same value too: the mean of means is not the mean"
-    return "select what merges (count, sum, avg with both, min, max), or leave the column out with excludeFields"
+    return (
+        "select what merges (count, sum, min, max; avg, stddev and variances beside sum and count), "
+        "or leave the column out with excludeFields"
+    )

@@ -23,6 +23,14 @@ class Average(Model):
     count: str = Field(min_length=1, description="the column with the number of values")
 
 
+class Spread(Model):
+    """A standard deviation or variance beside the sum and the number of the same values, from which it merges."""
+
+    kind: Literal["stddev", "stddev_pop", "var_samp", "var_pop"] = Field(description="what the column holds")
+    sum: str = Field(min_length=1, description="the column with the sum")
+    count: str = Field(min_length=1, description="the column with the number of values")
+
+
 Merge = Literal["count", "sum", "min", "max"]
 Kind = Literal["int", "float"]
 
@@ -64,10 +72,10 @@ class CloudSettings(SinkSettings):
         description="the columns that identify a row, beside rule and window; default: those of the SELECT that hold "
         "no aggregate",
     )
-    merge: dict[str, Merge | Average] | None = Field(
+    merge: dict[str, Merge | Average | Spread] | None = Field(
         None,
-        description="how the value columns merge: count, sum, min, max, or {sum: column, count: column}; default: as "
-        "the aggregates of the SELECT say",
+        description="how the value columns merge: count, sum, min, max, {sum: column, count: column}, or the same "
+        "with kind: stddev, stddev_pop, var_samp or var_pop; default: as the aggregates of the SELECT say",
     )
     types: dict[str, Kind] = Field(
         default_factory=dict, description="type of a value column in the fleet table, where the SELECT does not tell"

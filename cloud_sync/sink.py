@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from cloud_sync.binding import bind
-from cloud_sync.declaration import Average, CloudSettings, Merge
+from cloud_sync.declaration import Average, CloudSettings, Merge, Spread
 from cloud_sync.errors import SpoolError, SpoolFull
+from cloud_sync.moments import squares
 from cloud_sync.records import Record
 from cloud_sync.spool import Spool
 from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
@@ -138,12 +139,26 @@ def _key(row: Row, column: str) -> Any:
     raise ValueError(f"key column {column!r} must hold text, a number or a boolean, not {type(value).__name__}")
 
 
-def _value(row: Row, column: str, merge: Merge | Average, settings: CloudSettings) -> Mapping[str, Any]:
+def _value(row: Row, column: str, merge: Merge | Average | Spread, settings: CloudSettings) -> Mapping[str, Any]:
+    if isinstance(merge, Spread):
+        return {"as": column, "merge": merge.kind, "type": "float", **_moments(row, column, merge)}
     kind = settings.type_of(column)
     if isinstance(merge, Average):
         count = _number(row, merge.count, "int")
         return {"as": column, "merge": "avg", "type": kind, kind: _number(row, merge.sum, kind), "count": count}
     return {"as": column, "merge": merge, "type": kind, kind: _number(row, column, kind)}
+
+
+def _moments(row: Row, column: str, merge: Spread) -> Mapping[str, Any]:
+    """Sum, count and sum of squares of a deviation; all NULL over no values."""
+    count, total = _number(row, merge.count, "int"), _number(row, merge.sum, "float")
+    if not count or total is None:
+        return {"float": None, "count": 0, "squares": None}
+    result = _number(row, column, "float")
+    found = squares(merge.kind, result, int(count), float(total)) if count > 0 else None
+    if found is None:
+        raise ValueError(f"value column {column!r} holds {result} over {count} values, from which no squares follow")
+    return {"float": total, "count": count, "squares": found}
 
 
 def _number(row: Row, column: str, kind: str) -> int | float | None:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from cloud_sync.moments import SAMPLE
 from cloud_sync.names import VERSIONS, file_folder, manifest_name, safe
 from cloud_sync.spark.exact import units
 
@@ -29,7 +30,7 @@ WINDOW_MS_MAX = 100 * 366 * 86_400_000
 FOLDER_CHARS_MAX = 200
 """The name of a rule as a folder; file systems take 255 bytes."""
 LEVELS_MAX, VALUES_MAX, KEYS_MAX, NAME_CHARS_MAX, KEY_CHARS_MAX = 16, 1_000, 100, 512, 65_536
-MERGES = frozenset({"count", "sum", "min", "max", "avg"})
+MERGES = frozenset({"count", "sum", "min", "max", "avg", *SAMPLE})
 TYPES = frozenset({"int", "float"})
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -51,7 +52,8 @@ class Span(NamedTuple):
 
 
 class Value(NamedTuple):
-    """One value column of a record. A float is there as whole units too (`exact.units`)."""
+    """One value column of a record. A float is there as whole units too (`exact.units`), and so are the two parts of a
+    sum of squares."""
 
     name: str
     merge: str
@@ -61,6 +63,7 @@ class Value(NamedTuple):
     counted: int | None
     bin: int | None
     units: int | None
+    squares: tuple[tuple[int, int], ...] | None = None
 
 
 class Record(NamedTuple):
@@ -196,7 +199,8 @@ def _record(fields: Mapping[str, Any], manifest: Manifest) -> Record:
         raise Bad(f"its fleet window is not of {manifest.date}, as the manifest says")
     keys, values = _keys(fields.get("keys")), _values(fields.get("values"))
     revision, retracted = _revision(fields)
-    said = json.dumps([start, end, windows, keys, values, *([revision, retracted] if revision else [])],
+    told = [value if value.squares else value[:-1] for value in values]
+    said = json.dumps([start, end, windows, keys, told, *([revision, retracted] if revision else [])],
                       separators=(",", ":"))  # fmt: skip
     digest = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
     made_by = _text(fields, "rule_hash") if "rule_hash" in fields else ""
@@ -287,10 +291,10 @@ def _value(item: object) -> Value:
     name, merge, kind = _text(item, "as"), item.get("merge"), item.get("type")
     if not isinstance(merge, str) or merge not in MERGES or not isinstance(kind, str) or kind not in TYPES:
         raise Bad(f"column '{name}' merges as {str(merge)[:20]!r} of {str(kind)[:20]!r}, which is not in the contract")
-    if merge == "count" and kind != "int":
-        raise Bad(f"column '{name}' is a count that is no int")
+    if (merge == "count" and kind != "int") or (merge in SAMPLE and kind != "float"):
+        raise Bad(f"column '{name}' merges as {merge}, which is no {kind}")
     number = item.get(kind)
-    count = item.get("count") if merge == "avg" else None
+    count = item.get("count") if merge == "avg" or merge in SAMPLE else None
     if number is not None:
         _check_number(number, f"column '{name}'")
     if count is not None:
@@ -303,7 +307,19 @@ def _value(item: object) -> Value:
         return Value(name, merge, kind, number, None, count, None, None)
     if number is None:
         return Value(name, merge, kind, None, None, count, None, None)
-    return Value(name, merge, kind, None, float(number) + 0.0, count, *units(float(number)))
+    squared = _squares(item, name) if merge in SAMPLE else None
+    return Value(name, merge, kind, None, float(number) + 0.0, count, *units(float(number)), squared)
+
+
+def _squares(item: Mapping[str, Any], name: str) -> tuple[tuple[int, int], ...]:
+    """The two parts of a sum of squares."""
+    parts = item.get("squares")
+    _whole(item, "count", 1)
+    if not isinstance(parts, list) or len(parts) != 2:
+        raise Bad(f"'squares' of column '{name}' is no list of two numbers")
+    for part in parts:
+        _check_number(part, f"'squares' of column '{name}'")
+    return tuple(units(float(part)) for part in parts)
 
 
 def _check_number(value: object, what: str) -> None:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from cloud_sync.moments import SAMPLE, spread
 from cloud_sync.spark.exact import nearest, total
 
 EXACT_INT = "DECIMAL(38, 0)"
@@ -23,7 +25,7 @@ EXACT_INT = "DECIMAL(38, 0)"
 SPANS = "ARRAY<STRUCT<level: STRING, start: BIGINT, end: BIGINT>>"
 RECORD_VALUES = (
     "ARRAY<STRUCT<name: STRING, merge: STRING, type: STRING, whole: BIGINT, real: DOUBLE, counted: BIGINT, bin: INT, "
-    f"units: {EXACT_INT}>>"
+    f"units: {EXACT_INT}, squares: ARRAY<STRUCT<bin: INT, units: {EXACT_INT}>>>>"
 )
 IDENTITY = ("gateway", "spool", "rule", "seq")
 """What makes a record unique in the world, whatever file it came in."""
@@ -133,7 +135,7 @@ def deduplicated(records: DataFrame) -> DataFrame:
 
 
 def _cells() -> Column:
-    """The cells of one record: one or two for each value, and one that counts the record."""
+    """The cells of one record: one for each value, more for what it is made of, and one that counts the record."""
     counter = F.array(
         F.struct(
             F.lit("").alias("name"), F.lit("").alias("merge"), F.lit("").alias("type"), F.lit("records").alias("part"),
@@ -141,8 +143,10 @@ def _cells() -> Column:
             F.lit(None).cast("DOUBLE").alias("real"),
         )
     )  # fmt: skip
-    averages = F.filter("values", lambda value: value["merge"] == "avg")
-    return F.concat(F.transform("values", _main_cell), F.transform(averages, _count_cell), counter)
+    counted = F.filter("values", lambda value: value["merge"].isin("avg", *SAMPLE))
+    squared = F.filter("values", lambda value: value["squares"].isNotNull())
+    squares = F.flatten(F.transform(squared, _square_cells))
+    return F.concat(F.transform("values", _main_cell), F.transform(counted, _count_cell), squares, counter)
 
 
 def _main_cell(value: Column) -> Column:
@@ -155,6 +159,13 @@ def _main_cell(value: Column) -> Column:
         F.when(~adds, value["whole"]),
         F.when(~adds, value["real"]),
     )  # fmt: skip
+
+
+def _square_cells(value: Column) -> Column:
+    nothing = F.lit(None)
+    return F.transform(
+        value["squares"], lambda part: _cell(value, "square", part["bin"], part["units"], nothing, nothing)
+    )
 
 
 def _count_cell(value: Column) -> Column:
@@ -193,19 +204,25 @@ def values_of(state: Sequence[Any]) -> list[tuple[str, str, str, Decimal | None,
     return [(*column, *_result(*column[1:], cells)) for column, cells in columns.items()]
 
 
+def _parts(cells: Sequence[Any], part: str) -> list[tuple[int, int]]:
+    """The bins and totals of one part of a column."""
+    return [(cell["bin"], int(cell["total"])) for cell in cells if cell["part"] == part and cell["total"] is not None]
+
+
 def _result(merge: str, kind: str, cells: Sequence[Any]) -> tuple[Decimal | None, float | None]:
     if merge in ("min", "max"):
         whole, real = cells[0]["whole"], cells[0]["real"]
         return None if whole is None else Decimal(whole), real
-    parts = [
-        (cell["bin"], int(cell["total"])) for cell in cells if cell["part"] == "value" and cell["total"] is not None
-    ]
+    parts = _parts(cells, "value")
     if not parts:
         return None, None
-    if merge == "avg":
-        count = sum(int(cell["total"]) for cell in cells if cell["part"] == "count" and cell["total"] is not None)
+    if merge == "avg" or merge in SAMPLE:
+        count = sum(number for _, number in _parts(cells, "count"))
         if not count:
             return None, None
+        if merge in SAMPLE:
+            sums = (Fraction(*total(_parts(cells, part))) for part in ("value", "square"))
+            return None, spread(merge, count, *sums)
         numerator, denominator = (parts[0][1], 1) if kind == "int" else total(parts)
         return None, nearest(numerator, denominator * count)
     if kind == "int":

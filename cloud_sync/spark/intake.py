@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from cloud_sync.names import DATA_SUFFIX, MANIFEST_SUFFIX, VERSIONS, data_folder, manifest_folder, safe
-from cloud_sync.spark.contract import FILE_BYTES_MAX, MANIFEST_BYTES_MAX, Bad, Manifest, Record, read_file
+from cloud_sync.spark.contract import FILE_BYTES_MAX, MANIFEST_BYTES_MAX, Bad, Manifest, Record, Value, read_file
 from cloud_sync.spark.fleet import RECORD_VALUES, SPANS
 from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import local, nothing
@@ -128,6 +128,11 @@ def _row(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:
         "gateway": manifest.gateway, "spool": manifest.spool, "rule": manifest.rule,
         "seq": record.seq, "window_start": record.window_start, "window_end": record.window_end,
         "windows": [span._asdict() for span in record.windows], "keys": record.keys,
-        "values": [value._asdict() for value in record.values], "digest": record.digest,
+        "values": [_value(value) for value in record.values], "digest": record.digest,
         "revision": record.revision, "retracted": record.retracted, "rule_hash": record.rule_hash,
     }  # fmt: skip
+
+
+def _value(value: Value) -> dict[str, Any]:
+    parts = [{"bin": number, "units": count} for number, count in value.squares or ()]
+    return value._asdict() | {"squares": parts or None}

@@ -1,6 +1,6 @@
 """The fleet as a Delta table: what the versions say, after each run, on the pair of Spark and Delta that is pinned.
 
-Skipped where delta-spark is not installed: the newest Spark, which the other tests use, has no Delta.
+`make delta` runs it. Elsewhere it is skipped: the newest Spark, which the other tests use, has no Delta.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def now_ms() -> int:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session that knows Delta."""
     try:
         from pyspark.sql import SparkSession
@@ -41,6 +41,7 @@ def spark() -> Iterator[Any]:
             raise
         pytest.skip(str(missing))
     prepare_process()
+    settings["spark.sql.warehouse.dir"] = str(tmp_path_factory.mktemp("warehouse"))
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)

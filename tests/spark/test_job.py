@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 import shutil
+import statistics
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -188,7 +189,14 @@ def test_rules_levels_and_a_column_that_changed_its_meaning(spark: Any, bucket: 
     alerts = CloudSettings.model_validate({"keys": ["line"], "window": "1d", "zone": "Europe/Berlin"})
     upload(bucket, "gw1", [one, next_day], rule="shift", settings=count)
     upload(bucket, "gw1", [{"window_start": DAY_MS, "line": "y"}] * 3, rule="alert 1", settings=alerts)
+    made_of = {"kind": "stddev", "sum": "s", "count": "n"}
+    deviation = CloudSettings.model_validate({"keys": [], "window": "1d", "merge": {"sd": made_of}})
+    for gateway, heard in (("gw1", [1, 2, 4]), ("gw2", [10, 20])):
+        row = {"window_start": DAY_MS, "sd": statistics.stdev(heard), "s": sum(heard), "n": len(heard)}
+        upload(bucket, gateway, [row], rule="spread", settings=deviation)
     assert run(bucket, out)[0] == job.OK
+    (spread,) = view.fleet(spark, str(out), "spread").collect()
+    assert spread["sd"] == pytest.approx(statistics.stdev([1, 2, 4, 10, 20]), rel=1e-15)
     shift = view.fleet(spark, str(out), "shift").collect()
     assert sorted((row["level"], row["n"], row["records"]) for row in shift) == [
         ("1d", 2, 1), ("1d", 2, 1), ("1h", 2, 1), ("1h", 2, 1), ("1mo", 4, 2)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import cloud_sync.sink  # noqa: F401  (registers the cloud sink)
-from cloud_sync.declaration import Average, CloudSettings
+from cloud_sync.declaration import Average, CloudSettings, Spread
 from cloud_sync.fleet_windows import FleetWindow
 from rules.compile import Compiled, compile_rules
 from rules.loader import load_text, unite
@@ -45,6 +45,17 @@ def test_everything_but_the_window_follows_from_the_select() -> None:
         "c": "int", "s": "float", "mean": "float", "lo": "float", "hi": "int", "total": "int"
     }  # fmt: skip
     assert (found.window_start, found.window_end) == ("began", "ended")
+
+
+def test_a_deviation_merges_beside_sum_and_count() -> None:
+    sql = f"SELECT stddev(temp) AS d, vars(temp) AS v, sum(temp) AS s, count(temp) AS c, {WINDOW} FROM plant {TUMBLING}"
+    found = settings(sql, "{window: 1m}")
+    assert found.merge == {
+        "d": Spread(kind="stddev_pop", sum="s", count="c"), "v": Spread(kind="var_samp", sum="s", count="c"),
+        "s": "sum", "c": "count",
+    }  # fmt: skip
+    (problem,) = compiled(sql.replace("sum(temp) AS s, ", "").replace("vars(temp) AS v, ", ""), "{window: 1m}").problems
+    assert "column 'd' is stddev_pop(…), which cannot merge" in problem.message
 
 
 def test_the_hash_of_the_rule_is_that_of_its_text() -> None:

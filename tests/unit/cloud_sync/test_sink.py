@@ -58,6 +58,20 @@ def test_a_row_becomes_a_typed_partial_aggregate() -> None:
     }
 
 
+def test_a_deviation_travels_as_its_sum_count_and_sum_of_squares() -> None:
+    """Of 20 and 21: 400 + 441, as exactly as the deviation was told."""
+    row = ROW | {"sd": 0.5**0.5}
+    declared = {"merge": {"sd": {"kind": "stddev", "sum": "temp_sum", "count": "n"}}, "types": {}}
+    (value,) = body(row, **declared)["values"]
+    high, low = value.pop("squares")
+    assert value == {"as": "sd", "merge": "stddev", "type": "float", "float": 41.0, "count": 2}
+    assert high == 841.0 and abs(low) < 1e-15
+    (value,) = body(row | {"n": 0, "temp_sum": None}, **declared)["values"]
+    assert (value["float"], value["squares"]) == (None, None)
+    with pytest.raises(ValueError, match="no squares follow"):
+        body(row | {"sd": None}, **declared)
+
+
 def test_a_row_that_states_its_window_anew_says_when_it_was_made() -> None:
     assert body(ROW, restates=True)["revision"] == NOW_MS
     assert "revision" not in body(ROW)
