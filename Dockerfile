@@ -43,7 +43,8 @@ USER 10001:10001
 ENV PATH=/opt/penstock/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
-    PENSTOCK__DATA__DIR=/data
+    PENSTOCK__DATA__DIR=/data \
+    PENSTOCK_BUILD=$REVISION
 # /rules: rule files, mounted read-only and watched for changes. /data: spool, state, dead letters; must outlive the
 # container, or everything that was not uploaded yet is lost with it.
 VOLUME ["/rules", "/data"]

@@ -22,8 +22,10 @@ from typing import Protocol, cast
 from edge.base.errors import MissingError, UsageError
 
 COMMANDS: dict[str, str] = {
+    "init": "write a first project: configuration, a rule with a test",
     "run": "run the rules of a directory",
     "check": "check rule files and print every problem with its place",
+    "fmt": "bring the queries of rule files into one layout",
     "test": "run the tests written in rule files, on a virtual clock",
     "replay": "run recorded events through a rule, as fast as it can",
     "sql": "ask questions of recorded data or live streams at a prompt",
@@ -37,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "tap": "show what passes a stream or a rule of a running gateway",
     "record": "write the events of a running gateway's streams into a file",
     "tables": "look into the tables of a running gateway: ls, show, export",
+    "dead-letters": "look at what was refused, and send it again: ls, show, retry",
     "spool": "look into the spool: ls, verify, export, repair, replay",
     "journal": "look into the journal: ls, verify, cut",
     "top": "show what the rules of a running gateway do",
@@ -45,7 +48,12 @@ COMMANDS: dict[str, str] = {
     "doctor": "check this machine and the configuration",
 }
 
-MODULES = {"import": "import_", "why": "live.why", "tap": "live.tap", "record": "live.record", "ui": "live.ui"}
+MODULES = {
+    "import": "import_",
+    "dead-letters": "dead_letters",
+    **{name: f"project.{name}" for name in ("init", "fmt")},
+    **{name: f"live.{name}" for name in ("why", "tap", "record", "ui")},
+}
 """Modules of commands that are not called as the command is."""
 
 _EPILOG = """exit codes:
@@ -117,18 +125,10 @@ class _Version(argparse.Action):
     """Reads the version only when asked: the package metadata takes a while to load."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from edge.base.version import version
+
         print(f"penstock {version()}")
         parser.exit()
-
-
-def version() -> str:
-    """The version of the installed distribution."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("penstock")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
 
 
 if __name__ == "__main__":

@@ -21,9 +21,11 @@ from edge.base import memory, signals
 from edge.base.logs import register_secret
 from edge.clock import Clock, SystemClock
 from edge.config import Config
+from edge.config.broker import mqtt_options
 from edge.delivery.actions import ActionBuilder, register_sinks
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.effects import Effects
+from edge.delivery.letters import FOLDER
 from edge.delivery.mqtt_lines import Lines
 from edge.delivery.outbox import Outbox
 from edge.deploy.manager import Manager
@@ -79,9 +81,7 @@ class Daemon:
         with contextlib.suppress(PermissionError):  # a volume that another user owns
             directory.chmod(0o700)
         limits = config.limits
-        self.dead_letters = DeadLetters(
-            directory / "dead-letters", limits.dead_letter_bytes_max, limits.dead_letter_files_max
-        )
+        self.dead_letters = DeadLetters(directory / FOLDER, limits.dead_letter_bytes_max, limits.dead_letter_files_max)
         self.spool = self._open_spool()
         self.outbox = Outbox(self.dead_letters, limits.delivery_rows_max)
         self.intake: Intake[Arrival] = Intake(limits.intake_bytes_max)
@@ -217,21 +217,13 @@ class Daemon:
         return Manage(files, report.status, Audit(self.config.data.dir / "audit.log", self.clock))
 
     def _mqtt_source(self) -> Any:
-        mqtt = self.config.mqtt
-        if mqtt.server is None:
+        options = mqtt_options(self.config)
+        if options is None:
             return None
-        from edge.intake.sources.mqtt import MqttOptions, MqttSource
+        from edge.intake.sources.mqtt import MqttSource
 
-        if mqtt.password is not None:
-            register_secret(mqtt.password.reveal())
-        options = MqttOptions(
-            server=mqtt.server, client_id=self.config.client_id, version=mqtt.protocol_version,
-            username=mqtt.username, password=mqtt.password, ca_file=mqtt.ca_file, cert_file=mqtt.cert_file,
-            key_file=mqtt.key_file, insecure_skip_verify=mqtt.insecure_skip_verify, keepalive_s=mqtt.keepalive_s,
-            session_expiry_s=mqtt.session_expiry_s, receive_max=mqtt.receive_max, status_prefix=mqtt.status_prefix,
-            # Beside the payload a packet holds its topic, of up to 64 KB, and properties; the codec bounds the payload.
-            packet_bytes_max=min(self.config.limits.payload_bytes_max + 131_072, 268_435_455),
-        )  # fmt: skip
+        if self.config.mqtt.password is not None:
+            register_secret(self.config.mqtt.password.reveal())
         return MqttSource(options, self.clock, random.Random(os.urandom(8)), poller=self.intake.poller)
 
     def _stream_sources(self) -> StreamSources:

@@ -27,6 +27,7 @@ from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
 from edge.intake.backlog import Arrival, Backlog
 from edge.intake.message_keys import MessageKeys
+from edge.intake.origins import Origins
 from edge.intake.queue import Intake
 from edge.intake.redelivery import Redeliveries
 from edge.intake.sources.base import BadMessage, Message, Source
@@ -263,18 +264,18 @@ class Gateway:
             for bad in decoded.bad:
                 self._reject(bad, now_ms)
             for stream, rows in decoded.rows.items():
-                self.push(stream, rows, now_ms)
+                self.push(stream, rows, now_ms, decoded.origins.get(stream))
 
-    def push(self, stream: str, rows: list[Any], now_ms: int) -> None:
+    def push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
         """Give rows of a stream to the rules that read it, and their chained results to those that read them."""
-        self._push(stream, rows, now_ms)
+        self._push(stream, rows, now_ms, origins)
         self.follow_chains(now_ms)
 
-    def _push(self, stream: str, rows: list[Any], now_ms: int) -> None:
+    def _push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
         reader = self.streams.readers.get(stream)
         try:
             if reader is None:
-                self.outbox.hand_over(self.engine.push(stream, rows, now_ms))
+                self.outbox.hand_over(self.engine.push(stream, rows, now_ms), origins)
             elif reader[0] in self.engine.queries:
                 self.outbox.hand_over(self.engine.push_table(*reader, rows, now_ms))
         except Exception as error:  # noqa: BLE001 - the rule boundary: a defect must not stop the gateway for ever

@@ -116,7 +116,8 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
             problems += _after_planning(rule, plan)
             actions, unfit = _bound_actions(rule, plan)
             problems += unfit
-            if rule.usable and not unfit and (rule.actions or _has_effect(plan)):
+            fits = not any(problem.is_error for problem in unfit)
+            if rule.usable and fits and (rule.actions or _has_effect(plan)):
                 planned[rule.id] = CompiledRule(rule, plan, actions)
         if len(catalog.streams) == known:
             break
@@ -180,7 +181,8 @@ def _bound_actions(rule: LoadedRule, plan: Plan) -> tuple[tuple[Action, ...], li
         for problem in problems:
             path = (*action.path, *problem.path)
             span = document.value_span(path) if problem.path else document.key_span(path)
-            found.append(text.problem("R111", f"{action.sink}: {problem.message}", span, problem.hint))
+            message = f"{action.sink}: {problem.message}"
+            found.append(text.problem("R111", message, span, problem.hint, severity=problem.severity))
     return tuple(bound), found
 
 

@@ -24,6 +24,7 @@ from rules.reading import LoadedTest
 from rules.scenario import Expectation, Step
 from rules.source.document import Path
 from sql import Emission, Engine
+from sql.catalog.topics import topic_parts, topic_values
 from sql.errors import did_you_mean
 from sql.types import key_of
 
@@ -132,8 +133,15 @@ class _Run:
             self._gave(self.engine.flush(self.now_ms))
         elif step.send is not None:
             meta = {"$meta": step.meta} if step.meta else {}
-            rows = [{**row, **meta} for row in step.send]
-            self._gave(self.engine.push(self._stream(step, path), rows, self.now_ms))
+            stream = self._stream(step, path)
+            rows = [{**row, **self._topic_columns(stream, step), **meta} for row in step.send]
+            self._gave(self.engine.push(stream, rows, self.now_ms))
+
+    def _topic_columns(self, stream: str, step: Step) -> dict[str, Any]:
+        """Columns that are parts of the topic, where the step names one under `meta`."""
+        declared = self.engine.catalog.streams.get(stream)
+        topic = (step.meta or {}).get("topic")
+        return topic_values(topic_parts(declared), topic) if declared is not None and isinstance(topic, str) else {}
 
     def _stream(self, step: Step, path: Path) -> str:
         read, own = self.read, self.rule.plan.streams

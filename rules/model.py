@@ -23,6 +23,7 @@ from rules.source.document import Path
 from rules.streams import Stream
 from rules.tables import Table
 from sql import Plan
+from sql.errors import Severity
 
 ID_PATTERN = r"^[\w.:-]{1,128}$"
 """What a rule's id looks like: it names states, metrics and log lines."""
@@ -109,6 +110,7 @@ class ActionProblem:
     message: str
     path: Path = ()
     hint: str | None = None
+    severity: Severity = "error"
 
 
 Bind = Callable[[Any, Plan], tuple[BaseModel, Iterable[ActionProblem]]]

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from rules.base import Model
 from rules.source.document import Path
+from sql.catalog.topics import OPTION, part_declared
 from sql.errors import Span
 
 
@@ -32,7 +33,9 @@ class Stream(Model):
         None, min_length=1, description="the MQTT topic filter, such as plant/+/temperature, or the file or address"
     )
     columns: dict[str, str | Column] | None = Field(
-        None, description="columns by name, with their types; without them the stream is schemaless: any name is legal"
+        None,
+        description="columns by name, with their types, or topic(2) for the second part of the topic; "
+        "without them the stream is schemaless: any name is legal",
     )
     type: str | None = Field(
         None, min_length=1, description="kind of source: mqtt (default), memory, file, httppull, httppush, simulator"
@@ -126,11 +129,21 @@ def as_statement(stream: Stream, name: str, path: Path) -> Statement:
             made.add(separator)
             made.add(f"{_KEYWORDS[info.alias]}={_text(value)}", (*path, info.alias))
             separator = ", "
+    parts = {name: part for name, declared in (stream.columns or {}).items() if (part := _topic_part(declared))}
+    if parts:
+        text = _text(",".join(f"{name}={part}" for name, part in parts.items()))
+        made.add(f"{separator}{OPTION}={text}", (*path, "columns"))
     made.add(")")
     return made
 
 
+def _topic_part(declared: str | Column) -> int | None:
+    return part_declared(declared if isinstance(declared, str) else declared.type)
+
+
 def _column(name: str, declared: str | Column) -> str:
+    if _topic_part(declared) is not None:
+        return f"{_identifier(name)} string"
     if isinstance(declared, str):
         return f"{_identifier(name)} {declared}"
     default = "" if declared.default is None else f" DEFAULT {_literal(declared.default)}"

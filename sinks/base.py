@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from rules.model import Bind, register_action
+from sinks.columns import check_columns
 from sql.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class SinkKind:
     name: str
     settings: type[SinkSettings]
     factory: SinkFactory
-    bind: Bind | None = None
+    bind: Bind = check_columns
 
     @property
     def summary(self) -> str:
@@ -166,10 +167,10 @@ class SinkKind:
 _kinds: dict[str, SinkKind] = {}
 
 
-def register_sink(name: str, settings: type[SinkSettings], factory: SinkFactory, bind: Bind | None = None) -> None:
+def register_sink(name: str, settings: type[SinkSettings], factory: SinkFactory, bind: Bind = check_columns) -> None:
     """Make `name` usable under `actions` of a rule. Schema, lint and manual derive from the settings model.
 
-    `bind` completes and checks the settings beside the plan of the rule.
+    `bind` completes and checks the settings beside the plan of the rule; the default checks the columns they name.
     """
     assert name not in _kinds, f"sink {name!r} is registered twice"
     assert settings.__doc__, f"sink {name!r} has no documentation"

@@ -62,6 +62,11 @@ class Target:
         """Whether the result depends on the row."""
         return bool(self._names)
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are filled in."""
+        return [path[0] for path in self._names]
+
     def _check_prefix(self, prefix: str) -> None:
         if self.kind == "url" and not _URL_PREFIX.match(prefix):
             raise ValueError("a url with fields must begin with a literal scheme, host and '/', then the fields")

@@ -1,4 +1,7 @@
-"""`penstock doctor`: looks at this machine and the configuration, and says what may hurt later."""
+"""`penstock doctor`: looks at this machine, the configuration and its broker, and says what may hurt later.
+
+At the broker it subscribes for a few seconds without a session, as nobody, and leaves nothing behind.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,33 @@ BROKER_HINT = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML configuration to check as well")
     parser.add_argument("--data", type=Path, metavar="DIR", help="data directory, if not that of the configuration")
+    parser.add_argument("--broker", metavar="URL", help="broker to visit, if not that of the configuration")
+    parser.add_argument(
+        "--rules", type=Path, metavar="DIR", help="rules whose topics are looked at; default: all topics"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=3.0,
+        metavar="S",
+        help="how long to wait for messages (default 3; 0: the broker is not visited)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from edge.commands.shared.broker_look import look
     from edge.config import load
 
-    config = load(arguments.config, flags={"data.dir": str(arguments.data) if arguments.data else None})
+    flags = {"data.dir": str(arguments.data) if arguments.data else None, "mqtt.server": arguments.broker}
+    config = load(arguments.config, flags=flags)
     print(f"ok       python {platform.python_version()} on {platform.machine()}")
     findings = [*_libraries(), _sqlite(), _clock(), *_data(config.data.dir), _java()]
     if config.mqtt.server is None:
         findings.append(("warning", "no mqtt.server is configured; rules with MQTT streams will not get events"))
     else:
         findings.append(("note", f"broker {config.mqtt.server}: {BROKER_HINT}"))
+        if arguments.seconds > 0:
+            findings += look(config, arguments.rules, arguments.seconds)
     for level, text in findings:
         print(f"{level:8} {text}")
     return 1 if any(level == "error" for level, _ in findings) else 0

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from edge.base.errors import UsageError
-from edge.commands.shared import rule_arguments
+from edge.commands.shared import rule_arguments, watching
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     rule_arguments.add_paths(parser)
     parser.add_argument("--verbose", action="store_true", help="also name the tests that pass")
+    parser.add_argument("--junit", type=Path, metavar="FILE.xml", help="write the results as JUnit XML as well")
+    watching.add_watch(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    return watching.run_watched(arguments, _test)
+
+
+def _test(arguments: argparse.Namespace) -> int:
+    from edge.commands.shared.junit import write_junit
     from rules.inline import run_tests
     from rules.problems import render_all
 
@@ -31,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(render_all(result.failures))
         elif arguments.verbose:
             print(f"passed {result.path}:{result.line} {result.rule}: {result.name}")
+    if arguments.junit is not None:
+        write_junit(arguments.junit, results, errors)
     failed = sum(not result.passed for result in results)
     sys.stdout.flush()
     print(f"{len(results) - failed} passed, {failed} failed")

@@ -1,17 +1,23 @@
-"""`penstock top`: what the rules of a running gateway do, from its `/status`."""
+"""`penstock top`: what the rules of a running gateway do, from its `/status`.
+
+It goes on while the gateway is restarted. Keys: q quits; e, r, m, x and n sort by events, rows, memory, errors, name.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-import threading
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from edge.base.errors import UsageError
+from edge.base.keys import single_keys
 from edge.monitor import client
+from edge.monitor.top import SORTS, render
 
-COLUMNS = ("RULE", "STATE", "EVENTS/S", "ROWS/S", "EVENTS", "ROWS", "LATE", "ERRORS", "GROUPS", "MEMORY", "QUEUED")
+CLEAR = "\x1b[H\x1b[2J"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,21 +26,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--interval", type=float, default=2.0, metavar="S", help="seconds between two looks (default 2)"
     )
     parser.add_argument("--once", action="store_true", help="print one table and exit")
+    parser.add_argument("--sort", choices=sorted(SORTS.values()), default="EVENTS/S", help="column to sort rules by")
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.interval <= 0:
         raise UsageError("--interval must be above 0")
     before = _status(arguments.address, arguments.data)
-    while True:
-        threading.Event().wait(arguments.interval)
-        now = _status(arguments.address, arguments.data)
-        if not arguments.once:
-            print("\x1b[H\x1b[2J", end="")
-        print("\n".join(render(before, now)), flush=True)
+    with single_keys() as wait:
         if arguments.once:
+            wait(arguments.interval)
+            _show(before, _status(arguments.address, arguments.data), arguments.sort)
             return 0
+        return _watch(arguments, before, wait)
+
+
+def _watch(arguments: argparse.Namespace, before: dict[str, Any], wait: Callable[[float], str]) -> int:
+    """Show until q is pressed. A gateway that does not answer is asked again at the next look."""
+    sort = arguments.sort
+    while True:
+        key = wait(arguments.interval)
+        if "q" in key:
+            return 0
+        sort = SORTS.get(key[:1], sort)
+        try:
+            now = _status(arguments.address, arguments.data)
+        except UsageError as error:
+            print(f"{CLEAR}{error}\nasking again every {arguments.interval:g} s; q quits", flush=True)
+            continue
+        if now["monotonic_ms"] < before["monotonic_ms"] or now["up_s"] < before["up_s"]:
+            before = now  # another process: its counters begin anew
+        print(CLEAR, end="")
+        _show(before, now, sort)
         before = now
+
+
+def _show(before: dict[str, Any], now: dict[str, Any], sort: str) -> None:
+    size = shutil.get_terminal_size((80, 24))
+    print("\n".join(render(before, now, size.columns, sort)), flush=True)
 
 
 def _status(address: str, data: Path) -> dict[str, Any]:
@@ -43,39 +72,3 @@ def _status(address: str, data: Path) -> dict[str, Any]:
         raise UsageError(f"{address} answered {status}: {text.strip()}; set --data, or PENSTOCK__HTTP__TOKEN")
     found: dict[str, Any] = json.loads(text)
     return found
-
-
-def render(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """The table of two looks at `/status`, the busiest rule first."""
-    seconds = max(0.001, (now["monotonic_ms"] - before["monotonic_ms"]) / 1000)
-    rows = [_row(name, rule, before["rules"].get(name), seconds) for name, rule in now["rules"].items()]
-    rows.sort(key=lambda row: (-float(row[2]), row[0]))
-    table = [COLUMNS, *rows]
-    widths = [max(len(row[column]) for row in table) for column in range(len(COLUMNS))]
-    head = (
-        f"gateway {now['gateway']}  up {now['up_s']} s  resident {now['resident_bytes'] // 1_000_000} MB  "
-        f"unacknowledged {now['intake']['unacknowledged']}"
-    )
-    left = 2
-    lines = [
-        "  ".join(
-            cell.ljust(width) if position < left else cell.rjust(width)
-            for position, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in table
-    ]
-    return [head, *lines, *(problem for file in now["files"] for problem in file["problems"])]
-
-
-def _row(name: str, rule: dict[str, Any], before: dict[str, Any] | None, seconds: float) -> tuple[str, ...]:
-    counters = rule["counters"]
-    earlier = (before or rule)["counters"]
-
-    def rate(counter: str) -> str:
-        return f"{max(0, counters.get(counter, 0) - earlier.get(counter, 0)) / seconds:.1f}"
-
-    return (
-        name, rule["state"], rate("events_in"), rate("rows_out"),
-        *(str(counters.get(key, 0)) for key in ("events_in", "rows_out", "late", "errors", "groups")),
-        f"{rule['memory_bytes'] / 1000:.0f} kB", str(sum(action["queued"] for action in rule["actions"])),
-    )  # fmt: skip

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 
 from edge.delivery.dead_letters import DeadLetters
 from edge.flight.taps import Taps
+from edge.intake.origins import Origins
 from edge.journal.record import Receipts
 from sinks import Outcome, Stats
 from sql import Emission
@@ -135,8 +136,8 @@ class Outbox:
             self._actions[rule] = list(actions)
         return [action for action in before if action not in actions]
 
-    def hand_over(self, emissions: Iterable[Emission]) -> None:
-        """Number each emission, and give it to the actions that want it."""
+    def hand_over(self, emissions: Iterable[Emission], origins: Origins | None = None) -> None:
+        """Number each emission, and give it to the actions that want it. `origins`: of the events behind them."""
         for emission in emissions:
             first = self.numbers.get(emission.rule, 0) + 1
             last = self.numbers[emission.rule] = first + rows_of(emission) - 1
@@ -156,7 +157,7 @@ class Outbox:
                 else:
                     self._submit(action, first, last, emission)
             if not wanted and emission.kind == "error":
-                self._dead_letter(emission)
+                self._dead_letter(emission, origins=origins)
 
     def reconcile(self) -> None:
         """Take note of receipts, and offer again what was refused."""
@@ -244,14 +245,13 @@ class Outbox:
         if action.waiting or not action.delivery.submit(emission, Token(action, first, last)):
             action.waiting.append(last)
 
-    def _dead_letter(self, emission: Emission, reason: str | None = None) -> None:
+    def _dead_letter(self, emission: Emission, reason: str | None = None, origins: Origins | None = None) -> None:
         rows = [*emission.inserted, *emission.removed]
+        topic = origins.topic_of(rows[0]) if origins is not None and rows else ""
+        why = reason or emission.error or "error"
         if self.taps.listeners:
-            letter = {"at_ms": emission.at_ms, "reason": reason or emission.error or "error", "rows": rows}
-            self.taps.letter(letter, [emission.rule])
-        self._dead_letters.keep(
-            emission.at_ms, reason or emission.error or "error", rule=emission.rule, kind=emission.kind, rows=rows
-        )
+            self.taps.letter({"at_ms": emission.at_ms, "reason": why, "rows": rows}, [emission.rule])
+        self._dead_letters.keep(emission.at_ms, why, topic, rule=emission.rule, kind=emission.kind, rows=rows)
 
     # --- journal ---------------------------------------------------------------------------------------------------
 

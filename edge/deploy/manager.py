@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -18,6 +18,7 @@ from edge.delivery.actions import Builder
 from edge.delivery.outbox import Action
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.deploy.rule_files import Wanted
+from edge.deploy.running import SINCE_SNAPSHOT, Running, definition
 from edge.deploy.schedules import asleep, look_again_ms
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.stream_types import Feeds, feeds
@@ -34,6 +35,7 @@ from rules.problems import FileProblem
 from sinks import MemoryBus
 from sql.binder.rule import relations_of
 from sql.errors import CorruptState
+from sql.plan.signature import differences
 from sql.rows import Shape
 
 log = logging.getLogger("penstock.rules")
@@ -45,17 +47,6 @@ CROSSING = (
     "in MQTT 5 the broker sends a message that matches both twice, and rules count it twice; "
     "let one filter contain the other, or set mqtt.protocolVersion to 3.1.1"
 )
-
-
-@dataclass(slots=True)
-class Running:
-    """A deployed rule."""
-
-    rule: CompiledRule
-    state: str
-    """How it began: new, kept (state carried over), restored (from a snapshot) or reset (its plan is another)."""
-    shape: Shape = "dict"
-    """What its rows are."""
 
 
 class Manager:
@@ -300,24 +291,27 @@ class Manager:
         if known and not anew:
             state = engine.snapshot(rule.id)
         shape = shape_of(rule.plan, self._structs)
-        began = "new"
+        began, differs = "new", list[str]()
         try:
             self._start(rule, state, shape)
             if state is not None:
                 same = rule.plan.fingerprint == (known.rule.plan.fingerprint if known else state.get("fingerprint"))
                 began = ("kept" if known else "restored") if same else "reset"
+                if not same:
+                    differs = differences(known.rule.plan, rule.plan) if known else [SINCE_SNAPSHOT]
         except CorruptState as error:
             log.error("rule.state_unusable", extra={"rule": rule.id, "error": str(error)})
             self._start(rule, None, shape)
-            began = "reset"
+            began, differs = "reset", [f"the saved state cannot be read: {error}"]
         except Exception as error:
             log.error("rule.failed", extra={"rule": rule.id, "file": rule.path, "error": repr(error)}, exc_info=error)
             self.failed[rule.id] = f"{type(error).__name__}: {error}"
             return
         self.failed.pop(rule.id, None)
         self._connect_actions(rule)
-        self.running[rule.id] = Running(rule, began, shape)
-        log.info("rule.deployed", extra={"rule": rule.id, "file": rule.path, "state": began})
+        self.running[rule.id] = Running(rule, began, shape, tuple(differs))
+        why = {"differs": ", ".join(differs)} if differs else {}
+        log.info("rule.deployed", extra={"rule": rule.id, "file": rule.path, "state": began, **why})
 
     def _connect_actions(self, rule: CompiledRule) -> None:
         """Give a rule its actions; those that it has no longer are closed."""
@@ -393,8 +387,3 @@ class Manager:
             return True
 
         return take
-
-
-def definition(rule: CompiledRule) -> tuple[Any, ...]:
-    """What makes two versions of a rule the same: the query, what it computes with, options, and actions."""
-    return (rule.rule.sql, rule.plan.fingerprint, rule.options, rule.rule.actions, rule.rule.late, rule.rule.error)

@@ -20,6 +20,7 @@ from edge.intake.streams import StreamSpec
 from rules.compile import Compiled
 from rules.problems import FileProblem
 from sql.catalog.streams import Catalog, Stream
+from sql.catalog.topics import topic_parts
 from sql.errors import Problem, Span, did_you_mean
 from sql.plan.logical import Plan
 
@@ -64,6 +65,17 @@ def _complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
         return
     if not kind:
         return
+    try:
+        parts = topic_parts(stream)
+    except ValueError as error:
+        yield str(error), None
+        return
+    if parts and kind != MQTT:
+        yield (
+            f"stream '{stream.name}' of TYPE {kind} has no topics to take columns from",
+            "write topic(n) for mqtt only",
+        )
+        return
     found = source_kind(kind)
     if found is not None:
         yield from _source_complaints(stream, kind)
@@ -105,7 +117,8 @@ def _word(stream: Stream) -> str:
 
 def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
     """How payloads of a stream are decoded."""
-    columns = stream.columns or {}
+    parts = topic_parts(stream)
+    columns = {name: type_ for name, type_ in (stream.columns or {}).items() if name not in parts}
     return CodecOptions(
         bytes_max=min(payload_bytes_max, int(stream.options.get("PAYLOAD_BYTES_MAX", payload_bytes_max))),
         delimiter=str(stream.options.get("DELIMITER", ",")),
@@ -225,7 +238,9 @@ def feeds(
             own = feed.stream.name
             found.note(own, stream.options)
             options: Any = codec_options(stream, payload_bytes_max)
-            columns = (structs or {}).get(name)
+            columns, parts = (structs or {}).get(name), topic_parts(stream) if source is None else {}
             here = topic if source is None else topic_of(own)
-            found.decoded.append(StreamSpec(own, here, text_format, options, columns, name in wants_meta, feed.reader))
+            found.decoded.append(
+                StreamSpec(own, here, text_format, options, columns, name in wants_meta, feed.reader, parts)
+            )
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 from typing import Any, get_args
 
@@ -168,12 +167,13 @@ def options() -> str:
 def gateway() -> str:
     """The daemon's configuration file."""
     from edge.config import sections
+    from edge.config.commented import attribute_docs
 
     parts = [
         "# Gateway configuration\n\n`penstock run RULES_DIR --config penstock.yaml`. Each key may also be set by an "
         "environment variable, `PENSTOCK__SECTION__KEY`.\n"
     ]
-    documented = _attribute_docs(sections)
+    documented = attribute_docs(sections)
     for name, field in sections.Config.model_fields.items():
         section = _model_of(field.annotation)
         if section is None:
@@ -206,16 +206,3 @@ def _default(field: FieldInfo) -> str:
     if field.default_factory is not None or field.is_required():
         return ""
     return "" if field.default is None else code(shown(field.default))
-
-
-def _attribute_docs(module: Any) -> dict[tuple[str, str], str]:
-    """The texts that stand below the attributes of a module's classes."""
-    found = {}
-    for node in ast.parse(inspect.getsource(module)).body:
-        if not isinstance(node, ast.ClassDef):
-            continue
-        for before, after in zip(node.body, node.body[1:], strict=False):
-            is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and is_text:
-                found[node.name, before.target.id] = " ".join(str(after.value.value).split())  # type: ignore[attr-defined]
-    return found

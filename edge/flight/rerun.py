@@ -21,6 +21,7 @@ from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery
 from edge.deploy.rule_files import RuleFiles
 from edge.gateway import Gateway, Limits
+from edge.intake.origins import Origins
 from edge.intake.queue import Intake
 from edge.journal import snapshots
 from edge.journal.reader import Entry, Reading, read, segments
@@ -58,11 +59,11 @@ class _Listening(Outbox):
         super().__init__(dead_letters, rows_max=1_000_000)
         self._hear = hear
 
-    def hand_over(self, emissions: Iterable[Emission]) -> None:
+    def hand_over(self, emissions: Iterable[Emission], origins: Origins | None = None) -> None:
         emissions = list(emissions)
         for emission in emissions:
             self._hear(emission, self.numbers.get(emission.rule, 0) + 1)
-            super().hand_over([emission])
+            super().hand_over([emission], origins)
 
 
 class _MemoryOnly:

@@ -14,8 +14,10 @@ from itertools import groupby
 from typing import Any
 
 from edge.intake.codecs import CodecOptions, Decoder, decoder_for
+from edge.intake.origins import Origins
 from edge.intake.router import TopicRouter
 from edge.intake.sources.base import RETAINED, BadMessage, Message, message_id, qos_of
+from edge.intake.topic_columns import TopicColumns
 
 log = logging.getLogger("penstock.streams")
 
@@ -26,6 +28,7 @@ class StreamSpec:
 
     topic     filter of the topics it reads
     columns   what its rules read; None: everything
+    parts     columns that are parts of the topic, by number
     reader    (rule, table): the rows are those of a table, for one rule alone
     """
 
@@ -36,14 +39,19 @@ class StreamSpec:
     columns: frozenset[str] | None = None
     wants_meta: bool = False
     reader: tuple[str, str] | None = None
+    parts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Decoded:
-    """What a batch of messages became: rows by stream, in order, and the messages that are dead letters."""
+    """What a batch of messages became: rows by stream, in order, and the messages that are dead letters.
+
+    origins   by stream: where its rows came from
+    """
 
     rows: dict[str, list[Any]] = field(default_factory=dict)
     bad: list[BadMessage] = field(default_factory=list)
+    origins: dict[str, Origins] = field(default_factory=dict)
 
 
 class StreamTable:
@@ -54,10 +62,13 @@ class StreamTable:
         self._decoders: dict[str, Decoder] = {}
         self.readers = {spec.name: spec.reader for spec in specs if spec.reader is not None}
         """The rule and the table of each spec that is for one rule alone."""
+        self._with_topics: dict[str, TopicColumns] = {}
         self._meta = {spec.name for spec in specs if spec.wants_meta}
         for spec in specs:
             self._router.add(spec.topic, spec.name)
-            self._decoders[spec.name] = decoder_for(spec.format, spec.columns, spec.codec)
+            decoder = self._decoders[spec.name] = decoder_for(spec.format, spec.columns, spec.codec)
+            if spec.parts:
+                self._with_topics[spec.name] = TopicColumns(decoder, spec.parts, spec.columns)
         self.received: dict[str, int] = dict.fromkeys(self._decoders, 0)
         self.unrouted = 0
         self._is_told = False
@@ -96,15 +107,31 @@ class StreamTable:
         bad_by_message: dict[int, BadMessage] = {}  # one dead letter, however many streams cannot read it
         for stream, found in by_stream.items():
             metas = [meta_of(message) for message in found] if stream in self._meta else None
-            rows, bad = self._decoders[stream].decode_many([message[1] for message in found], metas)
+            rows, bad = self._decoded(stream, found, metas)
             self.received[stream] += len(found)
             if rows:
                 decoded.rows[stream] = rows
+                decoded.origins[stream] = Origins(_without(found, bad), rows)
             for at, reason in bad:
                 topic, payload, token, _ = found[at]
                 bad_by_message.setdefault(id(found[at]), (topic, payload, token, reason))
         decoded.bad += bad_by_message.values()
         return decoded
+
+    def _decoded(
+        self, stream: str, messages: list[Message], metas: list[Mapping[str, Any]] | None
+    ) -> tuple[list[Any], list[tuple[int, str]]]:
+        payloads = [message[1] for message in messages]
+        with_topics = self._with_topics.get(stream)
+        if with_topics is None:
+            return self._decoders[stream].decode_many(payloads, metas)
+        return with_topics.decode_many(payloads, [message[0] for message in messages], metas)
+
+
+def _without(messages: list[Message], bad: list[tuple[int, str]]) -> list[Message]:
+    """The messages that gave rows."""
+    refused = {at for at, _ in bad}
+    return [message for at, message in enumerate(messages) if at not in refused] if refused else messages
 
 
 def meta_of(message: Message) -> Mapping[str, Any]:

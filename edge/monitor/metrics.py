@@ -15,6 +15,7 @@ LABEL_SETS_MAX = 500
 
 METRICS: dict[str, tuple[str, str]] = {
     "penstock_up_seconds": ("gauge", "Seconds since the daemon started."),
+    "penstock_build_info": ("gauge", "1; version and build of the program are its labels."),
     "penstock_resident_bytes": ("gauge", "Resident memory of the process."),
     "penstock_clock_steps_total": ("counter", "Jumps of the wall clock by a second or more."),
     "penstock_rules": ("gauge", "Rules by state: running, stopped, asleep, failed."),
@@ -32,6 +33,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_unacknowledged_messages": ("gauge", "Messages taken in whose effect is not durable yet."),
     "penstock_source_connected": ("gauge", "1 while the source is connected."),
     "penstock_source_reconnects_total": ("counter", "Times the source had to connect again."),
+    "penstock_rule_info": ("gauge", "1; the rule's hash and how it began (new, kept, restored, reset) are its labels."),
     "penstock_rule_events_total": ("counter", "Events a rule has taken in."),
     "penstock_rule_rows_total": ("counter", "Rows a rule has put out."),
     "penstock_rule_rows_skipped_total": ("counter", "Rows that overdue timers made and `catchUp: skip` left out."),

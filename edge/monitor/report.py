@@ -13,6 +13,8 @@ import msgspec
 
 from edge.base.logs import redact
 from edge.base.memory import resident_bytes
+from edge.base.version import build, version
+from edge.deploy.running import rule_hash
 from edge.monitor.footprint import RuleMemory
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from edge.monitor.metrics import Sample, render, sample
@@ -69,6 +71,8 @@ class Report:
     def _not_ready(self) -> list[str]:
         daemon = self._daemon
         reasons = []
+        if not daemon.clock.is_sane():
+            reasons.append("clock: it has not been set since boot; windows are in the past, and uploads wait for it")
         if daemon.mqtt is not None and not daemon.mqtt.ready:
             reasons.append(f"mqtt: {daemon.mqtt.problem or 'subscriptions are not answered yet'}")
         if daemon.mqtt is not None:
@@ -90,6 +94,8 @@ class Report:
         memory = self._memory()
         return {
             "gateway": daemon.config.gateway.id,
+            "version": version(),
+            "build": build(),
             "monotonic_ms": daemon.clock.monotonic_ms(),
             "now_ms": daemon.clock.now_ms(),
             "up_s": (daemon.clock.monotonic_ms() - daemon.started_ms) // 1000,
@@ -163,6 +169,8 @@ class Report:
         return {
             "state": "running",
             "began": running.state,
+            "differs": list(running.differs),
+            "hash": rule_hash(running.rule),
             "file": running.rule.path,
             "streams": list(running.rule.plan.streams),
             "gathers_with": daemon.engine.shares_with(rule_id),
@@ -225,6 +233,7 @@ class Report:
     def _samples(self) -> Iterator[Sample]:
         daemon = self._daemon
         yield sample("penstock_up_seconds", (daemon.clock.monotonic_ms() - daemon.started_ms) / 1000)
+        yield sample("penstock_build_info", 1, version=version(), build=build())
         yield sample("penstock_resident_bytes", resident_bytes())
         yield sample("penstock_clock_steps_total", daemon.clock.steps)
         yield sample("penstock_rules", len(daemon.manager.running), state="running")
@@ -274,6 +283,8 @@ class Report:
         daemon = self._daemon
         memory = self._memory()
         for rule_id in daemon.manager.running:
+            running = daemon.manager.running[rule_id]
+            yield sample("penstock_rule_info", 1, rule=rule_id, hash=rule_hash(running.rule), began=running.state)
             counters = daemon.engine.counters(rule_id)
             for counter, metric in COUNTERS.items():
                 if counter in counters:

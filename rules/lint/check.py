@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol
 
 from rules.compile import Compiled, CompiledRule, sql_path
 from rules.lint.ranges import Range, compared, covers, parts, range_of
+from rules.lint.state import NeverResets, Unbounded
 from rules.problems import FileProblem
 from sql.errors import Problem
 from sql.plan.bound import Bound, Const, Read
@@ -106,7 +107,7 @@ class NeverTrue:
                 )
 
 
-DOUBTS: tuple[Doubt, ...] = (NeverSeen(), NeverFills(), AlwaysTrue(), NeverTrue())
+DOUBTS: tuple[Doubt, ...] = (NeverSeen(), NeverFills(), AlwaysTrue(), NeverTrue(), Unbounded(), NeverResets())
 
 
 def lint(compiled: Compiled, samples: Samples | None = None) -> list[FileProblem]:

@@ -10,6 +10,6 @@ from sql.explain.record import record
 from sql.explain.svg import draw_svg, render_svg
 from sql.explain.text import draw_text, render_text
 from sql.explain.timeline import Timeline
-from sql.explain.tree import explain
+from sql.explain.tree import explain, unbounded
 
-__all__ = ["Timeline", "draw_svg", "draw_text", "explain", "record", "render_svg", "render_text"]
+__all__ = ["Timeline", "draw_svg", "draw_text", "explain", "record", "render_svg", "render_text", "unbounded"]

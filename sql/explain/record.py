@@ -47,6 +47,8 @@ def record(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: i
 
     At most `events_max` events are taken; how many more there were is noted. ValueError when there are none.
     """
+    if plan.relations or plan.acts is not None:
+        raise ValueError("rules that read or write tables have no timeline; penstock test and replay show what they do")
     remaining = iter(events)
     taken = list(islice(remaining, events_max))
     if not taken:

@@ -46,7 +46,7 @@ def explain(plan: Plan, catalog: Catalog | None = None) -> str:
     """
     lines = _draw(_tree(plan))
     facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan))]  # fmt: skip
-    facts += [("unbounded", reason) for reason in _unbounded(plan)]
+    facts += [("unbounded", reason) for reason in unbounded(plan)]
     facts += [("warning", f"{problem.code} {problem.message}") for problem in plan.warnings]
     width = max(len(name) for name, _ in facts)
     last = ""
@@ -335,8 +335,9 @@ def _rows_of_a_sample(plan: Plan) -> str:
     return "one row" if plan.aggregates else "every row of the window"
 
 
-def _unbounded(plan: Plan) -> list[str]:
+def unbounded(plan: Plan) -> list[str]:
+    """Why there is no bound on what the rule holds, a sentence for each reason; empty where there is one."""
     found = [reason for composition in _compositions(plan) for reason in composition.unbounded]
     for sub in plan.subqueries:
-        found += _unbounded(sub.plan)
+        found += unbounded(sub.plan)
     return list(dict.fromkeys(found))

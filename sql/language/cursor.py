@@ -9,6 +9,7 @@ from sqlglot import Token, TokenType
 from sqlglot.parser import Parser
 
 from sql.errors import Problem, Span, SqlError, did_you_mean
+from sql.language import habits
 from sql.language.lexical import unquote
 from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
 
@@ -75,7 +76,7 @@ class Cursor(Parser):
             end = self._tokens[-1].end + 1 if self._tokens else 0
             self._refuse("P001", f"the statement ends too early{wanted}", Span(end, end))
         shown = self.sql[token.start : token.end + 1]
-        hint = "write = for equality" if shown == "=" and self._prev.text == "=" else None
+        hint = habits.hint(self._tokens, habits.place(self._tokens, token, self._index))
         self._refuse("P001", f"unexpected {_shorten(shown)!r}{wanted}", span_of(token), hint)
 
     def _unexpected_rest(self) -> NoReturn:
@@ -84,6 +85,7 @@ class Cursor(Parser):
         The word before it may be that keyword too, misspelt and taken for a name.
         """
         token = self._curr
+        habit = habits.hint(self._tokens, self._index)
         for word in (self._prev, token):
             if word.text.lower() in SET_OPERATIONS and word.token_type is not TokenType.IDENTIFIER:
                 self._unsupported(word.text.upper(), word, SET_OPERATIONS[word.text.lower()])
@@ -93,7 +95,7 @@ class Cursor(Parser):
             if hint:
                 break
         shown = _shorten(self.sql[token.start : token.end + 1])
-        self._refuse("P001", f"unexpected {shown!r} where nothing more can stand", span_of(token), hint)
+        self._refuse("P001", f"unexpected {shown!r} where nothing more can stand", span_of(token), habit or hint)
 
     def _unsupported(self, construct: str, token: Token, hint: str | None = None) -> NoReturn:
         self._refuse("P090", f"{construct} is not supported yet", span_of(token), hint)
@@ -183,14 +185,15 @@ class Cursor(Parser):
         return {TokenType.NULL: None, TokenType.TRUE: True, TokenType.FALSE: False}[token.token_type]
 
     def _number(self, token: Token) -> int | float:
-        suffix = ""
+        suffix, place = "", self._index - 1
         if self._curr.token_type in WORD_TOKENS and self._curr.start == token.end + 1:
             suffix = self._take().text.lower()
         text = token.text
         whole = text.isdecimal() and suffix in ("", "l")
         if suffix not in ("", "l", "d", "f") or (suffix == "l" and not whole):
             shown = self._text_since(token)
-            self._refuse("P008", f"{_shorten(shown)!r} is not a number", self._since(token), "put a space between them")
+            hint = habits.number_with_unit(self._tokens, place, token.text, suffix)
+            self._refuse("P008", f"{_shorten(shown)!r} is not a number", self._since(token), hint)
         try:
             value = int(text) if whole else float(text)
         except ValueError:  # an exponent without digits, or more digits than the interpreter converts

@@ -30,7 +30,7 @@ def parse(text: str) -> list[Statement]:
     Raises `SqlError` with the problems of all statements: at most one of each, as what follows a syntax error can only
     be guessed. Problem codes begin with P; spans are offsets into `text`.
     """
-    tokens = _tokens(text)
+    tokens = tokens_of(text)
     statements: list[Statement] = []
     problems: list[Problem] = []
     for group in _between_semicolons(tokens):
@@ -49,10 +49,11 @@ def parse(text: str) -> list[Statement]:
 
 def parse_expression(text: str) -> Expr:
     """The one expression that is all of `text`. Raises `SqlError`."""
-    return _tree(_tokens(text), text, StreamParser._expression)
+    return _tree(tokens_of(text), text, StreamParser._expression)
 
 
-def _tokens(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[Token]:
+    """The words of a text. Raises `SqlError` for what cannot be cut into words."""
     problems = lexical_problems(text)
     if problems:
         raise SqlError(problems, text)

@@ -10,6 +10,7 @@ import hashlib
 import json
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.base import Aggregate
@@ -24,16 +25,30 @@ STATE_VERSIONS = {"delta": 2, "lots": 2, "sample": 2}
 
 def state_signature(plan: Plan) -> str:
     """The signature as a short text."""
-    parts = [
-        [plan.mode, STATE_VERSIONS[plan.mode]], plan.sources, [source.windows for source in plan.sources], plan.joins,
-        plan.analytics, plan.window, plan.where, plan.group_by, plan.aggregates, plan.prevs, plan.row_kind, plan.output,
-        plan.hits, plan.spreads, plan.context,
-        [[part.plan.fingerprint, part.kind, part.correlated] for part in plan.subqueries],
-        plan.timestamp, plan.options.zone, plan.options.late_tolerance_ms, plan.into_table,
-        *([] if plan.acts is None else [plan.acts]),
-    ]  # fmt: skip
-    text = json.dumps(plain(parts), sort_keys=True, ensure_ascii=False)
+    text = json.dumps(plain([value for _, value in _parts(plan)]), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def differences(one: Plan, other: Plan) -> list[str]:
+    """What of two plans differs, in the words of the query: why one cannot go on from the state of the other."""
+    parts = zip_longest(_parts(one), _parts(other), fillvalue=("ON", None))
+    return list(dict.fromkeys(name for (name, mine), (_, theirs) in parts if plain(mine) != plain(theirs)))
+
+
+def _parts(plan: Plan) -> list[tuple[str, Any]]:
+    """What the state depends on, in a fixed order, each with the clause it stands for."""
+    return [
+        ("the kind of query", [plan.mode, STATE_VERSIONS[plan.mode]]), ("FROM", plan.sources),
+        ("the windows of FROM", [source.windows for source in plan.sources]), ("JOIN", plan.joins),
+        ("analytic functions", plan.analytics), ("the window of GROUP BY", plan.window), ("WHERE", plan.where),
+        ("GROUP BY", plan.group_by), ("aggregates", plan.aggregates), ("prev()", plan.prevs),
+        ("the kind of rows", plan.row_kind), ("OUTPUT", plan.output), ("last_hit functions", plan.hits),
+        ("columns that spread", plan.spreads), ("the context", plan.context),
+        ("subqueries", [[part.plan.fingerprint, part.kind, part.correlated] for part in plan.subqueries]),
+        ("the stream's timestamp", plan.timestamp), ("the option zone", plan.options.zone),
+        ("the option lateTolerance", plan.options.late_tolerance_ms), ("INTO TABLE", plan.into_table),
+        *([] if plan.acts is None else [("ON", plan.acts)]),
+    ]  # fmt: skip
 
 
 def plain(value: Any) -> Any:

@@ -224,3 +224,13 @@ def test_qos_2_where_loss_is_allowed(
     consumer.wait(50)
     assert consumer.payloads == [b"%d" % number for number in range(50)]
     assert all(token is None and flags >> 1 & 3 == 2 for _, _, token, flags in consumer.messages)
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+def test_a_rival_with_the_same_client_id_is_named(tmp_path: Path, start_source: StartSource, version: Any) -> None:
+    """Two clients with one id throw each other out for ever; the problem says so, and what to do."""
+    with mosquitto(tmp_path / "m") as broker:
+        options = {"version": version, "reconnect_ms_max": 600}
+        source, _ = start_source(broker.url, {"t": 1}, **options)
+        rival, _ = start_source(broker.url, {"t": 1}, ready=False, **options)
+        wait_for(lambda: any("another client connects as" in (one.problem or "") for one in (source, rival)), 20, "it")

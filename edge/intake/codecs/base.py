@@ -68,6 +68,7 @@ FORMATS = {
     "binary": "edge.intake.codecs.binary:BinaryDecoder",
     "protobuf": "edge.intake.codecs.protobuf:ProtobufDecoder",
     "urlencoded": "edge.intake.codecs.urlencoded:UrlEncodedDecoder",
+    "value": "edge.intake.codecs.value:ValueDecoder",
 }
 """Where the decoder of a FORMAT is: module and class."""
 

@@ -27,11 +27,18 @@ from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.base import ConnectionLost, OnBad, OnBatch
 from edge.intake.sources.mqtt_attempts import Opening, Pause, VersionChoice, backoff_ms
 from edge.intake.sources.mqtt_client import BadOptions, MqttOptions, Version
-from edge.intake.sources.mqtt_connection import Connection, Counters, Orders, VersionRefused
+from edge.intake.sources.mqtt_connection import (
+    Connection,
+    Counters,
+    Orders,
+    VersionRefused,
+    with_advice,
+)
 from edge.intake.sources.publishing import Publishing
 from edge.journal.record import Session
 
 log = logging.getLogger("penstock.mqtt")
+
 
 Intake = Literal["auto", "buffered", "stock"]
 
@@ -253,6 +260,7 @@ class MqttSource:
             self._cut_off = [] if cut_off is None else [cut_off]
             connection.abandon()
             if connection.accepted:
+                error = with_advice(error, connection, self._pause.failures)
                 self._versions.is_sure = True
                 self._granted = connection.subscriptions.granted
             else:

@@ -37,6 +37,9 @@ BUFFERS_PER_TURN = 16
 
 PINGREQ = b"\xc0\x00"
 
+SESSION_TAKEN_OVER = 0x8E
+"""MQTT 5's reason of a broker that closes a connection because another client came with the same id."""
+
 
 class VersionRefused(ConnectionLost):
     """The broker does not speak the version of MQTT that was offered, or has not said a word about it."""
@@ -85,7 +88,8 @@ class Connection:
         self.intake = ""
         self._orders, self._counters, self._clock = orders, counters, clock
         self._refusal = ""
-        self._lost_because = ""
+        self.lost_because = ""
+        """What the broker, or paho, gave as the reason for the end."""
         self._socket: Any = None
         self._descriptor = -1
         self._more = False
@@ -136,7 +140,7 @@ class Connection:
         try:
             self._turn(is_ready or self._more, on_batch, on_bad)
         except ConnectionLost as lost:
-            text = self._refusal or self._lost_because or str(lost)
+            text = self._refusal or self.lost_because or str(lost)
             said_so = "protocol version" in self._refusal.lower()
             if said_so or not (self.accepted or self._refusal):
                 raise VersionRefused(text, said_so) from lost
@@ -318,13 +322,32 @@ class Connection:
 
     def _on_disconnect(self, client: Any, userdata: Any, flags: Any, reason: Any, properties: Any) -> None:
         if flags.is_disconnect_packet_from_server:
-            self._lost_because = f"broker closed the connection: {reason}"
+            advice = f"; {taken_over(self.options.client_id)}" if reason.value == SESSION_TAKEN_OVER else ""
+            self.lost_because = f"broker closed the connection: {reason}{advice}"
         elif reason.is_failure:
-            self._lost_because = f"connection lost: {reason}"
+            self.lost_because = f"connection lost: {reason}"
 
     def subscribed(self) -> bool:
         """Whether the broker has answered every subscription that is wanted now."""
         return self.accepted and self.subscriptions.are_answered(self._orders.wanted)
+
+
+def taken_over(client_id: str) -> str:
+    """What to do where two clients use one client id: the broker keeps the one that came last."""
+    return f"another client connects as '{client_id}': give each gateway a gateway.id or mqtt.clientId of its own"
+
+
+SHORT_LIVES = 3
+"""Connections in a row that were lost soon after the broker had accepted them, from which on a rival is suspected."""
+
+
+def with_advice(error: Exception, connection: Connection, failures: int) -> Exception:
+    """The error with the likely cause. Brokers seldom say that another client took the session: they accept, and soon
+    hang up, `failures` times in a row before this one."""
+    if connection.lost_because or not isinstance(error, ConnectionLost) or failures < SHORT_LIVES:
+        return error
+    rival = taken_over(connection.options.client_id)
+    return ConnectionLost(f"{error}; it is the {failures + 1}th short connection in a row: perhaps {rival}")
 
 
 def never(packet_id: int, code: int) -> bool:

@@ -54,7 +54,7 @@ def test_windows_that_never_fill() -> None:
     ]  # fmt: skip
     window = "SELECT count(*) AS c FROM s GROUP BY"
     assert [code for code, _, _ in doubts(f"{window} COUNTWINDOW(2) FILTER(WHERE a > 5 AND a < 3)")] == ["R204"]
-    assert [code for code, _, _ in doubts(f"{window} STATEWINDOW(a = 1 AND a = 2, b = 1)")] == ["R204"]
+    assert [code for code, _, _ in doubts(f"{window} STATEWINDOW(a = 1 AND a = 2, b = 1)")] == ["R204", "R207"]
     assert doubts(f"{window} COUNTWINDOW(2) FILTER(WHERE a > 3)") == []
 
 

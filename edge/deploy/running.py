@@ -1,0 +1,37 @@
+"""A deployed rule: which version of it runs, how it began, and what makes two versions the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from rules.compile import CompiledRule
+from sql.rows import Shape
+
+SINCE_SNAPSHOT = "the query is not the one whose state was saved"
+
+
+@dataclass(slots=True)
+class Running:
+    """A deployed rule."""
+
+    rule: CompiledRule
+    state: str
+    """How it began: new, kept (state carried over), restored (from a snapshot) or reset (its plan is another)."""
+    shape: Shape = "dict"
+    """What its rows are."""
+    differs: tuple[str, ...] = ()
+    """Where the state was reset: which parts of the query are others now."""
+
+
+def definition(rule: CompiledRule) -> tuple[Any, ...]:
+    """What makes two versions of a rule the same: the query, what it computes with, options, and actions."""
+    return (rule.rule.sql, rule.plan.fingerprint, rule.options, rule.rule.actions, rule.rule.late, rule.rule.error)
+
+
+def rule_hash(rule: CompiledRule) -> str:
+    """Eight digits that are equal where gateways run the same rule: the query, what it computes with, its options."""
+    text = json.dumps([rule.rule.sql, rule.plan.fingerprint, rule.options.model_dump(mode="json")], sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -1,0 +1,40 @@
+"""On which topic an event came that a rule could not evaluate: looked up only where one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from edge.intake.codecs import META
+from edge.intake.sources.base import Message
+from sql.rows import as_dict
+
+
+class Origins:
+    """The messages of a batch beside their rows, one row for each message where `rows` are as many."""
+
+    def __init__(self, messages: Sequence[Message], rows: Sequence[Any]) -> None:
+        self._messages = messages
+        self._rows = rows
+
+    def topic_of(self, event: Mapping[str, Any]) -> str:
+        """The topic of the message that gave an event; of equal events the first one's. Empty where it is not clear,
+        as in a batch with arrays."""
+        if len({message[0] for message in self._messages}) == 1:
+            return self._messages[0][0]
+        return self._topics.get(_key(event), "")
+
+    @cached_property
+    def _topics(self) -> dict[str, str]:
+        if len(self._messages) != len(self._rows):
+            return {}
+        found: dict[str, str] = {}
+        for message, row in zip(self._messages, self._rows, strict=True):
+            found.setdefault(_key(as_dict(row)), message[0])
+        return found
+
+
+def _key(event: Mapping[str, Any]) -> str:
+    """Equal for equal events. Columns that are NULL do not count: an event of one rule may have fewer than the row."""
+    return repr(sorted((name, value) for name, value in event.items() if value is not None and name != META))

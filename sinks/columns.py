@@ -1,0 +1,77 @@
+"""Whether an action names columns that its rule gives: in the topic, URL or path, in the template, in `fields`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rules.model import ActionProblem
+from sinks.dynamic import Target
+from sinks.settings import SinkSettings
+from sinks.template.reads import fields_read
+from sql import Plan
+from sql.errors import did_you_mean
+
+_ONE_BRACE = re.compile(r"(?<!\{)\{([^\W\d]\w*)\}(?!\})")
+"""`{machine}`, which stands for itself here."""
+
+
+def check_columns(settings: SinkSettings, plan: Plan) -> tuple[SinkSettings, list[ActionProblem]]:
+    """The settings as they are, and the columns in them that no row has. Rows of unknown columns are not doubted."""
+    if plan.output_columns is None:
+        return settings, []
+    columns = {*plan.output_columns, *([settings.rowkind_field] if settings.rowkind_field else [])}
+    return settings, [*_in_target(settings, columns), *_in_template(settings, columns), *_chosen(settings, columns)]
+
+
+def _alias(settings: SinkSettings, name: str) -> str:
+    return str(type(settings).model_fields[name].alias or name)
+
+
+def _in_target(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProblem]:
+    text = dict(settings)[settings.target] if settings.target else None
+    if not isinstance(text, str):
+        return  # nothing is filled in, or it is a secret
+    where = _alias(settings, str(settings.target))
+    for name in Target(text, settings.target_kind).columns:
+        if name not in columns:
+            yield _unknown(where, name, columns)
+    yield from _one_brace(where, text, columns)
+
+
+def _in_template(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProblem]:
+    text: Any = settings.data_template
+    if not isinstance(text, str):
+        return
+    for read in dict.fromkeys(fields_read(text, single=settings.send_single)):
+        if read.of == "rows":
+            yield ActionProblem(
+                f"the template reads .{read.name} of a list: each result is a list of rows",
+                ("dataTemplate",),
+                f"add 'sendSingle: true', or write {{{{range .}}}}{{{{.{read.name}}}}}{{{{end}}}}",
+            )
+        elif read.of == "row" and read.name not in columns:
+            yield _unknown("dataTemplate", read.name, columns)
+    yield from _one_brace("dataTemplate", text, columns)
+
+
+def _chosen(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProblem]:
+    """Columns that are sent or left out; of a template's output, or of a column's value, nothing is known."""
+    if settings.data_template is not None or settings.data_field is not None:
+        return
+    for where, names in (("fields", settings.fields or []), ("excludeFields", settings.exclude_fields)):
+        for number, name in enumerate(names):
+            if name not in columns:
+                yield _unknown(where, name, columns, number)
+
+
+def _unknown(where: str, name: str, columns: set[str], *path: int) -> ActionProblem:
+    hint = did_you_mean(name, columns) or f"its columns are {', '.join(sorted(columns))}"
+    return ActionProblem(f"'{where}' reads the column '{name}', which the query does not give", (where, *path), hint)
+
+
+def _one_brace(where: str, text: str, columns: set[str]) -> Iterator[ActionProblem]:
+    for found in _ONE_BRACE.finditer(text):
+        if found[1] in columns:
+            yield ActionProblem(f"{found[0]} is sent as it stands", (where,), f"write {{{{.{found[1]}}}}}", "warning")

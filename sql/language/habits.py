@@ -1,0 +1,110 @@
+"""What people write who know another SQL, and what the same is here: the hints of syntax errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import Token, TokenType
+
+from sql.errors import did_you_mean
+from sql.language.tokens import NAME_TOKENS
+
+GROUP_UNITS = {
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("s", "ss", "sec", "secs", "second", "seconds"), "ss"),
+    **dict.fromkeys(("m", "mi", "min", "mins", "minute", "minutes"), "mi"),
+    **dict.fromkeys(("h", "hh", "hour", "hours"), "hh"),
+    **dict.fromkeys(("d", "dd", "day", "days"), "dd"),
+}
+"""Units as people write them, and the unit of a window in GROUP BY."""
+
+PERIOD_UNITS = {"ms": "msec", "ss": "sec", "mi": "min", "hh": "hours", "dd": "days"}
+"""The units of windows in GROUP BY, and those of periods."""
+
+WINDOWS_ELSEWHERE = {
+    "tumble": "TUMBLINGWINDOW({unit}, {length}); '{column}' is named by the stream's key 'timestamp'",
+    "hop": "HOPPINGWINDOW({unit}, length, hop); '{column}' is named by the stream's key 'timestamp'",
+    "session": "SESSIONWINDOW({unit}, longest, {length}); '{column}' is named by the stream's key 'timestamp'",
+}
+"""Windows of Flink and others, and what to write here."""
+
+_DOUBLED = {"&": "AND", "|": "OR"}
+
+
+def hint(tokens: Sequence[Token], at: int) -> str | None:
+    """What to write in place of the token at `at`, where the parser cannot go on; None where nothing is known."""
+    return next((found for habit in _HABITS if (found := habit(tokens, at)) is not None), None)
+
+
+def place(tokens: Sequence[Token], token: Token, near: int) -> int:
+    """Which of the tokens it is: one beside the `near` one, or that itself."""
+    return next((at for at in (near, near - 1, near + 1) if 0 <= at < len(tokens) and tokens[at] is token), near)
+
+
+def number_with_unit(tokens: Sequence[Token], at: int, number: str, suffix: str) -> str:
+    """What to write for `10s`, whose number is the token at `at`: inside a window of GROUP BY, and elsewhere."""
+    unit = GROUP_UNITS.get(suffix)
+    if unit is None:
+        return "put a space between them"
+    if at >= 2 and tokens[at - 1].token_type is TokenType.L_PAREN and _word(tokens, at - 2).endswith("window"):
+        return f"write {tokens[at - 2].text.upper()}({unit}, {number}): the unit stands first"
+    return f"write {number} {PERIOD_UNITS[unit]}"
+
+
+def _word(tokens: Sequence[Token], at: int) -> str:
+    return tokens[at].text.lower() if 0 <= at < len(tokens) and tokens[at].token_type in NAME_TOKENS else ""
+
+
+def _kind(tokens: Sequence[Token], at: int) -> TokenType | None:
+    return tokens[at].token_type if 0 <= at < len(tokens) else None
+
+
+def _doubled_sign(tokens: Sequence[Token], at: int) -> str | None:
+    """`a && b`: the parser takes the first sign for the one of bits."""
+    sign = tokens[at].text if at < len(tokens) else ""
+    if sign in _DOUBLED and sign in (tokens[at - 1].text, _kind(tokens, at + 1) and tokens[at + 1].text):
+        return f"write {_DOUBLED[sign]} instead of {sign * 2}"
+    return None
+
+
+def _equality(tokens: Sequence[Token], at: int) -> str | None:
+    is_doubled = at and at < len(tokens) and tokens[at].text == "=" and tokens[at - 1].text == "="
+    return "write = for equality" if is_doubled else None
+
+
+def _top(tokens: Sequence[Token], at: int) -> str | None:
+    """`SELECT TOP 3 …`."""
+    if _kind(tokens, at) is TokenType.NUMBER and _word(tokens, at - 1) == "top":
+        return f"write LIMIT {tokens[at].text} at the end, behind ORDER BY"
+    return None
+
+
+def _interval(tokens: Sequence[Token], at: int) -> str | None:
+    """`TUMBLE(ts, INTERVAL '5' MINUTE)`, and an INTERVAL anywhere else."""
+    if _word(tokens, at - 1) != "interval" or at >= len(tokens):
+        return None
+    length, unit = tokens[at].text, GROUP_UNITS.get(_word(tokens, at + 1).lower())
+    if unit is None:
+        return None
+    for before in range(at - 3, max(-1, at - 9), -1):
+        if (window := WINDOWS_ELSEWHERE.get(_word(tokens, before))) is not None:
+            return "write " + window.format(unit=unit, length=length, column=tokens[before + 2].text)
+    return f"periods have no INTERVAL: write {length} {PERIOD_UNITS[unit]} in a window, milliseconds in an expression"
+
+
+def _missing_comma(tokens: Sequence[Token], at: int) -> str | None:
+    """`SELECT m avg(c)` and `SELECT m x avg(c)`: a name behind a name is an alias, and nothing may follow it."""
+    words = [token.text.lower() for token in tokens[:at]]
+    if at < 2 or words[0] != "select" or "from" in words[:at] or did_you_mean(words[at - 1], ["from"]):
+        return None
+    call = at - 1 if _kind(tokens, at) is TokenType.L_PAREN else at
+    follows = _kind(tokens, call - 1)
+    is_behind_value = follows in NAME_TOKENS or follows in (TokenType.R_PAREN, TokenType.NUMBER, TokenType.STRING)
+    if call > 1 and is_behind_value and _kind(tokens, call) in NAME_TOKENS:
+        return f"a comma is missing before '{tokens[call].text}'"
+    return None
+
+
+_HABITS: tuple[Callable[[Sequence[Token], int], str | None], ...] = (
+    _doubled_sign, _equality, _top, _interval, _missing_comma,
+)  # fmt: skip

@@ -1,0 +1,163 @@
+"""What people do to a running gateway: watch it, ask which version it is, send dead letters again, visit the broker."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edge.cli import main
+from edge.delivery.letters import read_letters
+from tests.integration.daemon.support import ROOT, STREAM, daemon, publisher
+from tests.support.brokers import Mosquitto, wait_for
+
+pytestmark = pytest.mark.broker
+
+HOT = (
+    STREAM
+    + """
+rules:
+  - id: hot
+    sql: SELECT device, temp FROM m WHERE temp > 60
+    actions: [{file: {path: hot.jsonl, sendSingle: true}}]
+  - id: mean
+    sql: SELECT device, avg(temp) AS mean FROM m GROUP BY device, TUMBLINGWINDOW(hh, 1)
+    actions: [{nop: {}}]
+"""
+)
+
+
+def test_status_tells_version_and_hashes_and_what_a_reset_was_for(broker: Mosquitto, tmp_path: Path) -> None:
+    with daemon(tmp_path, broker.url, {"hot.yaml": HOT}) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        plant.send("plant/a", {"device": "p1", "temp": 61.5})
+        wait_for(lambda: gateway.output("hot.jsonl"), what="the first result")
+        before = gateway.status()
+        assert before["version"] and before["build"] == "unknown"
+        gateway.write_rule("hot.yaml", HOT.replace("hh, 1", "hh, 2"))
+        wait_for(lambda: gateway.status()["rules"]["mean"]["began"] == "reset", what="the new version")
+        after = gateway.status()["rules"]
+        assert after["mean"]["differs"] == ["the window of GROUP BY"]
+        assert after["mean"]["hash"] != before["rules"]["mean"]["hash"]
+        assert (after["hot"]["hash"], after["hot"]["differs"]) == (before["rules"]["hot"]["hash"], [])
+        _, metrics = gateway.get("/metrics")
+        assert f'penstock_rule_info{{rule="mean",hash="{after["mean"]["hash"]}",began="reset"}} 1' in metrics
+        assert 'penstock_build_info{version="' in metrics
+
+
+class Terminal:
+    """`penstock top` in a terminal of 80 columns."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._master, slave = pty.openpty()
+        command = [sys.executable, "-m", "edge.cli", "top", "--interval", "0.2", *arguments]
+        environment = {**os.environ, "COLUMNS": "80", "LINES": "40", "PYTHONPATH": str(ROOT)}
+        self._child = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=ROOT)
+        os.close(slave)
+        self._text = b""
+
+    def shows(self, text: str) -> bool:
+        """Whether the text has been shown since this was true last."""
+        while select.select([self._master], [], [], 0.05)[0]:
+            try:
+                self._text += os.read(self._master, 65_536)
+            except OSError:
+                break
+        found = text.encode() in self._text
+        if found:
+            self._text = b""
+        return found
+
+    def press(self, key: str) -> None:
+        os.write(self._master, key.encode())
+
+    def end(self) -> int:
+        """The exit code; the process is killed where it does not end by itself."""
+        try:
+            return self._child.wait(5)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            return self._child.wait()
+        finally:
+            os.close(self._master)
+
+
+def test_top_goes_on_over_a_restart_and_q_quits(broker: Mosquitto, tmp_path: Path) -> None:
+    with daemon(tmp_path, broker.url, {"hot.yaml": HOT}) as gateway:
+        gateway.wait_ready()
+        terminal = Terminal("--address", gateway.address, "--data", str(gateway.data))
+        try:
+            wait_for(lambda: terminal.shows("EVENTS/S"), 15, "the first table")
+            gateway.arguments = ("--http", gateway.address)
+            gateway.stop()
+            wait_for(lambda: terminal.shows("no gateway answers"), 10, "the message that it is gone")
+            gateway.start()
+            wait_for(lambda: terminal.shows("EVENTS/S"), 15, "the table after the restart")
+            terminal.press("q")
+        finally:
+            code = terminal.end()
+        assert code == 0
+
+
+def test_dead_letters_are_sent_again_once(
+    broker: Mosquitto, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A message that was rubbish comes again; a second retry does not send it once more."""
+    with daemon(tmp_path, broker.url, {"hot.yaml": HOT}) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        plant.send("plant/b", b"{rubbish")
+        wait_for(lambda: gateway.status()["dead_letters"]["written"] == 1, what="the letter")
+        retry = ["dead-letters", "retry", "--data", str(gateway.data), "--broker", broker.url]
+        assert main(retry) == 0
+        wait_for(lambda: gateway.status()["dead_letters"]["written"] == 2, what="its second death")
+        assert main([*retry, "--last", "9"]) == 0
+        assert main(["dead-letters", "ls", "--data", str(gateway.data)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == "1 published again"
+        # The second death is a letter of its own, which was not sent yet.
+        assert lines[1] == "1 published again, 1 left: sent before, or without topic and payload"
+        assert lines[-1].startswith(("2 dead letters", "3 dead letters"))
+
+
+def test_doctor_visits_the_broker(broker: Mosquitto, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "a.yaml").write_text("""\
+streams:
+  - {name: m, datasource: visited/+/temp}
+  - {name: quiet, datasource: never/#}
+rules:
+  - {id: r, sql: SELECT a FROM m, actions: [{nop: {}}]}
+  - {id: q, sql: SELECT a FROM quiet, actions: [{nop: {}}]}
+""")
+    (tmp_path / "gateway.yaml").write_text(f"mqtt: {{server: '{broker.url}'}}\n")
+    doctor = ["doctor", "--data", str(tmp_path), "--config", str(tmp_path / "gateway.yaml"), "--rules", str(rules)]
+    with publisher(broker.port) as plant:
+        plant.send("visited/7/temp", {"a": 1}, retain=True)
+        assert main([*doctor, "--seconds", "0.5"]) == 0
+        plant.send("visited/7/temp", b"", retain=True)
+    out = capsys.readouterr().out
+    assert f"ok       broker {broker.url} answers, MQTT 5" in out
+    assert 'note     visited/7/temp (retained): {"a": 1}' in out
+    assert "warning  stream 'quiet': nothing came within 0.5 s on 'never/#'" in out
+    (tmp_path / "gateway.yaml").write_text("mqtt: {server: 'mqtt://127.0.0.1:1'}\n")
+    assert main(doctor) == 1
+    assert "error    broker: mqtt://127.0.0.1:1 cannot be reached" in capsys.readouterr().out
+
+
+def test_dead_letters_of_rules_carry_their_topic(broker: Mosquitto, tmp_path: Path) -> None:
+    """An event that a rule cannot evaluate: the letter says on which topic it came."""
+    rule = HOT.replace("temp > 60", "temp + 1 > 60")
+    with daemon(tmp_path, broker.url, {"hot.yaml": rule}) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        for number in range(5):
+            plant.send(f"plant/{number}", {"device": "p", "temp": "hot" if number == 3 else number}, wait=False)
+        wait_for(lambda: gateway.status()["rules"]["hot"]["counters"]["errors"] == 1, what="the error")
+        wait_for(lambda: gateway.status()["dead_letters"]["written"] >= 1, what="the letter")
+        letters = read_letters(gateway.data)
+        assert [letter.topic for letter in letters if letter.rule == "hot"] == ["plant/3"]

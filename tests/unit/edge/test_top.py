@@ -1,0 +1,57 @@
+"""The tables of `penstock top`: they fit, sort, and show streams, sinks and what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from edge.monitor.top import render
+
+
+def status(monotonic_ms: int, events: int, **rules: int) -> dict[str, Any]:
+    return {
+        "gateway": "g", "up_s": 5, "resident_bytes": 50_000_000, "monotonic_ms": monotonic_ms,
+        "intake": {"unacknowledged": 0, "received": {"m": events, "other": 0}}, "ready": ["mqtt: not connected yet"],
+        "files": [{"file": "a.yaml", "problems": ["a.yaml:1:1: R001 wrong\n  caret"], "rules": []}],
+        "rules": {
+            name: {
+                "state": "running", "streams": ["m"], "memory_bytes": 1000 * count,
+                "counters": {"events_in": count, "rows_out": 1, "errors": 0},
+                "actions": [{"sink": "mqtt", "state": "retrying", "sent": 3, "rejected": 0, "queued": 2,
+                             "last_error": "broker cannot be reached: [Errno 111] Connection refused"}],
+            }
+            for name, count in rules.items()
+        },
+    }  # fmt: skip
+
+
+BEFORE = status(0, 100, slow=10, quick=10)
+NOW = status(2_000, 300, slow=12, quick=30, **{"a_rule_with_a_name_of_" + "many_" * 20: 1})
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_nothing_is_wider_than_the_terminal(width: int) -> None:
+    assert max(map(len, render(BEFORE, NOW, width))) <= width
+
+
+def test_the_busiest_rule_is_first_and_narrow_terminals_lose_columns() -> None:
+    lines = render(BEFORE, NOW, 200)
+    assert lines[0] == "gateway g  up 5 s  resident 50 MB  unacknowledged 0"
+    assert lines[2].split() == [
+        "RULE", "STATE", "EVENTS/S", "ROWS/S", "EVENTS", "ROWS", "LATE", "ERRORS", "GROUPS", "MEMORY", "QUEUED"
+    ]  # fmt: skip
+    assert lines[3].split()[:3] == ["quick", "running", "10.0"] and lines[4].split()[:3] == ["slow", "running", "1.0"]
+    narrow = render(status(0, 1, r=1), status(1_000, 2, r=2), 80)
+    assert narrow[2].split()[:4] == ["RULE", "STATE", "EVENTS/S", "ROWS/S"] and "ERRORS" in narrow[2]
+    assert [line.split()[0] for line in render(BEFORE, NOW, 200, "RULE")[3:6]][1:] == ["quick", "slow"]
+
+
+def test_streams_sinks_and_problems_are_shown() -> None:
+    lines = render(BEFORE, NOW, 200)
+    text = "\n".join(lines)
+    streams = lines.index(next(line for line in lines if line.startswith("STREAM")))
+    assert lines[streams].split() == ["STREAM", "MESSAGES/S", "MESSAGES", "READ", "BY"]
+    assert lines[streams + 1].split()[:4] == ["m", "100.0", "300", "slow,"]
+    assert "quick mqtt" in text and "Connection refused" in text
+    assert "not ready: mqtt: not connected yet" in text and "a.yaml:1:1: R001 wrong" in text
