@@ -22,7 +22,7 @@ from sql.algebra.sample.folded import Folded
 from sql.algebra.sample.hopping import Hopping
 from sql.algebra.sample.panes import Panes
 from sql.algebra.sample.rows import Joined, Rows
-from sql.algebra.sample.running import Running
+from sql.algebra.sample.running.content import Running
 from sql.algebra.sample.session import Session
 from sql.algebra.sample.shown_inline import inline_row
 from sql.algebra.sample.sliding import Sliding

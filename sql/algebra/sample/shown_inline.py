@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.sample.running import Running
+from sql.algebra.sample.running.content import Running
 from sql.algebra.sample.sliding import Sliding
 from sql.algebra.sample.text import Loop
 from sql.codegen.expressions import NUMBER, Code
@@ -46,7 +46,7 @@ class InlineRow:
             loop.line("continue")
         with loop.block("if g.acc is None:"):
             for place in calls:
-                loop.line(f"v_{place} = {content.result(place)}")
+                loop.line(f"v_{place} = {content.arguments.result(place)}")
         if plan.aggregates:
             with loop.block("else:"):
                 loop.line(f"{''.join(f'v_{place}, ' for place in calls)}= results(g)")

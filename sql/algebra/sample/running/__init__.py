@@ -1,0 +1,1 @@
+"""Groups that events leave one by one, kept by statements of the loop."""

@@ -1,0 +1,145 @@
+"""The arguments of aggregates whose values are kept by statements of the loop, and these statements.
+
+They are exact for NULL and for numbers that are a whole multiple of the unit of their group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sql.aggregates.inline import QUEUES, SHIFTS, Inline, lines
+from sql.algebra.sample.text import Loop
+from sql.plan.bound import AggregateCall, Bound
+
+EXACT_MAX = 2**53
+"""Whole numbers below are shifted into units; larger ones are left to accumulators."""
+
+
+def inline_form(call: AggregateCall) -> Inline | None:
+    """The statements of a call, if it has such."""
+    if call.distinct or call.filter is not None or call.constants or len(call.args) > 1 or call.group_by is not None:
+        return None
+    return call.definition.inline
+
+
+def _is_plain(value: Any, *, is_scaled: bool) -> bool:
+    """Whether statements can take a value: a number that is not NaN, and where it is scaled, a multiple of the unit."""
+    if value.__class__ is float:
+        return (value * 2.0 ** SHIFTS[1]).is_integer() if is_scaled else value == value
+    return value.__class__ is int and (not is_scaled or -EXACT_MAX < value < EXACT_MAX)
+
+
+class Argument:
+    """One distinct argument of aggregates with statements."""
+
+    def __init__(self, node: Bound | None, place: int, forms: Sequence[Inline]) -> None:
+        self.node = node
+        self.place = place
+        self.forms = list(dict.fromkeys(forms))
+        self.is_scaled = any(form.is_scaled for form in forms)
+        self.takes_numbers = self.is_scaled or any(form.reads_left for form in forms)
+
+    @property
+    def states(self) -> list[str]:
+        """What is kept for it."""
+        return list(dict.fromkeys(state for form in self.forms for state in form.state))
+
+    def words(self, value: str, scaled: str, owner: str = "g") -> dict[str, str]:
+        """The names its statements use."""
+        place = self.place
+        states = {name: f"{owner}.{name}_{place}" for name in ("count", "total", "floats", *QUEUES)}
+        unit = {"shift": f"{owner}.shift", "scale": f"{owner}.scale"}
+        return {**states, **unit, "value": value, "scaled": scaled, "left": value, "left_scaled": scaled}
+
+    def written(self, which: str, words: dict[str, str]) -> list[str]:
+        """The statements that take a value in (`add`) or out (`remove`)."""
+        statements = (text for form in self.forms for text in (form.add if which == "add" else form.remove))
+        return [line.format(**words) for line in lines(statements)]
+
+
+class Arguments:
+    """The calls of a rule: those with statements by their distinct arguments, and those that accumulate."""
+
+    def __init__(self, calls: Sequence[AggregateCall]) -> None:
+        self.calls = calls
+        forms: dict[Bound | None, list[Inline]] = {}
+        self.accumulated: dict[int, AggregateCall] = {}
+        """The calls without statements, by their place."""
+        for place, call in enumerate(calls):
+            form = inline_form(call)
+            if form is None:
+                self.accumulated[place] = call
+            else:
+                forms.setdefault(call.args[0] if call.args else None, []).append(form)
+        self.items = [Argument(node, place, mine) for place, (node, mine) in enumerate(forms.items())]
+        self.by_node = {item.node: item for item in self.items}
+        self.valued = [item for item in self.items if item.node is not None]
+        """Those with a value; the others count events."""
+        self.inlined = [call for place, call in enumerate(calls) if place not in self.accumulated]
+        """The calls with statements."""
+
+    @property
+    def given(self) -> str:
+        """The text of the values of an event, as a tuple."""
+        return f"({''.join(f'a_{item.place}, ' for item in self.valued)})"
+
+    def by_call(self, values: Sequence[Any]) -> list[Any]:
+        """What each call with statements is given."""
+        known = {item.node: value for item, value in zip(self.valued, values, strict=True)}
+        return [known[call.args[0]] if call.args else True for call in self.inlined]
+
+    def is_unsupported(self, values: Sequence[Any]) -> bool:
+        """Whether one of the values is no number that the finest unit can count."""
+        return any(
+            item.takes_numbers and value is not None and not _is_plain(value, is_scaled=item.is_scaled)
+            for item, value in zip(self.valued, values, strict=True)
+        )
+
+    # --- code ---------------------------------------------------------------------------------------------------------
+
+    def write_scaled(self, loop: Loop, otherwise: str) -> None:
+        """The values as whole multiples of the group's unit; `otherwise` where one of them is no such number."""
+        for item in self.valued:
+            value, scaled = f"a_{item.place}", f"x_{item.place}_s"
+            if item.is_scaled:
+                with loop.block(f"if {value}.__class__ is float:"):
+                    loop.line(f"{scaled} = {value} * g.unit")
+                    with loop.block(f"if {scaled}.is_integer():"):
+                        loop.line(f"{scaled} = {scaled}.__trunc__()")
+                    with loop.block("else:"):
+                        loop.line(otherwise)
+                with loop.block(f"elif {value}.__class__ is int and -{EXACT_MAX} < {value} < {EXACT_MAX}:"):
+                    loop.line(f"{scaled} = {value} << g.shift")
+                with loop.block(f"elif {value} is not None:"):
+                    loop.line(otherwise)
+            elif item.takes_numbers:
+                is_number = f"{value}.__class__ is float and {value} == {value} or {value}.__class__ is int"
+                with loop.block(f"if not ({is_number} or {value} is None):"):
+                    loop.line(otherwise)
+
+    def write_inline(self, loop: Loop, which: str) -> None:
+        """The statements of all arguments whose value is not NULL."""
+        for item in self.items:
+            words = item.words(f"a_{item.place}", f"x_{item.place}_s")
+            if item.node is None:
+                for line in item.written(which, words):
+                    loop.line(line)
+                continue
+            with loop.block(f"if a_{item.place} is not None:"):
+                if which == "remove" and item.is_scaled:
+                    value = f"a_{item.place}"
+                    loop.line(f"x_{item.place}_s = ({value} * g.unit).__trunc__() if {value}.__class__ is float "
+                              f"else {value} << g.shift")  # fmt: skip
+                for line in item.written(which, words):
+                    loop.line(line)
+
+    def result(self, place: int) -> str:
+        """The text of the value of a call over the group `g`."""
+        if place in self.accumulated:
+            return f"g.acc_{place}.result()"
+        call = self.calls[place]
+        form = inline_form(call)
+        assert form is not None
+        item = self.by_node[call.args[0] if call.args else None]
+        return form.result.format(**item.words("", ""))
