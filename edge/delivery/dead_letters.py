@@ -4,7 +4,7 @@
 
 Bounded: the file is rotated at `bytes_max`, and at most `files_max` files are kept; the oldest is deleted and
 counted. Sources use `keep`, which never fails, for a broken disk must not stop the gateway; sinks use `write`, and
-try again.
+try again. A large letter that is kept waits for `sync`: writing a megabyte would hold the gateway's loop.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ import json
 import logging
 import os
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sinks.durable import append_durably
 
 log = logging.getLogger("penstock.dead_letters")
+
+LARGE_BYTES = 50_000
+"""A payload from which on a kept letter waits for `sync`."""
 
 
 class DeadLetters:
@@ -41,6 +46,9 @@ class DeadLetters:
         self._descriptor: int | None = None
         self._bytes = 0
         self._dirty = False
+        self._waiting: list[Callable[[], None]] = []
+        self.waiting_bytes = 0
+        """Payload bytes of large letters that `sync` will write."""
         self._lock = threading.Lock()
 
     def write(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
@@ -60,18 +68,33 @@ class DeadLetters:
             self.written += 1
 
     def keep(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
-        """`write`, but what the disk refuses is counted in `lost` and logged."""
+        """`write`, now or with the next `sync`, but what the disk refuses is counted in `lost` and logged."""
+        size = 0 if payload is None or self.is_muted else len(payload)
+        write = partial(self._keep, at_ms, reason, topic, payload, fields, size if size >= LARGE_BYTES else 0)
+        if size < LARGE_BYTES:
+            write()
+            return
+        with self._lock:
+            self.waiting_bytes += size
+            self._waiting.append(write)
+
+    def _keep(
+        self, at_ms: int, reason: str, topic: str, payload: bytes | None, fields: dict[str, Any], waited_bytes: int
+    ) -> None:
         try:
             self.write(at_ms, reason, topic, payload, **fields)
         except OSError as error:
             self.lost += 1
             log.error("dead_letter.lost", extra={"reason": reason, "error": str(error)})
+        with self._lock:
+            self.waiting_bytes -= waited_bytes
 
     def sync(self) -> None:
-        """Make everything written so far durable; called before the messages are acknowledged. Raises OSError.
+        """Write what waits, and make everything so far durable; called before the messages are acknowledged.
 
-        Others may write meanwhile.
+        Others may write meanwhile. Raises OSError.
         """
+        self._write_waiting()
         with self._lock:
             if self._descriptor is None or not self._dirty:
                 return
@@ -87,8 +110,15 @@ class DeadLetters:
 
     def close(self) -> None:
         """Make everything durable and close the file; a later write opens it again."""
+        self._write_waiting()
         with self._lock:
             self._close()
+
+    def _write_waiting(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for write in waiting:
+            write()
 
     def _room_for(self, size: int) -> int:
         """The descriptor of the file that takes `size` more bytes."""

@@ -10,6 +10,9 @@ from cloud_sync.spool import Spool
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 
+WAITING_BYTES_MAX = 2_000_000
+"""Bytes of dead letters that may wait in memory for a commit."""
+
 
 class Effects:
     """Implements `edge.journal.commits.Effects`."""
@@ -27,7 +30,9 @@ class Effects:
         self._dead_letters.sync()
 
     def due_in_ms(self) -> int | None:
-        """How long until the spool wants to commit."""
+        """How long until the spool wants to commit, or large dead letters want to be written."""
+        if self._dead_letters.waiting_bytes >= WAITING_BYTES_MAX:
+            return 0
         due_ms = self._spool.due_ms
         return None if due_ms is None else max(0, due_ms - self._clock.now_ms())
 

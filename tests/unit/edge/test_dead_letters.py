@@ -61,3 +61,17 @@ def test_what_the_disk_refuses_is_counted(tmp_path: Path, caplog: pytest.LogCapt
     assert caplog.messages == ["dead_letter.lost"]
     with pytest.raises(OSError, match=r"File exists|Not a directory"):
         letters.write(1, "lost")
+
+
+def test_a_large_letter_is_written_with_the_next_sync(tmp_path: Path) -> None:
+    letters = DeadLetters(tmp_path)
+    letters.keep(1, "too large", "plant/1", b"x" * 100_000)
+    letters.keep(2, "not JSON", "plant/1", b"{")
+    assert [letter["at_ms"] for letter in lines(letters.path)] == [2], "the loop has not waited for the large one"
+    assert letters.waiting_bytes == 100_000
+    letters.sync()
+    assert [letter["at_ms"] for letter in lines(letters.path)] == [2, 1]
+    assert (letters.waiting_bytes, letters.written) == (0, 2)
+    letters.keep(3, "too large", "plant/1", b"x" * 100_000)
+    letters.close()
+    assert [letter["at_ms"] for letter in lines(letters.path)] == [2, 1, 3]
