@@ -6,6 +6,7 @@
 #   make search   the long searches: properties over more examples, and packages built and installed
 #   make test-all every test, as continuous integration runs them
 #   make crash    kill the gateway for a minute while messages flow, then count; ARGS="--seconds 600 --seed 7"
+#   make fuzz     damaged payloads, rule files, SQL, packets, files and requests; ARGS="--seconds 600 --seed 7 sql"
 #   make check    lint, format, types, layers, tidiness, generated documentation: what must hold before a commit
 #   make parity   the engine inside Spark beside the engine; ARGS="FILE.jsonl" for other scenarios
 #   make crash-cloud  kill the cloud job while a reader polls; ARGS="--kills 20" for fewer kills
@@ -24,7 +25,7 @@ PROFILE ?= ci
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test search test-all crash check parity crash-cloud delta docs bench image lock clean
+.PHONY: help demo quick test search test-all crash fuzz check parity crash-cloud delta docs bench image lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -73,6 +74,9 @@ test-all: $(VENV)/.for-development
 
 crash: $(VENV)/.for-development
 	$(RUN) -m tests.crash $(ARGS)
+
+fuzz: $(VENV)/.for-development
+	$(RUN) -m tests.fuzz $(ARGS)
 
 check: $(VENV)/.for-development
 	$(RUN) -m ruff check .

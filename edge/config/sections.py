@@ -240,6 +240,9 @@ class JournalConfig(Section):
     recorder_bytes: int = Field(default=4_000_000, ge=0)
     """So much of the journal is kept for each stream, with the snapshots before it, for `penstock why`; all streams
     share the sum. 0: no more than a restart needs."""
+    bytes_per_day: int | None = Field(default=None, ge=1)
+    """Of journal and snapshots together, for the wear of the flash. Where a day would come to more, at the rate of the
+    last hour, log and `/status` say so. Nothing is held back."""
     compression: Literal["auto", "none", "zlib", "zstd"] = "auto"
     """Of records from 400 bytes on. auto: zstd where it is installed (extra `zstd`), else zlib."""
 

@@ -31,6 +31,7 @@ from edge.journal.acknowledgements import Acknowledgements
 from edge.journal.background import Background
 from edge.journal.record import Record
 from edge.journal.snapshots import Snapshots
+from edge.journal.wear import Wear
 from edge.journal.writer import Journal
 
 log = logging.getLogger("penstock.journal")
@@ -91,6 +92,7 @@ class Commits:
         self._clock = clock
         self._config = config
         self._effects = effects
+        self.wear = Wear(config.bytes_per_day, clock.monotonic_ms())
         self._background = Background(clock, wake)
         self._then: Callable[[], bool] = lambda: True
         self._began_ms = 0
@@ -207,7 +209,9 @@ class Commits:
         """The commit is complete."""
         self.made += 1
         self._look_at_disk()
-        self.last_ms = self._clock.monotonic_ms() - self._began_ms
+        now_ms = self._clock.monotonic_ms()
+        self.last_ms = now_ms - self._began_ms
+        self.wear.note(now_ms, self.journal.written_bytes + self.snapshots.written_bytes)
         grown = self.journal.position - self.snapshot_at
         enough = max(self._config.snapshot_bytes, STATE_MULTIPLE * self.snapshots.last_bytes)
         if grown >= enough or (grown and self.journal.is_short):  # what the snapshot covers makes room
