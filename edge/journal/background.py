@@ -6,20 +6,22 @@ still while it syncs.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from queue import SimpleQueue
 
 from edge.clock import Clock
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+SLOW_MS = 5
+"""Work that takes longer is slow."""
 
-SLOW_MS = 2
-"""Work that takes longer shows that the disk is slow or busy."""
+MEMORY = 0.99
+"""How much of what was slow is remembered from one piece of work to the next: about the last hundred count."""
 
-SLOW_FOR_MS = 60_000
-"""How long after that all work is done on the thread."""
+SLOW_MIN = 1.5
+"""From so many slow ones among the last hundred on, the thread does all work."""
+
+Work = Callable[[], None]
 
 
 class Background:
@@ -29,48 +31,59 @@ class Background:
         """`wake` is called on the thread when its work has ended."""
         self._clock = clock
         self._wake = wake
-        self._threads: ThreadPoolExecutor | None = None
-        self._work: Future[int] | None = None
-        self._slow_until_ms = 0
-
-    @property
-    def is_busy(self) -> bool:
+        self._slowness = 0.0
+        self.is_busy = False
         """Whether `end` has not been called for the last `begin`."""
-        return self._work is not None
+        self._running = threading.Lock()
+        """Held while the work is under way."""
+        self._error: Exception | None = None
+        self._took_ms = 0
+        self._orders: SimpleQueue[Work | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
 
     @property
     def is_done(self) -> bool:
         """Whether `end` would not wait."""
-        return self._work is None or self._work.done()
+        return not self._running.locked()
 
-    def begin(self, work: Callable[[], None], *, at_once: bool) -> None:
+    def begin(self, work: Work, *, at_once: bool) -> None:
         """Do the work, or let the thread do it; `end` tells how it went. `at_once`: the caller has time to wait."""
-        if at_once or self._clock.monotonic_ms() >= self._slow_until_ms:
-            self._work = Future()
-            try:
-                self._work.set_result(self._timed(work))
-            except Exception as error:  # noqa: BLE001 - `end` raises it, as it does what the thread meets
-                self._work.set_exception(error)
+        self.is_busy = True
+        self._running.acquire()
+        if at_once or self._slowness < SLOW_MIN:
+            self._do(work)
             return
-        if self._threads is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._threads = ThreadPoolExecutor(1, "journal")
-        self._work = self._threads.submit(self._timed, work)
-        self._work.add_done_callback(lambda _: self._wake())
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="journal", daemon=True)
+            self._thread.start()
+        self._orders.put(work)
 
     def end(self) -> None:
         """Wait for the work. Raises what it raised."""
-        work, self._work = self._work, None
-        if work is not None and work.result() > SLOW_MS:
-            self._slow_until_ms = self._clock.monotonic_ms() + SLOW_FOR_MS
+        with self._running:
+            self.is_busy = False
+        self._slowness = MEMORY * self._slowness + (self._took_ms > SLOW_MS)
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     def close(self) -> None:
         """Wait for the work, however it went, and end the thread."""
-        if self._threads is not None:
-            self._threads.shutdown()
+        if self._thread is not None:
+            self._orders.put(None)
+            self._thread.join()
+            self._thread = None
 
-    def _timed(self, work: Callable[[], None]) -> int:
+    def _serve(self) -> None:
+        while (work := self._orders.get()) is not None:
+            self._do(work)
+            self._wake()
+
+    def _do(self, work: Work) -> None:
         began_ms = self._clock.monotonic_ms()
-        work()
-        return self._clock.monotonic_ms() - began_ms
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - `end` raises it
+            self._error = error
+        self._took_ms = self._clock.monotonic_ms() - began_ms
+        self._running.release()
