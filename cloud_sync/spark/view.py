@@ -54,7 +54,8 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
     rows, seen = F.coalesce("rows", F.lit(0)), F.coalesce("seen", F.lit(0))
     return both.select(
         "gateway", "spool", rows.alias("rows"), F.greatest("highest_seq", "stored_seq").alias("highest_seq"),
-        F.coalesce(F.greatest(F.col("uploaded") - seen, F.lit(0)), F.col("highest_seq") - seen).alias("missing"),
+        F.when(F.col("uploaded").isNull(), F.col("highest_seq") - seen)
+        .otherwise(F.greatest(F.col("uploaded") - seen, F.lit(0))).alias("missing"),
         "waiting", "set_aside", "dropped", "expired", "lost",
         F.timestamp_millis("first_ms").alias("first"), F.timestamp_millis("last_ms").alias("last"),
         F.timestamp_millis("arrived_ms").alias("heartbeat"),

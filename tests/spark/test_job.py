@@ -300,9 +300,13 @@ def test_heartbeats_make_loss_countable(spark: Any, bucket: Path, out: Path) -> 
     (bucket / manifest_name(names[0])).unlink()
     foreign = bucket / "v2-heartbeats" / "gw=gw1" / "x.json"
     foreign.write_bytes(b'{"gateway": "gw2", "spool": "x", "at": "now"}')
+    old = upload(bucket, "gw2", rows(random.Random(2), 10), rows_max=4)
+    for name in (old[0], manifest_name(old[0])):
+        (bucket / name).unlink()
     assert run(bucket, out)[0] == job.OK
-    (found,) = view.gateways(spark, str(out)).collect()
+    found, without = view.gateways(spark, str(out)).orderBy("gateway").collect()
     assert (found["rows"], found["highest_seq"], found["missing"], found["waiting"]) == (10, 23, 10, 3)
+    assert (without["rows"], without["missing"], without["heartbeat"]) == (6, 4, None), "by sequence numbers alone"
     assert found["clock_behind_ms"] == found["heartbeat"].timestamp() * 1000 - DAY_MS
     reasons = quarantine(spark, out)
     assert list(reasons) == ["v2-heartbeats/gw=gw1/x.json"] and all("below 0" in reason for reason in reasons.values())
@@ -314,7 +318,7 @@ def test_heartbeats_make_loss_countable(spark: Any, bucket: Path, out: Path) -> 
         Uploader(spool, open_target(str(bucket))).drain(DAY_MS)
         Pulse(spool, open_target(str(bucket)), 1).beat(DAY_MS + 1)
     assert run(bucket, out)[1]["version"] == version + 1
-    (found,) = view.gateways(spark, str(out)).collect()
+    found = view.gateways(spark, str(out)).where("gateway = 'gw1'").collect()[0]
     assert (found["rows"], found["missing"], found["waiting"], found["lost"]) == (13, 10, 0, 0)
 
 
