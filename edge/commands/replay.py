@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,7 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
     """Events of one stream, many at a time."""
     from edge.clock import SystemClock
     from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
+    from edge.intake.lessons import Lessons
     from rules.drive import deploy_with
     from sql import Engine
     from sql.binder.rule import relations_of
@@ -88,6 +90,7 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
     recording = recorded.Recording(path, structs.get(stream), arguments.time_column, plan.timestamp)
     engine = Engine(compiled.catalog, by_instants=True)
     progress = Progress(None if path == "-" else Path(path).stat().st_size, SystemClock())
+    lessons = Lessons(stream, compiled.catalog.streams[stream].columns or {}, plan.columns(stream))
     errors = now_ms = 0
     try:
         for batch in recording:
@@ -96,12 +99,16 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
                     deploy_with(engine, rule, compiled, batch.instants[0])
                 else:
                     engine.deploy(rule.id, plan, batch.instants[0], shape=shape, make_row=row_maker(plan, shape))
+            for line in recording.samples:
+                lessons.look(line)
             errors += shown(_of(rule, engine.push_instants(stream, batch.rows, batch.instants)))
             now_ms = batch.instants[-1]
             progress.add(len(batch.rows), batch.read)
         errors += shown(_of(rule, engine.flush(now_ms)))
     finally:
         progress.close()
+    for text in lessons.texts().values():
+        print(f"note: stream '{stream}': {text}", file=sys.stderr)
     return 1 if errors else 0
 
 

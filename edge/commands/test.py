@@ -23,6 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _test(arguments: argparse.Namespace) -> int:
     from edge.commands.shared.junit import write_junit
+    from edge.commands.shared.payload_notes import payload_notes
     from rules.inline import run_tests
     from rules.problems import render_all
 
@@ -39,6 +40,8 @@ def _test(arguments: argparse.Namespace) -> int:
             print(render_all(result.failures))
         elif arguments.verbose:
             print(f"passed {result.path}:{result.line} {result.rule}: {result.name}")
+    for note in payload_notes(compiled):
+        print(f"note: {note}")
     if arguments.junit is not None:
         write_junit(arguments.junit, results, errors)
     failed = sum(not result.passed for result in results)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from edge.intake.codecs import CodecError, CodecOptions, decoder_for
+from edge.intake.codecs import META, CodecError, CodecOptions, decoder_for
+from edge.intake.lessons import Lessons
 from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.file import check_table
 from edge.intake.sources.known import source_kind, source_kinds
@@ -113,6 +114,14 @@ def _source_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | N
 
 def _word(stream: Stream) -> str:
     return "stream" if stream.kind == "stream" else "table"
+
+
+def _lessons(stream: Stream, plans: Iterable[Plan]) -> Lessons:
+    """What is expected of the payloads of a stream: its declared columns, and those that rules read."""
+    parts = topic_parts(stream)
+    declared = {name: type_ for name, type_ in (stream.columns or {}).items() if name not in parts}
+    read = columns_read(plans, stream.name)
+    return Lessons(stream.name, declared, None if read is None else {*read} - parts.keys() - {META})
 
 
 def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
@@ -240,7 +249,7 @@ def feeds(
             options: Any = codec_options(stream, payload_bytes_max)
             columns, parts = (structs or {}).get(name), topic_parts(stream) if source is None else {}
             here = topic if source is None else topic_of(own)
-            found.decoded.append(
-                StreamSpec(own, here, text_format, options, columns, name in wants_meta, feed.reader, parts)
-            )
+            is_sampled = source is None and text_format.lower() == "json"
+            spec = StreamSpec(own, here, text_format, options, columns, name in wants_meta, feed.reader, parts)
+            found.decoded.append(replace(spec, lessons=_lessons(stream, plans)) if is_sampled else spec)
     return found

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from edge.config.commented import commented
 from edge.docs import cookbook
 from edge.docs.commands import cli, errors
 from edge.docs.files import gateway, options, rule_file, sinks, sources
@@ -36,7 +37,8 @@ def pages() -> dict[str, str]:
     }
     texts = {f"reference/{name}": re.sub(r"\n{3,}", "\n\n", make().rstrip()) for name, make in made.items()}
     texts |= {f"cookbook/{name}": text.rstrip() for name, text in cookbook.pages().items()}
-    return {name: HEADER + text + "\n" for name, text in texts.items()}
+    found = {name: HEADER + text + "\n" for name, text in texts.items()}
+    return found | {"gateway.yaml": commented()}
 
 
 def main(words: Sequence[str] | None = None) -> int:

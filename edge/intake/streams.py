@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from edge.intake.codecs import CodecOptions, Decoder, decoder_for
+from edge.intake.lessons import Lessons
 from edge.intake.origins import Origins
 from edge.intake.router import TopicRouter
 from edge.intake.sources.base import RETAINED, BadMessage, Message, message_id, qos_of
@@ -29,6 +30,7 @@ class StreamSpec:
     topic     filter of the topics it reads
     columns   what its rules read; None: everything
     parts     columns that are parts of the topic, by number
+    lessons   what its payloads teach; None: they are not looked at
     reader    (rule, table): the rows are those of a table, for one rule alone
     """
 
@@ -40,6 +42,7 @@ class StreamSpec:
     wants_meta: bool = False
     reader: tuple[str, str] | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
+    lessons: Lessons | None = None
 
 
 @dataclass(slots=True)
@@ -69,6 +72,8 @@ class StreamTable:
             decoder = self._decoders[spec.name] = decoder_for(spec.format, spec.columns, spec.codec)
             if spec.parts:
                 self._with_topics[spec.name] = TopicColumns(decoder, spec.parts, spec.columns)
+        self.lessons = {spec.name: spec.lessons for spec in specs if spec.lessons is not None}
+        self._lessons_told: set[tuple[str, str]] = set()
         self.received: dict[str, int] = dict.fromkeys(self._decoders, 0)
         self.unrouted = 0
         self._is_told = False
@@ -108,6 +113,7 @@ class StreamTable:
         for stream, found in by_stream.items():
             metas = [meta_of(message) for message in found] if stream in self._meta else None
             rows, bad = self._decoded(stream, found, metas)
+            self._learn(stream, found)
             self.received[stream] += len(found)
             if rows:
                 decoded.rows[stream] = rows
@@ -117,6 +123,17 @@ class StreamTable:
                 bad_by_message.setdefault(id(found[at]), (topic, payload, token, reason))
         decoded.bad += bad_by_message.values()
         return decoded
+
+    def _learn(self, stream: str, messages: list[Message]) -> None:
+        """Look at one message whole, now and then, and log what is not as declared, once for each column."""
+        lessons = self.lessons.get(stream)
+        if lessons is None or not lessons.is_due(self.received[stream], len(messages)):
+            return
+        lessons.look(messages[0][1])
+        for column, text in lessons.texts().items():
+            if (stream, column) not in self._lessons_told:
+                self._lessons_told.add((stream, column))
+                log.warning("payload.unexpected", extra={"stream": stream, "column": column, "note": text})
 
     def _decoded(
         self, stream: str, messages: list[Message], metas: list[Mapping[str, Any]] | None

@@ -129,6 +129,7 @@ class Report:
                 "pauses": daemon.gateway.pauses,
                 "dropped": daemon.gateway.backlog.dropped,
             },
+            "payloads": {name: list(texts.values()) for name, texts in self._lessons().items()},
             "sources": {name: source.stats for name, source in daemon.gateway.sources.items()},
             "failed_sources": dict(daemon.manager.failed_sources),
             "journal": self._journal(),
@@ -136,6 +137,11 @@ class Report:
             "dead_letters": {"written": daemon.dead_letters.written, "lost": daemon.dead_letters.lost},
             "spool": self._spool(),
         }  # fmt: skip
+
+    def _lessons(self) -> dict[str, dict[str, str]]:
+        """By stream: what of its payloads is not as declared."""
+        looked = self._daemon.gateway.streams.lessons
+        return {name: texts for name, lessons in looked.items() if (texts := lessons.texts())}
 
     def _journal(self) -> dict[str, Any]:
         daemon = self._daemon

@@ -99,7 +99,8 @@ def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S")
 def problems(now: Status) -> list[str]:
     """What is wrong, a line for each: reasons of /readyz, and the problems of files."""
     found = [line for file in now["files"] for problem in file["problems"] for line in problem.split("\n")]
-    return [*(f"not ready: {reason}" for reason in now.get("ready", ())), *found]
+    taught = [f"stream {name}: {text}" for name, texts in now.get("payloads", {}).items() for text in texts]
+    return [*(f"not ready: {reason}" for reason in now.get("ready", ())), *taught, *found]
 
 
 def _head(now: Status) -> str:

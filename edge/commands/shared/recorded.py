@@ -22,6 +22,9 @@ from edge.base.errors import UsageError
 
 TIME_COLUMNS = ("at", "at_ms", "ts", "timestamp")
 
+SAMPLES = 20
+"""Lines of the first batch that are samples."""
+
 BATCH_BYTES = 131_072
 """So much of a file is decoded at once."""
 
@@ -77,6 +80,8 @@ class Recording:
         self.timestamp = timestamp
         self.lines = 0
         """Lines read so far."""
+        self.samples: list[bytes] = []
+        """Lines of the newest batch, some of the first and one of each later one, for who wants to learn from them."""
 
     def __iter__(self) -> Iterator[Batch]:
         newest_ms: int | None = None
@@ -84,6 +89,7 @@ class Recording:
         with contextlib.nullcontext(sys.stdin.buffer) if is_input else Path(self.path).open("rb") as file:
             read = 0
             while block := file.readlines(BATCH_BYTES):
+                self.samples = block[: SAMPLES if not read else 1]
                 read += sum(map(len, block))
                 rows, instants = self._decoded(block)
                 if rows:

@@ -150,6 +150,22 @@ rules:
     assert "error    broker: mqtt://127.0.0.1:1 cannot be reached" in capsys.readouterr().out
 
 
+def test_a_misspelt_column_is_told_while_the_rule_runs(broker: Mosquitto, tmp_path: Path) -> None:
+    """The stream declares temp and the messages have tmp: the rule never fires; status and log say why."""
+    rule = """\
+streams: [{name: m, datasource: plant/#, columns: {device: string, temp: float}}]
+rules: [{id: hot, sql: SELECT device FROM m WHERE temp > 60, actions: [{nop: {}}]}]
+"""
+    with daemon(tmp_path, broker.url, {"hot.yaml": rule}) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        for number in range(6):
+            plant.send("plant/a", {"device": "p", "tmp": number})
+        wait_for(lambda: gateway.status()["payloads"], what="the lesson")
+        (text,) = gateway.status()["payloads"]["m"]
+        assert text.endswith("messages looked at has the column 'temp'; did you mean 'tmp'?")
+        assert "payload.unexpected" in gateway.log()
+
+
 def test_dead_letters_of_rules_carry_their_topic(broker: Mosquitto, tmp_path: Path) -> None:
     """An event that a rule cannot evaluate: the letter says on which topic it came."""
     rule = HOT.replace("temp > 60", "temp + 1 > 60")
