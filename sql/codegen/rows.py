@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from sql.codegen.expressions import Names
 from sql.codegen.functions import spread
 from sql.codegen.loop import LoopWriter
@@ -12,10 +14,18 @@ from sql.rows import as_dict, as_dicts
 from sql.types import Type, order_key, order_key_down
 
 
+Columns = Mapping[str, Type] | None
+
+
 def write_row(loop: LoopWriter, plan: Plan, before: str, after: str) -> None:
     """A statement around a dict display of the visible items: each on its own line, so that errors name their item."""
-    names = loop.expressions.names
-    parts = _parts(loop, plan, names)
+    write_items(loop, plan.items, plan.side_columns, before, after)
+
+
+def write_items(loop: LoopWriter, items: Sequence[ItemPlan], columns: Sequence[Columns], before: str, after: str
+                ) -> None:  # fmt: skip
+    """The same of items over sources with these `columns`; None: not known."""
+    parts = _parts(loop, items, columns, loop.expressions.names)
     whole = parts[0][1] if parts else NOWHERE
     if len(parts) <= 1:
         loop.line(f"{before}{{{''.join(text for text, _ in parts)}}}{after}", whole)
@@ -26,14 +36,15 @@ def write_row(loop: LoopWriter, plan: Plan, before: str, after: str) -> None:
     loop.line(f"}}{after}", whole)
 
 
-def _parts(loop: LoopWriter, plan: Plan, names: Names) -> list[tuple[str, Span]]:
+def _parts(loop: LoopWriter, items: Sequence[ItemPlan], columns: Sequence[Columns], names: Names
+           ) -> list[tuple[str, Span]]:  # fmt: skip
     """The visible items as entries of a dict display, each with its place."""
     parts = []
-    for item in plan.items:
+    for item in items:
         if item.invisible:
             continue
         if item.name is None:
-            text = _spread(loop, item, plan, names) or "**{}"
+            text = _spread(loop, item, columns, names) or "**{}"
         elif isinstance(item.value, Read) and item.value.column is None:
             code = loop.expressions.value(item.value)
             loop.reader.load(loop.source)
@@ -46,10 +57,10 @@ def _parts(loop: LoopWriter, plan: Plan, names: Names) -> list[tuple[str, Span]]
     return parts
 
 
-def _spread(loop: LoopWriter, item: ItemPlan, plan: Plan, names: Names) -> str:
+def _spread(loop: LoopWriter, item: ItemPlan, columns: Sequence[Columns], names: Names) -> str:
     excluded = frozenset((*item.excluded, "$meta"))
     if isinstance(item.value, Read):
-        declared = plan.side_columns[item.value.source]
+        declared = columns[item.value.source]
         if declared is not None:
             source = item.value.source
             reads = [f"{name!r}: {loop.reader.read(source, name).text}" for name in declared if name not in excluded]

@@ -48,6 +48,14 @@ def column_reader(column: Any, shape: str = "dict") -> Values:
 def key_reader(columns: tuple[Any, ...], shape: str = "dict") -> Callable[[Any], Hashable]:
     """What makes the hashable key of several columns of a row: of one its own, of several a tuple."""
     readers = [column_reader(column, shape) for column in columns]
+    if len(readers) == 1 and shape == "dict" and columns[0].__class__ is str:
+        (column,) = columns
+
+        def key(row: Any) -> Hashable:
+            value = row.get(column)
+            return value if value.__class__ is str else key_of(value)
+
+        return key
     if len(readers) == 1:
         read = readers[0]
         return lambda row: key_of(read(row))

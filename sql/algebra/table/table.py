@@ -136,7 +136,14 @@ class Table:
 
     def write(self, updates: Sequence[tuple[Event, Row]], rows: Sequence[Mapping[str, Any]],
               removed: Sequence[Event], now_ms: int) -> Delta:  # fmt: skip
-        """Rows are updated in their place, others come and go, all or none. What came and what was there before."""
+        """Rows are updated in their place, others come and go, all or none. What came and what was there before.
+
+        `updates`: rows with just the declared columns.
+        """
+        if not rows and not removed and not self.indexes.unique:
+            updated = self._updated(updates, now_ms)
+            if updated is not None:
+                return updated
         changed = [row for _, row in updates]
         updated = dict.fromkeys(event for event, _ in updates)
         removed = [*removed, *self._room(rows, {**updated, **dict.fromkeys(removed)}, len(removed))]
@@ -148,10 +155,27 @@ class Table:
         added = [self._add(self.key_of_row(row), row, now_ms) for row in rows]
         return self._posted(Delta([*(event for event, _ in updates), *added], [*before, *removed]))
 
+    def _updated(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> Delta | None:
+        """Update rows in their place; None where a key would be another one."""
+        for event, row in updates:
+            if self.key_of_row(row) != event.key:  # type: ignore[attr-defined]
+                return None
+        before = []
+        for event, row in updates:
+            before.append(Event(event.row, event.time_ms, event.seq))
+            if self.indexes.all:
+                self.indexes.remove(event)
+            event.row = row
+            if self.indexes.all:
+                self.indexes.add(event)
+            if self.bounded.is_kept:
+                self.touched(event, now_ms)  # type: ignore[arg-type]
+        return self._posted(Delta([event for event, _ in updates], before))
+
     def upsert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
         """A row comes, in the place of the one with its key. Raises DataError where a bound or an index refuses it."""
         there = self.rows.get(self.key_of_row(row))
-        return self.insert(row, now_ms) if there is None else self.write([(there, dict(row))], (), (), now_ms)
+        return self.insert(row, now_ms) if there is None else self.write([(there, self.shaped(row))], (), (), now_ms)
 
     def _rewrite(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> None:
         """Change rows in their place; those whose key changes leave it first, since they may swap keys."""
@@ -163,7 +187,7 @@ class Table:
             if key != event.key:
                 del self.rows[event.key]
                 moved.append((event, key))
-            event.row = self.shaped(row)
+            event.row = row
             self.touched(event, now_ms)
         for event, key in moved:
             event.key = key

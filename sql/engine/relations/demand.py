@@ -20,7 +20,7 @@ from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.subqueries import Choice, Subqueries
-from sql.engine.relations.triggers import Actor
+from sql.engine.relations.triggers import Actor, Insert
 from sql.engine.running.statement import looking
 from sql.errors import DataError, Problem, SqlError, did_you_mean
 from sql.functions.registry import Context
@@ -98,18 +98,18 @@ def _change(statement: ast.DeleteRows | ast.UpdateRows, catalog: Catalog, option
         plan = binder.delete(statement.where)
     else:
         plan = binder.update(statement.assignments, statement.where)
-    delta = _actor(plan, catalog, options, text, now_ms)({}, now_ms, forward)
+    actor = Actor(plan, catalog, _functions(plan, catalog, options, text, now_ms))
+    delta = actor({}, now_ms, forward)
     shown = delta.removed if plan.shows == "rows" else delta.inserted
     return [] if catalog.relations[plan.relation].kind == "table" else [event.row for event in shown]
 
 
-def _actor(plan: TriggerPlan, catalog: Catalog, options: RuleOptions, text: str, now_ms: int) -> Actor:
+def _functions(plan: TriggerPlan, catalog: Catalog, options: RuleOptions, text: str, now_ms: int) -> FunctionSet:
     context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id="question", start_ms=now_ms)
     warnings = Warnings()
     subqueries = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, "dict",
                             lambda part: looking("question", part, catalog, now_ms))  # fmt: skip
-    functions = FunctionSet(catalog, context, warnings, joined=True, text=text, subqueries=subqueries.answers)
-    return Actor(plan, catalog, functions)
+    return FunctionSet(catalog, context, warnings, joined=True, text=text, subqueries=subqueries.answers)
 
 
 def _insert(statement: ast.InsertRows, catalog: Catalog, options: RuleOptions, text: str, now_ms: int) -> list[Row]:
@@ -132,7 +132,6 @@ def _row(statement: ast.InsertRows, values: tuple[ast.Expr, ...], columns: tuple
     relation = ast.StreamSource(statement.into.stream, statement.into.stream, span=statement.into.span)
     merge = ast.OnMerge(relation, relation, None, (ast.MergeBranch(False, None, (action,)),), span=statement.span)
     plan = TriggerBinder(None, relation, catalog, options, text).merge(merge)
-    branch = _actor(plan, catalog, options, text, now_ms).branches[0].actions[0]
-    assert branch.row is not None
-    row: Row = branch.row(Event(({}, None, None), now_ms, 0))
+    insert = Insert(plan.branches[0].actions[0], _functions(plan, catalog, options, text, now_ms))
+    row: Row = insert.row(Event(({}, None, None), now_ms, 0))
     return row

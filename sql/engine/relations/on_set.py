@@ -27,7 +27,7 @@ class SetStatement(Triggered):
             for name, value, index in acts.assignments
         ]
 
-    def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
+    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         out = []
         for row in rows:
             event = Event((row, None, None), now_ms, 0)

@@ -68,7 +68,7 @@ class SelectStatement(Triggered):
         filtered = self.query.windows[1].rows  # type: ignore[attr-defined]
         self.find = finder(where, 1, {0}, filtered, functions)
 
-    def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
+    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         self.query.now_ms = now_ms
         self.query.begin(now_ms)
         out: list[Emission] = []

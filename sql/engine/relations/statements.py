@@ -93,6 +93,9 @@ class Triggered(Statement):
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         out: list[Emission] = []
+        self.context.now_ms = now_ms
+        if self.passes is None and self.matches is None and self.looked is None and not self.subqueries.queries:
+            return self._push_all(rows, now_ms)
         for row in rows:
             self.counts["events_in"] += 1
             try:
@@ -106,6 +109,17 @@ class Triggered(Statement):
                 out += self.failed(row, self.functions.failure(error), now_ms)
             if self.matches is not None:
                 out += self._completed(self.matches, stream, row, now_ms)
+        return out
+
+    def _push_all(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Each event is a trigger as it comes."""
+        out: list[Emission] = []
+        self.counts["events_in"] += len(rows)
+        for row in rows:
+            try:
+                out += self.act((row,), now_ms)
+            except DATA_ERRORS as error:
+                out += self.failed(row, self.functions.failure(error), now_ms)
         return out
 
     def _completed(self, matches: Matches, stream: str, row: Any, now_ms: int) -> list[Emission]:
@@ -138,7 +152,7 @@ class Triggered(Statement):
         except DATA_ERRORS as error:
             return self.failed(None, self.functions.failure(error), now_ms)
 
-    def act(self, rows: list[Any], now_ms: int) -> list[Emission]:
+    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Act on events, one after the other, and post what came of them together."""
         raise NotImplementedError
 

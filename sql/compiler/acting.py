@@ -1,0 +1,131 @@
+"""The text of a trigger: what an event does to a relation, collected before any of it is done.
+
+    work(r0, now)   the updates (row, new row), the rows to insert, the rows to remove, the rows for other streams
+
+In the text `r0` is the event, `r1` the row of the relation as the actions before have left it, `r2` as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sql.algebra.event import Event
+from sql.algebra.table.search import Search, loop_over, reads_subquery
+from sql.codegen.functions import FunctionSet
+from sql.codegen.loop import LoopWriter
+from sql.codegen.rows import write_items
+from sql.codegen.source import SourceWriter
+from sql.plan.bound import Bound, conjuncts
+from sql.plan.relations import ActionPlan, BranchPlan, TriggerPlan
+
+Row = dict[str, Any]
+
+Work = Callable[[Any, int], tuple[list[tuple[Event, Row]], list[Row], list[Event], list[tuple[str, Row]]]]
+"""Takes the event and the instant."""
+
+
+class ActingText:
+    """Writes the function of one trigger."""
+
+    def __init__(self, plan: TriggerPlan, relation: Any, functions: FunctionSet) -> None:
+        self.plan = plan
+        self.relation = relation
+        self.functions = functions
+        self.source = SourceWriter()
+        self.needs_event = reads_subquery(_expressions(plan))
+        self.nullable: tuple[int, ...] = ()
+        """The sources that have no row where the text stands."""
+
+    def compiled(self) -> Work:
+        """The function."""
+        source, parts = self.source, tuple(conjuncts(self.plan.where))
+        search = Search(parts, 1, {0}, self.relation)
+        matched = [branch for branch in self.plan.branches if branch.matched]
+        others = [branch for branch in self.plan.branches if not branch.matched]
+        with source.block("def work(r0, now):"):
+            source.line("updates, inserts, removed, forwards = [], [], [], []")
+            source.line("is_matched = False")
+            if matched or parts:
+                self._write_matched(search, [part for part in parts if part not in search.settled], matched)
+            with source.block("if not is_matched:"):
+                source.line("r1 = r2 = None")
+                self.nullable = (1, 2)
+                self._write_branches(others)
+            source.line("return updates, inserts, removed, forwards")
+        return self.functions.generate(source, Event=Event, rows=search.opened(self.relation))["work"]  # type: ignore[no-any-return]
+
+    def _loop(self) -> LoopWriter:
+        """A writer of the next expression: the row may be another one than before."""
+        if self.needs_event:
+            self.source.line("x = Event((r0, r1, r2), now, 0)")
+        rows = {place: f"r{place}" for place in range(3)}
+        return loop_over(self.functions, self.source, rows, nullable=self.nullable)
+
+    def _write_matched(self, search: Search, rest: list[Bound], branches: list[BranchPlan]) -> None:
+        source = self.source
+        source.line("r1 = r2 = None")
+        with search.each(self._loop(), "rows", "y"):
+            source.line("r1 = r2 = y.row")
+            self._loop().test(rest)
+            source.line("is_matched = True")
+            self._write_branches(branches)
+
+    def _write_branches(self, branches: Sequence[BranchPlan]) -> None:
+        """The first branch whose condition holds."""
+        if not branches:
+            return
+        branch, source = branches[0], self.source
+        if branch.condition is None:
+            self._write_actions(branch)
+            return
+        with source.block(f"if {self._true(branch.condition)}:", branch.condition.span):
+            self._write_actions(branch)
+        if len(branches) > 1:
+            with source.block("else:"):
+                self._write_branches(branches[1:])
+
+    def _true(self, condition: Bound) -> str:
+        loop = self._loop()
+        text = loop.expressions.true(condition)
+        loop.reader.load(self.source)
+        return text
+
+    def _write_actions(self, branch: BranchPlan) -> None:
+        """The actions on one row, one after the other: each reads what those before it wrote."""
+        source = self.source
+        if branch.matched:
+            source.line("is_gone = is_updated = False")
+        for action in branch.actions:
+            if action.where is None:
+                self._write_action(action)
+                continue
+            with source.block(f"if {self._true(action.where)}:", action.where.span):
+                self._write_action(action)
+        if branch.matched:
+            with source.block("if is_gone:"):
+                source.line("removed.append(y)")
+            with source.block("elif is_updated:"):
+                source.line("updates.append((y, r1))")
+
+    def _write_action(self, action: ActionPlan) -> None:
+        source = self.source
+        if action.kind == "delete":
+            source.line("is_gone = True")
+        elif action.kind == "insert":
+            before, after = ("inserts.append(", ")")
+            if action.into is not None:
+                before, after = f"forwards.append(({action.into!r}, ", "))"
+            write_items(self._loop(), action.items, [None, None, None], before, after)
+        else:
+            source.line("r1 = dict(r1)")
+            for column, value in action.assignments:
+                source.line(f"r1[{column!r}] = {self._loop().value(value)}", value.span)
+            source.line("is_updated = True")
+
+
+def _expressions(plan: TriggerPlan) -> list[Bound]:
+    found = [plan.where, *(branch.condition for branch in plan.branches)]
+    for action in (action for branch in plan.branches for action in branch.actions):
+        found += [action.where, *(item.value for item in action.items), *(value for _, value in action.assignments)]
+    return [node for node in found if node is not None]
