@@ -219,13 +219,13 @@ class Accumulated:
         with loop.source.block(f"if {condition}:", call.filter.span):
             loop.line(f"{self.local} = {text}", span)
 
-    def check(self, loop: LoopWriter) -> None:
+    def check(self, loop: LoopWriter, owner: str = "g.") -> None:
         """A value that the accumulator would refuse is refused before anything changes."""
         if not self.is_checked:
             return
         span = self.call.args[0].span if self.call.args else self.call.span
         with loop.source.block(f"if {self.local} is not SKIP:") if self.call.filter else _no_block():
-            loop.line(f"{self.owner('g.')}.check({self.local})", span)
+            loop.line(f"{self.owner(owner)}.check({self.local})", span)
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
         """The value enters or leaves."""

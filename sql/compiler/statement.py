@@ -32,6 +32,7 @@ from sql.compiler.content import content_text
 from sql.compiler.driven import DrivenText, driver_of
 from sql.compiler.earlier import Earlier
 from sql.compiler.enter import EnterText
+from sql.compiler.feeding import FeedingText, feeds
 from sql.compiler.fold import Fold, too_many_groups
 from sql.compiler.locals import LOCALS
 from sql.compiler.push import PushText
@@ -120,7 +121,7 @@ class StatementText:
     @property
     def has_change(self) -> bool:
         """Whether updates come from operators that are called, or from lots of several rows."""
-        if self.plan.mode == "lots" or self.driven is not None:
+        if self.plan.mode == "lots" or self.driven is not None or self.plan.into_table is not None:
             return True
         is_silent = self.window is not None and not self.window.has_timers
         return not (self.is_driven and (is_silent or not self.has_window))
@@ -142,6 +143,8 @@ class StatementText:
             change.write(source)
         if self.driven is not None:
             self.driven.write(source)
+        elif self.is_driven and self.plan.into_table is not None:
+            FeedingText(self).write(source)
         elif self.is_driven:
             PushText(self).write(source)
         return Generated(source, self.names.bound)
@@ -248,7 +251,9 @@ def drives(plan: Plan) -> bool:
         return False
     if len(plan.sources) != 1:
         return driver_of(plan) is not None
-    if source.relation is not None or plan.into_table is not None:
+    if plan.into_table is not None:
+        return feeds(plan)
+    if source.relation is not None:
         return False
     if plan.mode == "lots":
         return not plan.relations and source.lot is not None and source.lot.is_simple

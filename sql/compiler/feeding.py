@@ -1,0 +1,104 @@
+"""The text of `push` for `into table` from a stream without windows: each event is counted in the row of its key.
+
+    row = get(key)
+    acc_0 = row.accumulators['total']
+    acc_0.add(f_0, x)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sql.codegen.expressions import Code
+from sql.codegen.rows import write_row
+from sql.codegen.source import SourceWriter
+from sql.plan.logical import Plan
+
+if TYPE_CHECKING:
+    from sql.compiler.statement import StatementText
+
+
+def feeds(plan: Plan) -> bool:
+    """Whether each event is counted in one row of a table, never leaves it, and shows it."""
+    into, source = plan.into_table, plan.sources[0]
+    if into is None or len(plan.sources) != 1 or plan.mode != "delta" or into.sets != (tuple(range(len(plan.group_by))),):
+        return False
+    if source.keeps or source.keeps_last or source.pattern is not None or source.recognize is not None:
+        return False
+    changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset or plan.output
+    reads_beside = plan.analytics or plan.prevs or plan.hits or plan.subqueries
+    if changes_rows or reads_beside or any(call.group_by is not None for call in plan.aggregates):
+        return False
+    return plan.selector == "istream" and plan.row_kind in ("group", "aggregate")
+
+
+class FeedingText:
+    """Writes the loop of one statement."""
+
+    def __init__(self, text: StatementText) -> None:
+        self.text = text
+        self.plan = text.plan
+        self.parts = text.fold.kept.accumulated
+
+    def write(self, source: SourceWriter) -> None:
+        """The function `push`."""
+        with source.block("def push(q, rows, now):"):
+            source.line("fail, out, name, seq, table = q.fail, q.out, q.name, q.seq, q.into.table")
+            source.line("get = table.rows.get")
+            source.line("is_kept = table.bounded.is_kept")
+            source.line("table.version += 1")
+            with source.block("for e in rows:"):
+                source.line("seq += 1")
+                source.line("x = Event(e, now, seq)")
+                with source.block("try:"):
+                    self._write_row(source)
+                with source.block("except DATA_ERRORS as error:"):
+                    source.line("fail(e, error)")
+                    source.line("continue")
+                self._write_counted(source)
+                self._write_shown(source)
+            source.line("q.seq = seq")
+        source.line("")
+
+    @property
+    def _slots(self) -> dict[Any, Code]:
+        slots = self.text.slots("", "now", "True")
+        return slots | {
+            ("aggregate", place): Code(part.result("", "x")) for place, part in self.parts.items()
+        }  # fmt: skip
+
+    def _write_row(self, source: SourceWriter) -> None:
+        """The row of the event's key, and what it is to count."""
+        plan = self.plan
+        loop = self.text.make_loop(source, self._slots)
+        loop.skip_unless(plan.sources[0].filter)
+        loop.skip_unless(plan.where)
+        loop.key(plan.group_by, "key") if plan.group_by else source.line("key = ()")
+        for part in self.parts.values():
+            part.prepare(loop)
+        source.line("row = get(key)")
+        values = ", ".join(loop.value(node) for node in plan.group_by)
+        with source.block("if row is None:"):
+            source.line(f"row = table.row_for([{values}], now)")
+        source.line("accumulators = row.accumulators")
+        assert plan.into_table is not None
+        for place, part in self.parts.items():
+            source.line(f"acc_{place} = accumulators[{plan.into_table.columns[place]!r}]")
+            part.check(loop, "")
+
+    def _write_counted(self, source: SourceWriter) -> None:
+        loop = self.text.make_loop(source, self._slots)
+        for part in self.parts.values():
+            part.write(loop, "", enters=True)
+        source.line("row.stale = True")
+        with source.block("if is_kept:"):
+            source.line("table.touched(row, now)")
+
+    def _write_shown(self, source: SourceWriter) -> None:
+        """The statement posts the row."""
+        loop = self.text.make_loop(source, self._slots)
+        with source.block("try:"):
+            loop.skip_unless(self.plan.having)
+            write_row(loop, self.plan, "out.append(Emission(name, now, 'rows', [", "]))")
+        with source.block("except DATA_ERRORS as error:"):
+            source.line("fail(e, error)")
