@@ -13,7 +13,6 @@ from sql.plan.logical import Criterion, ItemPlan, Plan
 from sql.rows import as_dict, as_dicts
 from sql.types import Type, order_key, order_key_down
 
-
 Columns = Mapping[str, Type] | None
 
 

@@ -1,8 +1,8 @@
 """The text of `push` for `into table` from a stream without windows: each event is counted in the row of its key.
 
-    row = get(key)
-    acc_0 = row.accumulators['total']
-    acc_0.add(f_0, x)
+row = get(key)
+acc_0 = row.accumulators['total']
+acc_0.add(f_0, x)
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 def feeds(plan: Plan) -> bool:
     """Whether each event is counted in one row of a table, never leaves it, and shows it."""
     into, source = plan.into_table, plan.sources[0]
-    if into is None or len(plan.sources) != 1 or plan.mode != "delta" or into.sets != (tuple(range(len(plan.group_by))),):
+    if into is None or len(plan.sources) != 1 or plan.mode != "delta":
+        return False
+    if into.sets != (tuple(range(len(plan.group_by))),):
         return False
     if source.keeps or source.keeps_last or source.pattern is not None or source.recognize is not None:
         return False

@@ -12,6 +12,7 @@ from sql.algebra.table.search import loop_over
 from sql.codegen.functions import FunctionSet
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, conjuncts
+from sql.rows import Shape
 
 Sides = tuple[Event | None, ...]
 
@@ -24,7 +25,7 @@ def parts_of(conditions: Sequence[Bound | None]) -> list[Bound]:
 class Inner:
     """Finds the joined rows that a row of one source is part of."""
 
-    def __init__(self, on: Sequence[Bound | None], where: Bound | None, stores: Sequence[Store], shape: str,
+    def __init__(self, on: Sequence[Bound | None], where: Bound | None, stores: Sequence[Store], shape: Shape,
                  functions: FunctionSet) -> None:  # fmt: skip
         self.stores = stores
         self.shape = shape

@@ -17,6 +17,7 @@ from sql.algebra.join.store import Pulled, Rows, Store
 from sql.algebra.operator import FindEvent
 from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
+from sql.rows import Shape
 
 NewEvent = Callable[[Any, int], Event]
 
@@ -24,7 +25,7 @@ NewEvent = Callable[[Any, int], Event]
 class Joined:
     """The joined rows of a query, and how they change."""
 
-    def __init__(self, plan: Plan, functions: FunctionSet, new_event: NewEvent, shape: str,
+    def __init__(self, plan: Plan, functions: FunctionSet, new_event: NewEvent, shape: Shape,
                  pulled: Mapping[int, Pulled]) -> None:  # fmt: skip
         """`pulled`: sources whose rows are only looked up."""
         self.new_event = new_event

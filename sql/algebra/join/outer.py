@@ -16,6 +16,7 @@ from sql.algebra.join.store import Pulled, Rows, Store
 from sql.algebra.table.search import Find, finder
 from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound
+from sql.rows import Shape
 
 Net = dict[Sides, int]
 """How often each joined row has come less how often it has gone."""
@@ -30,7 +31,7 @@ def joined_event(sides: Sides, width: int) -> Event:
 class Step:
     """What is joined before, joined with source `place`."""
 
-    def __init__(self, kind: str, on: Bound | None, place: int, width: int, right: Store, shape: str,
+    def __init__(self, kind: str, on: Bound | None, place: int, width: int, right: Store, shape: Shape,
                  functions: FunctionSet) -> None:  # fmt: skip
         self.kind = kind
         self.place = place
@@ -168,7 +169,7 @@ def _count(net: Net, sides: Sides, by: int) -> None:
 class Outer:
     """A chain of steps over all sources."""
 
-    def __init__(self, kinds: Sequence[str], on: Sequence[Bound | None], stores: Sequence[Store], shape: str,
+    def __init__(self, kinds: Sequence[str], on: Sequence[Bound | None], stores: Sequence[Store], shape: Shape,
                  functions: FunctionSet) -> None:  # fmt: skip
         self.stores = stores
         self.steps = [

@@ -104,7 +104,7 @@ class _SeenIndex:
 
     def get(self, key: Any, default: Iterable[Event] = ()) -> Iterable[Event]:
         """The rows of a key without NULL."""
-        if self.seen.is_current:
+        if self.seen.unseen(self.seen.window.name) is None:
             return self.index.get(key, default)  # type: ignore[no-any-return]
         return self.find(key)
 

@@ -154,7 +154,7 @@ class SortedRows:
             end = min(end, (high, _LAST if span.high_inside else -1))
         first = bisect_left(self.highest, start)
         last = bisect_left(self.highest, end)
-        if first >= len(self.blocks):
+        if end <= start or first >= len(self.blocks):
             return []
         at = bisect_left(self.blocks[first], start)
         if first == last:

@@ -25,6 +25,7 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, Slot, conjuncts, sources_read
+from sql.rows import Shape
 from sql.types import order_key
 
 Find = Callable[[Sequence[Any], int], list[Event]]
@@ -116,12 +117,14 @@ def within(index: Any, bounds: Bounds) -> Callable[[Any, Any, Any], Iterable[Eve
 # --- functions --------------------------------------------------------------------------------------------------------
 
 
-def loop_over(functions: FunctionSet, source: SourceWriter, rows: dict[int, str], *, shape: str = "dict",
+def loop_over(functions: FunctionSet, source: SourceWriter, rows: dict[int, str], *, shape: Shape = "dict",
               nullable: Collection[int] = ()) -> LoopWriter:  # fmt: skip
     """A writer of statements over rows that stand in locals, at the instant `now`."""
-    slots = {("event_time", None): Code("now", False, True, "number"), ("istream", None): Code("True", False, True)}
+    slots: dict[tuple[str, object], Code] = {
+        ("event_time", None): Code("now", False, True, "number"), ("istream", None): Code("True", False, True),
+    }  # fmt: skip
     own = functions.writer
-    reader = RowReader(functions.names, functions.catalog, shape, slots, joined=True, rows=rows,  # type: ignore[arg-type]
+    reader = RowReader(functions.names, functions.catalog, shape, slots, joined=True, rows=rows,
                        nullable=nullable)  # fmt: skip
     return LoopWriter(source, reader, ExpressionWriter(reader, functions.names, own.warnings, own.context))
 
@@ -135,7 +138,7 @@ def _whole(own: Own, known: Collection[int]) -> str:
 
 
 def finder(condition: Bound | None, own: Own, known: Collection[int], store: Any, functions: FunctionSet, *,
-           shape: str = "dict", nullable: Collection[int] = ()) -> Find:  # fmt: skip
+           shape: Shape = "dict", nullable: Collection[int] = ()) -> Find:  # fmt: skip
     """What finds the rows of `store` for which a condition holds, beside rows of the sources `known`.
 
     `own`: the source that the rows belong to, or the sources of rows joined before. `nullable`: sources that may have

@@ -141,9 +141,9 @@ class Table:
         `updates`: rows with just the declared columns.
         """
         if not rows and not removed and not self.indexes.unique:
-            updated = self._updated(updates, now_ms)
-            if updated is not None:
-                return updated
+            done = self._updated(updates, now_ms)
+            if done is not None:
+                return done
         changed = [row for _, row in updates]
         updated = dict.fromkeys(event for event, _ in updates)
         removed = [*removed, *self._room(rows, {**updated, **dict.fromkeys(removed)}, len(removed))]
@@ -169,7 +169,7 @@ class Table:
             if self.indexes.all:
                 self.indexes.add(event)
             if self.bounded.is_kept:
-                self.touched(event, now_ms)  # type: ignore[arg-type]
+                self.touched(event, now_ms)
         return self._posted(Delta([event for event, _ in updates], before))
 
     def upsert(self, row: Mapping[str, Any], now_ms: int) -> Delta:

@@ -21,6 +21,7 @@ from sql.algebra.table.search import finder
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
+from sql.compiler.answer import AnswerText, answers_by_row
 from sql.compiler.show import is_fleeting
 from sql.compiler.statement import StatementText
 from sql.emission import Emission
@@ -60,7 +61,11 @@ class Correlated:
         else:
             self.rows = Pulled(as_seen(source, catalog, context.rule_id), passes)
         width = range(1, 1 + len(part.outer))
-        self.find = finder(plan.where, 0, width, self.rows, functions)
+        self.answer = AnswerText(part, self.rows, functions, shape).compiled() if answers_by_row(part) else None
+        """The value itself, where every row that is found is a row of the subquery."""
+        if self.answer is not None:
+            return
+        self.find = finder(plan.where, 0, width, self.rows, functions, shape=shape, nullable=width)
         text = StatementText(plan, catalog, shape, context, warnings, None, Removal.NEVER, {"aggregate": 0, "prev": 0},
                              self.inner.answers, is_driven=False, is_joined=True)  # fmt: skip
         self.evaluation = Evaluation(plan, text, row_limit(plan, functions), self._failed)
@@ -258,6 +263,8 @@ class Subqueries:
         ]
 
     def _answer(self, part: SubqueryPlan, query: Correlated | Alone) -> Answer:
+        if isinstance(query, Correlated) and query.answer is not None:
+            return query.answer
         result = query.result
         if part.kind == "exists":
             return lambda event: bool(result(event))

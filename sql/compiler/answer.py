@@ -1,0 +1,102 @@
+"""The text of a correlated subquery whose rows are those that its condition finds: the answer for an event `y`.
+
+def answer(y):
+    r1 = …                         the row of the statement around it
+    for y0 in rows(key, ()):
+        r0 = y0.row
+        …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sql.algebra.table.search import Search, loop_over, reads_subquery
+from sql.codegen.functions import FunctionSet
+from sql.codegen.loop import LoopWriter
+from sql.codegen.rows import write_row
+from sql.codegen.source import SourceWriter
+from sql.plan.bound import Bound, Slot, conjuncts, sources_read
+from sql.plan.logical import Plan, SubqueryPlan
+from sql.rows import Shape
+
+Answer = Callable[[Any], Any]
+
+
+def answers_by_row(part: SubqueryPlan) -> bool:
+    """Whether each row that is found is a row of the subquery as it stands."""
+    plan = part.plan
+    if plan.row_kind != "plain" or part.kind == "rows" or plan.prevs or plan.analytics or plan.hits:
+        return False
+    changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset
+    return not changes_rows and not plan.subqueries and not any(_reads_more(node) for node in _expressions(plan))
+
+
+def _expressions(plan: Plan) -> list[Bound]:
+    found = [plan.where, plan.having, *(item.value for item in plan.items)]
+    return [node for node in found if node is not None]
+
+
+def _reads_more(node: Bound) -> bool:
+    """Whether an expression reads what is known of the inner event beside its row."""
+    slots = (part.kind for part in node.walk() if isinstance(part, Slot))
+    return any(kind not in ("variable", "arrived", "context") for kind in slots)
+
+
+class AnswerText:
+    """Writes the function of one subquery."""
+
+    def __init__(self, part: SubqueryPlan, store: Any, functions: FunctionSet, shape: Shape) -> None:
+        self.part = part
+        self.plan = part.plan
+        self.store = store
+        self.functions = functions
+        self.shape = shape
+
+    def compiled(self) -> Answer:
+        """The function."""
+        plan, source = self.plan, SourceWriter()
+        outer = range(1, 1 + len(self.part.outer))
+        parts = tuple(conjuncts(plan.where))
+        search = Search(parts, 0, outer, self.store)
+        assert not reads_subquery(parts)
+        rows = {place: f"r{place}" for place in (0, *outer)}
+        loop = loop_over(self.functions, source, rows, shape=self.shape, nullable=outer)
+        with source.block("def answer(y):"):
+            source.line("e = y.row")
+            with source.block("if e.__class__ is not tuple:"):
+                source.line("e = (e,)")
+            for place in sorted(frozenset().union(*map(sources_read, _expressions(plan))).intersection(outer)):
+                source.line(f"r{place} = e[{place - 1}]")
+            source.line("found = []" if self.part.kind == "list" else "found = None")
+            with search.each(loop, "rows", "y0"):
+                source.line("r0 = y0.row")
+                inner = loop.inner()
+                inner.test([part for part in parts if part not in search.settled])
+                inner.skip_unless(plan.having)
+                self._write_found(inner)
+            source.line("return False" if self.part.kind == "exists" else self._result)
+        names = {"rows": search.opened(self.store), "warnings": self.functions.writer.warnings}
+        return self.functions.generate(source, **names)["answer"]  # type: ignore[no-any-return]
+
+    @property
+    def _result(self) -> str:
+        """The text of the value: NULL without a row; that of the one row's only column stands in a tuple."""
+        return "return None if found is None else found[0]" if self.part.kind == "scalar" else "return found"
+
+    def _write_found(self, loop: LoopWriter) -> None:
+        source, kind = loop.source, self.part.kind
+        if kind == "exists":
+            source.line("return True")
+            return
+        if kind in ("scalar", "row"):
+            with source.block("if found is not None:"):
+                source.line("warnings.several_rows += 1")
+                source.line("return None")
+        if kind == "row":
+            write_row(loop, self.plan, "found = ", "")
+            return
+        item = next(item for item in self.plan.items if not item.invisible)
+        value = loop.value(item.value)
+        source.line(f"found.append({value})" if kind == "list" else f"found = ({value},)", item.value.span)
