@@ -132,7 +132,8 @@ class Table:
         self._check(rows, leaving)
         for event in leaving:
             self._remove(event)
-        return self._posted(Delta([self._add(self.key_of_row(row), row, now_ms) for row in rows], list(leaving)))
+        self.version += 1
+        return Delta([self._add(self.key_of_row(row), row, now_ms) for row in rows], list(leaving))
 
     def write(self, updates: Sequence[tuple[Event, Row]], rows: Sequence[Mapping[str, Any]],
               removed: Sequence[Event], now_ms: int) -> Delta:  # fmt: skip
@@ -153,7 +154,8 @@ class Table:
             self._remove(event)
         self._rewrite(updates, now_ms)
         added = [self._add(self.key_of_row(row), row, now_ms) for row in rows]
-        return self._posted(Delta([*(event for event, _ in updates), *added], [*before, *removed]))
+        self.version += 1
+        return Delta([*(event for event, _ in updates), *added], [*before, *removed])
 
     def _updated(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> Delta | None:
         """Update rows in their place; None where a key would be another one."""
@@ -170,7 +172,8 @@ class Table:
                 self.indexes.add(event)
             if self.bounded.is_kept:
                 self.touched(event, now_ms)
-        return self._posted(Delta([event for event, _ in updates], before))
+        self.version += 1
+        return Delta([event for event, _ in updates], before)
 
     def upsert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
         """A row comes, in the place of the one with its key. Raises DataError where a bound or an index refuses it."""
@@ -254,10 +257,6 @@ class Table:
         self.indexes.remove(event)
         self.bounded.left(event)
         del self.rows[event.key]
-
-    def _posted(self, delta: Delta) -> Delta:
-        self.version += 1
-        return delta
 
     # --- aggregating --------------------------------------------------------------------------------------------------
 
