@@ -18,6 +18,7 @@ from benchmarks import (
     latency,
     latency_state,
     patterns,
+    recorder,
     relations,
     replay,
     rules,
@@ -38,6 +39,7 @@ CASES = {
     **daemon.CASES,
     **gateway_cpu.CASES,
     **fairness.CASES,
+    **recorder.CASES,
     **growth.CASES,
 }
 

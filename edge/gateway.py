@@ -19,6 +19,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from edge.base.poller import PROMPT_MS
@@ -59,6 +60,10 @@ NEVER = -1_000_000
 
 SLOW_SINK_RETRY_MS = 50
 """How often results that a full delivery refused are offered again."""
+
+
+def _tell_listeners(gateway: Gateway, letter: dict[str, Any], payload: bytes | None) -> None:
+    gateway.taps.letter(gateway.streams.streams_of, letter, payload)
 
 
 class ChainedRows(NamedTuple):
@@ -113,6 +118,7 @@ class Gateway:
         self.paused = False
         self.taps = outbox.taps
         """Who listens to what passes."""
+        dead_letters.on_letter = partial(_tell_listeners, self)
         self._dead_letters = dead_letters
         engine.on_defect(self._rule_defect)
         self._limits = limits
@@ -337,9 +343,6 @@ class Gateway:
         is_known = kind in self.rejected or len(self.rejected) < REJECT_KINDS_MAX
         self.rejected[kind if is_known else "other"] += 1
         self._dead_letters.keep(now_ms, reason, topic, payload)
-        if self.taps.listeners:
-            letter = {"at_ms": now_ms, "reason": reason, "topic": topic, "payload": payload.decode(errors="replace")}
-            self.taps.letter(letter, self.streams.streams_of(topic))
         log.warning("message.rejected", extra={"topic": topic, "reason": reason})
 
     def _brake(self) -> None:

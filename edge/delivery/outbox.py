@@ -249,8 +249,6 @@ class Outbox:
         rows = [*emission.inserted, *emission.removed]
         topic = origins.topic_of(rows[0]) if origins is not None and rows else ""
         why = reason or emission.error or "error"
-        if self.taps.listeners:
-            self.taps.letter({"at_ms": emission.at_ms, "reason": why, "rows": rows}, [emission.rule])
         self._dead_letters.keep(emission.at_ms, why, topic, rule=emission.rule, kind=emission.kind, rows=rows)
 
     # --- journal ---------------------------------------------------------------------------------------------------

@@ -52,12 +52,14 @@ class Census:
         _count(self.topics, topic, NAMES_MAX)
         if self.decoder is None:
             return []
-        rows, bad = self.decoder.decode_many([payload])
-        for _, reason in bad:
-            _count(self.bad, reason, REASONS_MAX)
+        rows, _ = self.decoder.decode_many([payload])
         for row in rows:
             self.row(row, at_ms)
         return rows
+
+    def rejected(self, reason: str) -> None:
+        """The gateway refused a message of the stream."""
+        _count(self.bad, reason, REASONS_MAX)
 
     def row(self, row: Mapping[str, Any], at_ms: int) -> None:
         """Count a row."""

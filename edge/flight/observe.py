@@ -91,6 +91,7 @@ class Observer:
         self._hooked: set[str] = set()
         self._now_ms = from_ms
         self._rerun = make(self._hear)
+        self._rerun.letters.on_letter = self._refused
 
     def run(self) -> Seen:
         """Go through the journal; what was seen."""
@@ -200,6 +201,13 @@ class Observer:
                 if stream in streams and streams[stream].decoder is not None:
                     rows = streams[stream].message(message[0], message[1], self._now_ms)
                     self.seen.events.extend((self._now_ms, stream, row) for row in rows)
+
+    def _refused(self, letter: Mapping[str, Any], payload: bytes | None) -> None:
+        """A message that became a dead letter."""
+        if self._is_watching and letter["topic"] and "rule" not in letter:
+            for stream in self._rerun.gateway.streams.streams_of(letter["topic"]):
+                if stream in self.seen.streams:
+                    self.seen.streams[stream].rejected(letter["reason"])
 
     # --- results ------------------------------------------------------------------------------------------------------
 

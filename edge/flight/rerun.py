@@ -103,6 +103,7 @@ class Rerun:
         letters = DeadLetters(data / "none")
         letters.is_muted = True
         self.directory = data
+        self.letters = letters
         self.outbox = _Listening(letters, hear)
         self.engine = Engine(Catalog())
         clock, bus = SimulatedClock(), MemoryBus()

@@ -42,18 +42,21 @@ class Tap:
     clock: Clock
     dropped: int = 0
     """Items for which there was no room since the last `take`."""
-    _items: deque[tuple[Passed, int]] = field(default_factory=deque)
+    _items: deque[Passed] = field(default_factory=deque)
     _bytes: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def offer(self, item: Passed, size: int) -> None:
         """Add an item, or count it as dropped. Never waits for the listener."""
+        self.offer_all([item], size)
+
+    def offer_all(self, items: Sequence[Passed], size: int) -> None:
+        """Add items of so many bytes together, as far as there is room; the others are counted as dropped."""
         with self._changed:
-            if len(self._items) >= ITEMS_MAX or self._bytes + size > BYTES_MAX:
-                self.dropped += 1
-                return
-            self._items.append((item, size))
-            self._bytes += size
+            room = 0 if self._bytes + size > BYTES_MAX and self._items else ITEMS_MAX - len(self._items)
+            self._items.extend(items[:room])
+            self._bytes += size if room > 0 else 0
+            self.dropped += max(0, len(items) - max(0, room))
             self._changed.notify()
 
     def take(self, timeout_ms: int) -> tuple[list[Passed], int]:
@@ -61,7 +64,7 @@ class Tap:
         with self._changed:
             if not self._items and not self.dropped:
                 self.clock.wait(self._changed, timeout_ms)
-            items = [item for item, _ in self._items]
+            items = list(self._items)
             self._items.clear()
             self._bytes = 0
             dropped, self.dropped = self.dropped, 0
@@ -93,11 +96,16 @@ class Taps:
 
     def messages(self, messages: Sequence[Message], now_ms: int, streams_of: Callable[[str], Sequence[str]]) -> None:
         """Messages that are about to take effect."""
-        for message in messages:
-            for stream in streams_of(message[0]):
-                for tap in self.listeners:
-                    if stream in tap.names:
-                        tap.offer(Passed(now_ms, stream, message), len(message[1]))
+        for tap in self.listeners:
+            names = tap.names
+            items = [
+                Passed(now_ms, stream, message)
+                for message in messages
+                for stream in streams_of(message[0])
+                if stream in names
+            ]
+            if items:
+                tap.offer_all(items, sum([len(message[1]) for message in messages]))
 
     def emission(self, emission: Emission) -> None:
         """What a rule has given out."""
@@ -106,10 +114,14 @@ class Taps:
                 rows = len(emission.inserted) + len(emission.removed)
                 tap.offer(Passed(emission.at_ms, emission.rule, emission), ROW_BYTES * rows)
 
-    def letter(self, letter: dict[str, Any], names: Sequence[str]) -> None:
-        """A dead letter of these streams and rules."""
+    def letter(self, streams_of: Callable[[str], Sequence[str]], letter: dict[str, Any], payload: bytes | None) -> None:
+        """A dead letter of a rule, or of the streams that read its topic. On any thread."""
+        if not self.listeners:
+            return
+        topic, rule = letter["topic"], letter.get("rule")
+        names = [*(streams_of(topic) if topic else ()), *([] if rule is None else [rule])]
+        shown = letter if payload is None else letter | {"payload": payload.decode(errors="replace")}
         for tap in self.listeners:
-            for name in names:
-                if name in tap.names:
-                    tap.offer(Passed(letter["at_ms"], name, letter), ROW_BYTES + len(letter.get("payload", "")))
-                    break
+            name = next((name for name in names if name in tap.names), None)
+            if name is not None:
+                tap.offer(Passed(letter["at_ms"], name, shown), ROW_BYTES + len(payload or b""))
