@@ -57,11 +57,11 @@ def test_a_rerun_gives_what_was_given_byte_for_byte_over_crashes_and_reloads(wor
     def listen() -> None:
         hand_over = world.outbox.hand_over
 
-        def heard(emissions: Any) -> None:
+        def heard(emissions: Any, origins: Any = None) -> None:
             for emission in emissions:
                 if not world.outbox.is_replaying:
                     given.append((emission.rule, world.outbox.numbers.get(emission.rule, 0) + 1, emission))
-                hand_over([emission])
+                hand_over([emission], origins)
 
         world.outbox.hand_over = heard  # type: ignore[method-assign]
 
