@@ -48,7 +48,6 @@ from sql.plan.contexts import (
     StartPlan,
 )
 from sql.plan.logical import PeriodArgument
-from sql.types import key_of
 
 _HASHES: dict[str, Callable[[Any], int]] = {"consistent_hash_crc32": crc_code, "hash_code": hash_code}
 
@@ -132,9 +131,8 @@ class _Builder:
     def _event_point(self, plan: EventPointPlan) -> EventPoint:
         point = EventPoint(plan.stream, self._passes(plan.filter), plan.place)
         if plan.correlation is not None:
-            theirs, mine = (self.functions.value(side) for side in (plan.correlation.event, plan.correlation.partition))
-            point.event_key = lambda event: key_of(theirs(event))
-            point.partition_key = lambda row: key_of(mine(None, row))
+            point.event_key = self.functions.key((plan.correlation.event,))
+            point.partition_key = self.functions.key((plan.correlation.partition,))
         return point
 
     def _pattern_point(self, plan: PatternPointPlan) -> PatternPoint:

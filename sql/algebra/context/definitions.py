@@ -29,13 +29,13 @@ class EventPoint:
     passes: Test | None = None
     place: int | None = None
     event_key: Callable[[Event], Any] | None = None
-    partition_key: Callable[[Row], Any] | None = None
+    partition_key: Callable[[None, Row], Any] | None = None
 
     def fits(self, event: Event, row: Row) -> bool:
         """Whether an event is this point for the partition of `row`."""
         if self.event_key is not None and self.partition_key is not None:
             key = self.event_key(event)
-            if key is None or key != self.partition_key(row):
+            if key is None or key != self.partition_key(None, row):
                 return False
         return self.passes is None or self.passes(event, row)
 

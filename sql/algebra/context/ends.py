@@ -22,7 +22,7 @@ class EventEnds:
         if self.point.partition_key is None:
             self.others[partition] = None
             return
-        key = self.point.partition_key(partition.row)
+        key = self.point.partition_key(None, partition.row)
         if key is not None:
             self.by_key.add(key, partition)
 
@@ -31,10 +31,13 @@ class EventEnds:
         if self.point.partition_key is None:
             self.others.pop(partition, None)
             return
-        self.by_key.discard(self.point.partition_key(partition.row), partition)
+        self.by_key.discard(self.point.partition_key(None, partition.row), partition)
 
     def of(self, event: Event) -> list[Partition]:
         """The partitions the event ends, in order of allocation."""
         point = self.point
         found = list(self.others) if point.event_key is None else self.by_key.of(point.event_key(event))
-        return [partition for partition in found if point.passes is None or point.passes(event, partition.row)]
+        passes = point.passes
+        if not found or passes is None:
+            return found
+        return [partition for partition in found if passes(event, partition.row)]

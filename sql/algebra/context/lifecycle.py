@@ -192,7 +192,7 @@ class Lifecycle:
                 raise
         if due_ms is not None and partition.is_alive:
             self.schedule_end(partition, due_ms)
-        if partition.is_alive:
+        if level.pattern_ends is not None and partition.is_alive:
             level.await_pattern_end(partition, now_ms)
         return partition
 

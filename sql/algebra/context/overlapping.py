@@ -27,6 +27,8 @@ class OverlappingLevel(Level):
         end = self.definition.end
         self.ends = EventEnds(end) if isinstance(end, EventPoint) else None
         self.pattern_ends = PatternEnds(end) if isinstance(end, PatternPoint) else None
+        start = self.definition.start
+        self.event_start = start if isinstance(start, EventPoint) else None
 
     def start_pattern(self) -> PatternPoint | None:
         return self.definition.start if isinstance(self.definition.start, PatternPoint) else None
@@ -75,17 +77,19 @@ class OverlappingLevel(Level):
         return self.life.open(self, key, values, now_ms, arrival, due_ms=values[END_TIME])
 
     def act(self, arrival: Arrival) -> None:
-        start = self.definition.start
-        if self.ends is not None and self.ends.point.stream == arrival.stream:
-            for partition in self.ends.of(arrival.event):
-                self.end_by(self.ends.point, arrival.event, partition, arrival.now_ms)
-        for partition in self.partitions() if self.pattern_ends is not None else ():
-            self.ends_by_pattern(partition, arrival)
+        stream, start, ends = arrival.stream, self.event_start, self.ends
+        if ends is not None and ends.point.stream == stream:
+            for partition in ends.of(arrival.event):
+                self.end_by(ends.point, arrival.event, partition, arrival.now_ms)
+        if self.pattern_ends is not None:
+            for partition in self.partitions():
+                self.ends_by_pattern(partition, arrival)
         before = None if self.is_innermost else self.partitions()
-        if isinstance(start, EventPoint) and start.stream == arrival.stream and start.fits(arrival.event, ()):
-            self._initiate(arrival)
-        if isinstance(start, PatternPoint):
-            self._begin(start, self.starts_by_pattern(arrival), arrival.now_ms, arrival)
+        if start is not None:
+            if start.stream == stream and start.fits(arrival.event, ()):
+                self._initiate(arrival)
+        elif isinstance(self.definition.start, PatternPoint):
+            self._begin(self.definition.start, self.starts_by_pattern(arrival), arrival.now_ms, arrival)
         self.visit_all(arrival, before)
 
     def _initiate(self, arrival: Arrival) -> None:

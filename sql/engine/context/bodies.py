@@ -9,7 +9,8 @@ from sql.algebra.context.buckets import Buckets
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
-from sql.emission import Emission
+from sql.emission import Emission, Out
+from sql.engine.running.content import NOTHING
 from sql.engine.running.statement import Statement
 
 if TYPE_CHECKING:
@@ -98,7 +99,12 @@ class Cell(Body):
 
     def terminate(self, now_ms: int) -> list[Emission]:
         cells = self.member.cells
-        return cells.at(self).terminate(now_ms) if cells is not None and cells.reports_end else []
+        if cells is None or not cells.reports_end:
+            return []
+        if not cells.shows_one:
+            return cells.at(self).terminate(now_ms)
+        found = cells.report(self, now_ms)
+        return found + cells.take() if cells.errors else found
 
     def next_deadline(self) -> int | None:
         cells = self.member.cells
@@ -122,6 +128,11 @@ class CellStatement(Statement):
         self.counts_events = output is not None and output.every_events is not None
         self.has_timers = output is not None and output.every is not None
         self.reports_end = output is not None and output.terminated is not None
+        show = program.text.show
+        self.shows_one = (
+            show.defers is not None and output is not None and output.mode == "last" and not show.is_ordered
+        )
+        """Whether an output is the present row, as it is."""
 
     def new_folded(self) -> Any:
         """What a partition begins with."""
@@ -177,26 +188,39 @@ class CellStatement(Statement):
 
     def reached(self, cell: Cell, now_ms: int) -> None:
         """As many events have come as the output limit counts."""
+        if self.shows_one:
+            self.out += self.report(cell, now_ms)
+            cell.counted = 0
+            return
         self.at(cell).begin(now_ms)
         self.output.reached(now_ms)
         self.rest()
+
+    def report(self, cell: Cell, now_ms: int) -> list[Emission]:
+        """The present row of a cell."""
+        self.rest()
+        self.now_ms = self.context.now_ms = now_ms
+        self.program.partition[:] = cell.partition.row
+        outs: list[Out] = []
+        self.program.text.reader["show"](self, NOTHING, cell.folded, outs, True)
+        return [Emission(self.name, now_ms, "rows", [out.row]) for out in outs]
 
 
 class BodyIndex:
     """The bodies of a statement whose filter holds `column = context.property`, by that property."""
 
-    def __init__(self, event_key: Callable[[Event], Any], partition_key: Callable[[Sequence[Any]], Any]) -> None:
+    def __init__(self, event_key: Callable[[Event], Any], partition_key: Callable[[None, Sequence[Any]], Any]) -> None:
         self.event_key = event_key
         self.partition_key = partition_key
         self.bodies: Buckets[Body] = Buckets()
 
     def add(self, body: Body) -> None:
         """A body has started."""
-        self.bodies.add(self.partition_key(body.partition.row), body)
+        self.bodies.add(self.partition_key(None, body.partition.row), body)
 
     def discard(self, body: Body) -> None:
         """A body has ended."""
-        self.bodies.discard(self.partition_key(body.partition.row), body)
+        self.bodies.discard(self.partition_key(None, body.partition.row), body)
 
     def of(self, event: Event) -> list[Body]:
         """The bodies an event can pass the filter of, in order of allocation. NULL equals nothing."""

@@ -171,7 +171,9 @@ class ContextHost(Hosted):
         bodies, partition.bodies = partition.bodies, []
         for body in reversed(bodies):
             body.due_ms = None
-            self._emit(body, body.terminate(now_ms))
+            given = body.terminate(now_ms)
+            if given:
+                self._emit(body, given)
             if body.member.index is not None:
                 body.member.index.discard(body)
 

@@ -143,6 +143,8 @@ class Lane:
         """Give out what came before the present event; what it gives out itself begins here."""
         later = []
         for run in self.runs.values():
+            if not run.reached:
+                continue
             first = len(run.rows) - run.reached
             later.append((run, run.bodies[first:], run.rows[first:]))
             del run.bodies[first:], run.rows[first:]

@@ -16,7 +16,6 @@ from sql.engine.context.bodies import Body, BodyIndex, CellStatement
 from sql.engine.relations.hosted import Hosted
 from sql.plan.logical import Plan
 from sql.plan.relations import TableDeclaration, VariableDeclaration, WindowDeclaration
-from sql.types import key_of
 
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost
@@ -74,7 +73,8 @@ class Member(Hosted):
     def reached(self, event: Event, arrival: Arrival) -> list[Body]:
         """The bodies that an event has to reach, in order of allocation of their partitions."""
         if self.index is not None:
-            return [body for body in self.index.of(event) if arrival.reaches(body.partition)]
+            found = self.index.of(event)
+            return [body for body in found if arrival.reaches(body.partition)] if found else found
         return [body for partition in arrival.rest() for body in partition.bodies if body.member is self]
 
     def bodies(self, selector: Selector = EVERY) -> Iterator[Body]:
@@ -146,8 +146,7 @@ def index_of(plan: Plan, functions: FunctionSet) -> BodyIndex | None:
     correlation, _ = correlation_of(plan.sources[0].filter)
     if correlation is None:
         return None
-    theirs, mine = functions.value(correlation.event), functions.value(correlation.partition)
-    return BodyIndex(lambda event: key_of(theirs(event)), lambda row: key_of(mine(None, row)))
+    return BodyIndex(functions.key((correlation.event,)), functions.key((correlation.partition,)))
 
 
 def _watches_variables(plan: Plan) -> bool:
