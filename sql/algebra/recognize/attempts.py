@@ -47,18 +47,40 @@ class Attempt:
     due: int | None = None
 
 
-class Attempts:
-    """The attempts of one partition, oldest first."""
+class Step(NamedTuple):
+    """What a place of the program does with a row: `test` None takes any; `after`: the places that may follow."""
+
+    variable: int
+    test: Fits | None
+    is_list: bool
+    after: tuple[int, ...]
+
+
+class Rules:
+    """What all partitions share: the program with its conditions, and how far `prev` looks back."""
 
     def __init__(self, program: Program, lists: tuple[bool, ...], fits: dict[int, Fits], offsets: tuple[int, ...]
                  ) -> None:  # fmt: skip
-        self.program = program
-        self.lists = lists
-        self.fits = fits
-        """The conditions of the variables that have one."""
+        """`fits`: the conditions of the variables that have one. `lists`: which take several rows."""
         self.offsets = offsets
+        self.depth = max(offsets, default=0) + 1
+        self.steps = [
+            Step(variable, fits.get(variable), lists[variable], tuple(after))
+            for variable, after in zip(program.variables, program.after, strict=True)
+        ]
+        empty = (None,) * len(lists)
+        self.begin = [Reading(place, empty) for place in program.first if place != END]
+
+
+class Attempts:
+    """The attempts of one partition, oldest first."""
+
+    __slots__ = ("live", "recent", "rows", "rules")
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
         self.live: list[Attempt] = []
-        self.recent: deque[tuple[int, Any]] = deque(maxlen=max(offsets, default=0) + 1)
+        self.recent: deque[tuple[int, Any]] = deque(maxlen=rules.depth)
         """The newest rows of the partition, for `prev`."""
         self.rows: dict[int, tuple[Any, int]] = {}
         """The rows that the window holds, with their instants; only kept where there is a window."""
@@ -67,47 +89,49 @@ class Attempts:
              ) -> list[tuple[Attempt, list[Match]]]:  # fmt: skip
         """Lead a row through all attempts, and begin one with it. The matches it completes, by attempt, in order.
 
-        `keeps`: an attempt that has matched and cannot go on lives until somebody ends it.
+        `keeps`: an attempt that has matched and cannot go on lives until somebody ends it. A row that a condition
+        cannot be evaluated for changes nothing.
         """
         self.recent.append((number, row))
-        previous = tuple(self._previous(offset) for offset in self.offsets)
         attempts = self.live
         if may_begin:
-            empty = (None,) * len(self.lists)
-            attempts = [*attempts, Attempt(number, now, [Reading(p, empty) for p in self.program.first if p != END])]
+            attempts = [*attempts, Attempt(number, now, self.rules.begin)]
+        try:
+            previous = tuple([self._previous(offset) for offset in self.rules.offsets])
+            read = [self._advance(attempt, number, row, previous) for attempt in attempts]
+        except BaseException:
+            self.recent.pop()
+            raise
         self.live = []
         found = []
-        for attempt in attempts:
-            matches = self._advance(attempt, number, row, previous)
+        for attempt, (readings, matches) in zip(attempts, read, strict=True):
+            attempt.readings = readings
             if matches:
                 found.append((attempt, matches))
-            if attempt.readings or attempt.complete or (matches and keeps):
+            if readings or attempt.complete or (matches and keeps):
                 self.live.append(attempt)
         return found
 
     def _previous(self, offset: int) -> Any:
         return self.recent[-1 - offset][1] if offset < len(self.recent) else None
 
-    def _advance(self, attempt: Attempt, number: int, row: Any, previous: Values) -> list[Match]:
+    def _advance(self, attempt: Attempt, number: int, row: Any, previous: Values) -> tuple[list[Reading], list[Match]]:
         """The readings that go on with a row; those that are complete with it, the preferred first."""
-        program, fits = self.program, self.fits
+        steps = self.rules.steps
         readings: list[Reading] = []
         matches: list[Match] = []
         for place, values in attempt.readings:
-            variable = program.variables[place]
-            test = fits.get(variable)
+            variable, test, is_list, after = steps[place]
             if test is not None and not test(row, values + previous):
                 continue
-            taken = values[variable]
-            value = ((taken or ()) + (row,)) if self.lists[variable] else row
-            after = (*values[:variable], value, *values[variable + 1 :])
-            for following in program.after[place]:
+            value = ((values[variable] or ()) + (row,)) if is_list else row
+            taken = (*values[:variable], value, *values[variable + 1 :])
+            for following in after:
                 if following == END:
-                    matches.append(Match(attempt.first, number, after, len(program.after[place]) == 1))
+                    matches.append(Match(attempt.first, number, taken, len(after) == 1))
                 else:
-                    readings.append(Reading(following, after))
-        attempt.readings = readings
-        return matches
+                    readings.append(Reading(following, taken))
+        return readings, matches
 
     def drop(self, upto: int) -> None:
         """End the attempts that began at or before a row."""

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from sql.algebra.pattern.snapshot import Packer, Unpacker, unpack_key
-from sql.algebra.recognize.attempts import Attempt, Attempts, Fits, Match, Reading, Values
+from sql.algebra.recognize.attempts import Attempt, Attempts, Fits, Match, Reading, Rules, Values
 from sql.algebra.recognize.program import Program
 from sql.calendar.period import Period
 from sql.plan.recognize import RecognizePlan
@@ -25,8 +25,8 @@ class Recognizer:
     def __init__(self, plan: RecognizePlan, *, fits: dict[int, Fits], key: Key, interval: Period | None, zone: tzinfo,
                  most: int, windowed: bool) -> None:  # fmt: skip
         self.plan = plan
-        self.program = Program(plan.pattern, {item.name: place for place, item in enumerate(plan.variables)})
-        self.lists = tuple(item.is_list for item in plan.variables)
+        program = Program(plan.pattern, {item.name: place for place, item in enumerate(plan.variables)})
+        self.rules = Rules(program, tuple(item.is_list for item in plan.variables), fits, plan.previous)
         self.fits = fits
         self.key = key
         self.interval = interval
@@ -40,6 +40,8 @@ class Recognizer:
         self.dues: list[tuple[int, int, Hashable]] = []
         """A heap of (due, first row, partition) of the attempts; what has ended is dropped when it surfaces."""
         self.counts = {"attempts_dropped": 0, "matches": 0}
+        self.is_simple = interval is None and not windowed
+        """Whether rows come one by one, and none leaves."""
 
     # --- driving ------------------------------------------------------------------------------------------------------
 
@@ -58,6 +60,26 @@ class Recognizer:
         self.counts["matches"] += len(told)
         return told
 
+    def enter(self, number: int, row: Any, at: int) -> list[Values]:
+        """One row, where no window takes rows out and no interval holds matches."""
+        key = self.key(row)
+        partition = self.partitions.get(key)
+        if partition is None:
+            partition = Attempts(self.rules)
+        before = len(partition.live)
+        may_begin = self.live < self.most
+        found = partition.read(number, row, at, may_begin=may_begin)
+        self.partitions[key] = partition
+        self.counts["attempts_dropped"] += not may_begin
+        told = self._told(partition, found) if found else []
+        self._settle(key, partition, before)
+        if not told:
+            return []
+        if self.plan.all_matches:
+            told.sort(key=_row_that_completes)
+        self.counts["matches"] += len(told)
+        return [match.values for match in told]
+
     def _read(self, rows: Sequence[Row]) -> list[Values]:
         """Rows that come together are read before any match is chosen; all matches come in order of their last rows."""
         found: dict[Hashable, dict[int, tuple[Attempt, list[Match]]]] = {}
@@ -65,7 +87,7 @@ class Recognizer:
             key = self.key(row)
             partition = self.partitions.get(key)
             if partition is None:
-                partition = self.partitions[key] = Attempts(self.program, self.lists, self.fits, self.plan.previous)
+                partition = self.partitions[key] = Attempts(self.rules)
             before = len(partition.live)
             may_begin = self.live < self.most
             self.counts["attempts_dropped"] += not may_begin
@@ -91,9 +113,13 @@ class Recognizer:
         return [match.values for match in told]
 
     def _settle(self, key: Hashable, partition: Attempts, before: int) -> None:
-        """Count the attempts of a partition again, and forget it where nothing can come of it."""
+        """Count the attempts of a partition again, and forget it where nothing can come of it.
+
+        Rows that are kept for `prev` alone are forgotten where more partitions than attempts may live.
+        """
         self.live += len(partition.live) - before
-        if not partition.live and not partition.rows and not self.plan.previous:
+        is_idle = not partition.live and not partition.rows
+        if is_idle and (not self.plan.previous or len(self.partitions) > self.most):
             del self.partitions[key]
 
     def _told(self, partition: Attempts, found: Sequence[tuple[Attempt, list[Match]]]) -> list[Match]:
@@ -218,7 +244,7 @@ class Recognizer:
         def values(place: int) -> Values:
             return tuple(tuple(value) if value.__class__ is list else value for value in unpacker.binding(place))
 
-        partition = self.partitions[key] = Attempts(self.program, self.lists, self.fits, self.plan.previous)
+        partition = self.partitions[key] = Attempts(self.rules)
         attempts, recent, rows = state
         for first, begun, due, readings, complete in attempts:
             attempt = Attempt(first, begun, [Reading(place, values(found)) for place, found in readings],

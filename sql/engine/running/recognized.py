@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.accumulators import SKIP, AggregateSet
@@ -11,12 +11,15 @@ from sql.algebra.build import period
 from sql.algebra.event import Delta, Event
 from sql.algebra.recognize import Recognizer
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet, PatternReader
+from sql.codegen.functions import DATA_ERRORS, FunctionSet, PatternReader
 from sql.codegen.support import Warnings
 from sql.functions.registry import Context
-from sql.plan.logical import ItemPlan, PeriodArgument, SourcePlan
+from sql.plan.logical import ItemPlan, PeriodArgument, Plan, SourcePlan
 from sql.plan.options import RuleOptions
 from sql.rows import Shape
+
+if TYPE_CHECKING:
+    from sql.engine.running.statement import Statement
 
 
 class Recognized:
@@ -47,6 +50,11 @@ class Recognized:
     def change(self, delta: Delta, now_ms: int) -> list[dict[str, Any]]:
         """The rows of the matches that a change of the window completes."""
         return self._rows(self.recognizer.change(_rows(delta.inserted), _rows(delta.removed), now_ms))
+
+    def enter(self, number: int, row: Any, now_ms: int) -> list[dict[str, Any]]:
+        """The rows of the matches that one row completes, where rows never leave."""
+        found = self.recognizer.enter(number, row, now_ms)
+        return self._rows(found) if found else []
 
     def advance(self, now_ms: int) -> list[dict[str, Any]]:
         """The rows of the matches whose interval is over."""
@@ -90,3 +98,29 @@ class Recognized:
 
 def _rows(events: Iterable[Event]) -> Iterable[tuple[int, Any, int]]:
     return [(event.seq, event.row, event.time_ms) for event in events]
+
+
+def is_alone(plan: Plan) -> bool:
+    """Whether a statement reads one stream through match_recognize, without a window, and nothing beside it."""
+    source = plan.sources[0]
+    if len(plan.sources) != 1 or source.recognize is None or source.recognize.interval is not None:
+        return False
+    beside = plan.relations or plan.subqueries or plan.analytics or source.pattern or source.lot or source.keeps_last
+    return not (source.keeps or beside)
+
+
+def read_rows(statement: Statement, found: Recognized, rows: Sequence[Any], now_ms: int) -> None:
+    """Events for a match_recognize that is alone; what is not evaluated is told and changes nothing."""
+    passes = statement.program.filters[0]
+    for row in rows:
+        statement.seq += 1
+        try:
+            if passes is not None and not passes(Event(row, now_ms, statement.seq)):
+                continue
+            shown = found.enter(statement.seq, row, now_ms)
+        except DATA_ERRORS as error:
+            statement.program.functions.spans |= found.conditions.spans
+            statement.fail(row, error)
+            continue
+        if shown:
+            statement.joined([statement.new_event(match, now_ms) for match in shown], now_ms)

@@ -27,6 +27,7 @@ from sql.engine.running.content import Content
 from sql.engine.running.matches import is_plain, show_matches
 from sql.engine.running.output import Output
 from sql.engine.running.query import MakeRow, RunningQuery
+from sql.engine.running.recognized import is_alone, read_rows
 from sql.engine.running.requests import Requests
 from sql.engine.running.sources import Sources
 from sql.errors import positioned
@@ -66,6 +67,8 @@ class Statement(RunningQuery):
         self.windows = self.sources.windows
         self.plain = self.sources.matches[0] if is_plain(plan) else None
         """The pattern, where each match is a row and nothing else happens."""
+        self.recognized = self.sources.recognized[0] if is_alone(plan) else None
+        """The match_recognize, where the events of one stream go to it and nowhere else."""
         self.groups: dict[Any, Any] = {}
         self.whole = None if program.text.fold.is_grouped else self.code["Group"](())
         self.budget = Budget(plan.options.max_window_events)
@@ -119,6 +122,8 @@ class Statement(RunningQuery):
             self.code["push"](self, rows, now_ms)
         elif self.plain is not None:
             show_matches(self, self.plain, stream, rows, now_ms)
+        elif self.recognized is not None:
+            read_rows(self, self.recognized, rows, now_ms)
         else:
             for row in rows:
                 self._step(self.sources.enter(stream, row, now_ms), now_ms)
@@ -159,7 +164,7 @@ class Statement(RunningQuery):
         self.output.end_step(now_ms, new, old)
 
     def joined(self, events: Sequence[Event], now_ms: int) -> None:
-        """The joined rows of one event of a stream that drives a join."""
+        """The rows that one event makes: those of the join that it drives, or of the matches that it completes."""
         self._step((Delta(events),) if events else (), now_ms)
 
     def change(self, delta: Delta, new: list[Any], old: list[Any]) -> None:
