@@ -47,10 +47,12 @@ def _contexts(address: str, data: Path) -> dict[str, Any]:
 def render(name: str, context: dict[str, Any]) -> Iterator[str]:
     """A heading, and a line for each partition that /status lists."""
     counters, shown = context["counters"], context["partitions"]
+    each = context["bytes_per_partition"]
+    memory = "" if each is None else f", {each} bytes each"
     yield (
         f"context {name}: {counters['partitions']} of {context['max_partitions']} partitions, "
         f"{counters['partitions_started']} started, {counters['partitions_ended']} ended, "
-        f"{counters['partitions_refused']} refused, {context['bytes_per_partition']} bytes each; "
+        f"{counters['partitions_refused']} refused{memory}; "
         f"rules {', '.join(context['rules'])}"
     )
     for partition in shown:

@@ -11,7 +11,7 @@ import gc
 import sys
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -42,6 +42,23 @@ def footprint(root: object, shared: Iterable[object] = ()) -> int:
         total += times * sys.getsizeof(thing)
         waiting += _parts(thing, times)
     return int(total)
+
+
+def footprint_of_each(things: Sequence[object], shared: Iterable[object] = ()) -> int | None:
+    """Bytes that each of several like things adds to the others; None for fewer than two.
+
+    What all of them lead to counts for none, nor do the tables in which they stand.
+
+    >>> common = "x" * 951
+    >>> footprint_of_each([(common, str(number) * 951) for number in range(9)]) == sys.getsizeof((1, 2)) + 1000
+    True
+    """
+    sample = things[:SAMPLED]
+    if len(sample) < 2:
+        return None
+    seen = list(shared)
+    more, first = (footprint(list(part), seen) - sys.getsizeof(list(part)) for part in (sample, sample[:1]))
+    return (more - first) // (len(sample) - 1)
 
 
 def _parts(thing: Any, times: float) -> Iterator[tuple[Any, float]]:

@@ -34,7 +34,7 @@ class Partition:
         self.serial = serial
         self.below: Level | None = None
         self.due_ms: int | None = None
-        self.bodies: list[Any] = []
+        self.bodies: tuple[Any, ...] = ()
 
     @property
     def is_alive(self) -> bool:

@@ -94,7 +94,7 @@ class ContextHost(Hosted):
     def _drop(self, member: Member) -> None:
         """Forget the instances of a statement."""
         for partition in self.life.live.values():
-            partition.bodies = [body for body in partition.bodies if body.member is not member]
+            partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
         self.timers.drop(member)
 
     def check_unused(self) -> None:
@@ -107,7 +107,7 @@ class ContextHost(Hosted):
     def _begin(self, member: Member, partition: Partition, now_ms: int, *, is_late: bool = False) -> None:
         """An instance starts; `is_late`: the partition has been there before, and rows of then are posted by nobody."""
         body = new_body(member, partition, now_ms)
-        partition.bodies.append(body)
+        partition.bodies += (body,)
         if member.index is not None:
             member.index.add(body)
         if not isinstance(body, Cell):
@@ -168,7 +168,7 @@ class ContextHost(Hosted):
     def stop(self, partition: Partition, now_ms: int) -> None:
         """A partition ends: its statements stop in reverse order, each giving out what is due at the end."""
         self.settle()
-        bodies, partition.bodies = partition.bodies, []
+        bodies, partition.bodies = partition.bodies, ()
         for body in reversed(bodies):
             body.due_ms = None
             given = body.terminate(now_ms)

@@ -1,0 +1,107 @@
+"""Contexts of a running gateway: their partitions on the command line, and a shift by the wall clock as it is set."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from edge.cli import main
+from tests.integration.daemon.support import STREAM, daemon, publisher
+from tests.integration.daemon.test_clock_jumps import library
+from tests.support.brokers import Mosquitto, wait_for
+
+PER_DEVICE = (
+    STREAM
+    + """
+contexts:
+  per_device: {sql: partition by dev from m, idle: 1h}
+rules:
+  mean:
+    context: per_device
+    sql: SELECT context.key1 AS dev, avg(temp) AS a FROM m
+    actions: [{file: {path: mean.jsonl}}]
+"""
+)
+SHIFT = (
+    STREAM
+    + """
+contexts:
+  early: {sql: "start (0, 6, *, *, *) end (0, 14, *, *, *)", timezone: Europe/Berlin}
+rules:
+  count:
+    context: early
+    sql: select count(*) as c from m output last when terminated
+    actions: [{file: {path: count.jsonl, sendSingle: true}}]
+"""
+)
+BYTES_MAX = 700
+"""What a partition with one running average may take; the tables that find it are not counted."""
+
+
+@pytest.mark.broker
+def test_the_command_line_lists_partitions(
+    broker: Mosquitto, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with daemon(tmp_path, broker.url, {"mean.yaml": PER_DEVICE}) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        address = ["--address", gateway.address, "--data", str(gateway.data)]
+        for number in range(5):
+            plant.send("plant/a", {"dev": f"pump-{number}", "temp": 20.5 + number})
+        wait_for(lambda: len(gateway.output("mean.jsonl")) == 5, what="the rows of five partitions")
+        assert main(["partitions", *address]) == 0
+        heading, *lines = capsys.readouterr().out.splitlines()
+        assert heading.startswith("context per_device: 5 of 100000 partitions, 5 started, 0 ended, 0 refused, ")
+        assert lines == [f"  id={number}  key1=pump-{number}" for number in range(5)]
+        assert main(["partitions", "per_device", "--json", *address]) == 0
+        first = json.loads(capsys.readouterr().out.splitlines()[0])
+        assert first == {"context": "per_device", "id": 0, "key1": "pump-0", "name": "per_device"}
+        assert main(["partitions", "per_machine", *address]) == 2
+        assert "contexts in use: per_device" in capsys.readouterr().err
+        told = gateway.status()["contexts"]["per_device"]
+        assert 200 < told["bytes_per_partition"] < BYTES_MAX
+
+
+@pytest.mark.broker
+def test_a_shift_begins_and_ends_when_the_clock_is_set(broker: Mosquitto, tmp_path: Path) -> None:
+    """The clock goes to 06:00 and to 14:00 of Berlin, and back to 13:00, which begins no second shift."""
+    tomorrow = datetime.now(ZoneInfo("Europe/Berlin")).replace(hour=0, minute=0, second=0) + timedelta(days=1)
+    offset = tmp_path / "offset"
+
+    def set_clock(hour: int, minute: int) -> None:
+        wanted = tomorrow.replace(hour=hour, minute=minute).timestamp()
+        offset.write_text(f"+{int(wanted - time.time())}\n")
+
+    set_clock(5, 59)
+    fake = {
+        "LD_PRELOAD": str(library()), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }  # fmt: skip
+    with daemon(tmp_path, broker.url, {"count.yaml": SHIFT}, **fake) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+
+        def send(count: int) -> None:
+            before = sum(gateway.status()["intake"]["received"].values())
+            for number in range(count):
+                plant.send("plant/a", {"n": number})
+            wait_for(lambda: sum(gateway.status()["intake"]["received"].values()) == before + count, what="messages")
+
+        def live() -> int:
+            return int(gateway.status()["contexts"]["early"]["counters"]["partitions"])
+
+        send(2)
+        assert live() == 0
+        set_clock(6, 1)
+        wait_for(lambda: live() == 1, what="the start of the shift")
+        send(3)
+        set_clock(14, 1)
+        wait_for(lambda: gateway.output("count.jsonl"), what="the report of the shift")
+        assert gateway.output("count.jsonl") == [{"c": 3}]
+        set_clock(13, 0)
+        send(1)
+        assert live() == 0
+        assert gateway.output("count.jsonl") == [{"c": 3}]
