@@ -45,8 +45,7 @@ class Visit:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._client.disconnect()
-        self._client.loop_stop()
+        _leave(self._client)
 
     def subscribe(self, filters: list[str]) -> dict[str, str]:
         """Subscribe; the filters that the broker refuses, with its reason."""
@@ -99,8 +98,7 @@ class Visit:
             if self._answer.is_failure:
                 raise VisitFailed(f"{server} refused the connection: {self._answer}")
         except VisitFailed:
-            client.disconnect()
-            client.loop_stop()
+            _leave(client)
             raise
         return client
 
@@ -124,3 +122,12 @@ class Visit:
             if len(self.messages) < SAMPLES_MAX:
                 self.messages.append((message.topic, message.payload, bool(message.retain)))
             self._changed.notify_all()
+
+
+def _leave(client: Client) -> None:
+    """Say goodbye and close the socket, which paho's thread may leave open where it ends first."""
+    connection: Any = client.socket()
+    client.disconnect()
+    client.loop_stop()
+    if connection is not None:
+        connection.close()
