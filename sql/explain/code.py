@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sql.catalog.streams import Catalog
+from sql.compiler.cells import fits_cells
+from sql.compiler.program import Program
 from sql.engine.event_time.query import EventTime
 from sql.engine.running.rowwise import Rowwise
 from sql.engine.running.sampled import SampledQuery
@@ -15,7 +17,11 @@ from sql.rows import Shape
 
 
 def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct") -> str:
-    """The functions that run a rule, under its SQL. In a context it is the text of one partition's statement."""
+    """The functions that run a rule, under its SQL. In a context it is the text of one partition's statement, or the
+    loop over the cells of all partitions."""
+    if plan.context is not None and fits_cells(plan):
+        program = Program(plan, catalog, "dict", 0, name, in_cells=True)
+        return f"{_header(name, plan)}\n\n{program.text.code.text}"
     found = start(name, replace(plan, context=None), catalog, 0, shape=shape)
     query = found.query if isinstance(found, EventTime) else found
     if isinstance(query, SampledQuery):
