@@ -34,7 +34,9 @@ SPAN = (
 
 def many_alive() -> Result:
     """An event for one of 100,000 live partitions."""
-    benches = {live: Bench(GROWING[1:], pairs(live // 2, 200_000), before=GROWING[:1]) for live in (1_000, 100_000)}
+    benches = {
+        live: Bench(GROWING[1:], pairs(live // 2, 200_000), before=GROWING[:1]) for live in (1_000, 100_000)
+    }
     return against_smallest("context_1e5", benches, 2.0, rounds=3)
 
 
@@ -46,7 +48,9 @@ def single(name: str, rule: tuple[str, str], made: Callable[[], list[bytes]], ba
 CASES: dict[str, Callable[[], Result]] = {
     "context_keyed": partial(single, "context_keyed", KEYED, partial(messages, 100), 5.0),
     "context_1e5": many_alive,
-    "context_overlapping": partial(single, "context_overlapping", OVERLAPPING, partial(pairs, 1_000, 100_000), 6.0),
+    "context_overlapping": partial(
+        single, "context_overlapping", OVERLAPPING, partial(pairs, 1_000, 100_000), 6.0
+    ),
     "context_open": partial(single, "context_open", OPEN, partial(pairs, 1, 100_000), 15.0),
     "context_10s": partial(single, "context_10s", SPAN, partial(messages, 100), 2.2),
 }

@@ -52,7 +52,10 @@ def startup() -> Result:
                 found.append(time.perf_counter() - began)
     best = min(found)
     return Result(
-        "startup", unit="s", lines=[f"startup {best:.2f} s to readiness with 10 rules (bar 0.8)"], numbers={"s": best}
+        "startup",
+        unit="s",
+        lines=[f"startup {best:.2f} s to readiness with 10 rules (bar 0.8)"],
+        numbers={"s": best},
     )
 
 
@@ -65,7 +68,9 @@ def memory() -> Result:
         for number in range(100_000):
             sender.add(messages[number % len(messages)])
         sender.flush()
-        wait_for(lambda: process.status()["rules"]["r1"]["counters"]["events_in"] >= 100_000, 60, "the messages")
+        wait_for(
+            lambda: process.status()["rules"]["r1"]["counters"]["events_in"] >= 100_000, 60, "the messages"
+        )
         loaded = process.resident_bytes()
         sender.close()
     megabytes = {"ready_mb": ready / 1e6, "loaded_mb": loaded / 1e6}

@@ -1,8 +1,8 @@
 """Fair shares: how long an alert of one topic takes while another topic gets what is too much.
 
-The alert's topic gets 200 messages a second, all stamped. The other topic gets nothing, payloads of a megabyte, keys
-that never come again, or more than its rule can take. All at QoS 0: the broker drops what the gateway does not
-read, so the load stays the same however slow the gateway is.
+The alert's topic gets 200 messages a second, all stamped. The other topic gets nothing, payloads of a
+megabyte, keys that never come again, or more than its rule can take. All at QoS 0: the broker drops what the
+gateway does not read, so the load stays the same however slow the gateway is.
 """
 
 from __future__ import annotations
@@ -63,8 +63,11 @@ def overload(number: int) -> bytes | None:
 
 
 LOADS: dict[str, tuple[Callable[[int], bytes | None], int]] = {
-    "alone": (nothing, 1), "megabytes": (megabytes, 1), "new_keys": (new_keys, 50), "overload": (overload, 100),
-}  # fmt: skip
+    "alone": (nothing, 1),
+    "megabytes": (megabytes, 1),
+    "new_keys": (new_keys, 50),
+    "overload": (overload, 100),
+}
 """What the other topic gets, and how often at each step."""
 
 

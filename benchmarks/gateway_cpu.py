@@ -1,9 +1,10 @@
-"""Processor time of the whole gateway per message, from the socket to the acknowledgement, beside a bare subscriber.
+"""Processor time of the whole gateway per message, from the socket to the acknowledgement,
+beside a bare subscriber.
 
-A filter rule that 50 messages a second pass, published to the broker again; nothing else runs. The
-yardstick is a stock paho client that decodes each message and acknowledges it on receipt. Both run in turn, each
-as a process of its own, at each rate and quality of service; so the ratio stands whatever else the machine does. The
-latency is that of a passing message, from its stamp to the receipt of what the rule makes of it.
+A filter rule that 50 messages a second pass, published to the broker again; nothing else runs. The yardstick
+is a stock paho client that decodes each message and acknowledges it on receipt. Both run in turn, each as a
+process of its own, at each rate and quality of service; so the ratio stands whatever else the machine does.
+The latency is that of a passing message, from its stamp to the receipt of what the rule makes of it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,11 @@ def gateway_cpu() -> Result:
             bare, _ = measured(load, bare_subscriber)
             gateway, found = measured(load, the_gateway)
             p50, p99, _ = quantiles(found)
-            result.numbers |= {load.name: gateway / bare, f"{load.name}_us": gateway, f"{load.name}_p99_ms": p99}
+            result.numbers |= {
+                load.name: gateway / bare,
+                f"{load.name}_us": gateway,
+                f"{load.name}_p99_ms": p99,
+            }
             result.lines.append(
                 f"{load.name} ratio {gateway / bare:.2f} (bar {bar}); {gateway:.1f} µs a message, bare paho "
                 f"{bare:.1f}; message to result p50 {p50:.1f} ms, p99 {p99:.1f} ms (bar 12)"
@@ -78,7 +83,9 @@ def gateway_cpu() -> Result:
 
 def measured(load: Load, subject: Callable[[Path, Mosquitto, Load], Any]) -> tuple[float, list[float]]:
     """Microseconds of processor time a message, and the latency in ms of each passing one."""
-    lines = ("max_inflight_messages 20",)  # as it comes; only the queue is not bounded, so that nothing is lost
+    lines = (
+        "max_inflight_messages 20",
+    )  # as it comes; only the queue is not bounded, so that nothing is lost
     with (
         tempfile.TemporaryDirectory() as folder,
         mosquitto(Path(folder) / "broker", lines=lines) as broker,
@@ -115,7 +122,9 @@ def processor_s(pid: int) -> float:
 def the_gateway(folder: Path, broker: Mosquitto, load: Load) -> Iterator[int]:
     """The daemon; its process id."""
     rule = RULE.replace("QOS", str(load.qos))
-    with daemon(folder / "gateway", broker.url, {"pass.yaml": rule}, PENSTOCK__MQTT__QOS=str(load.qos)) as process:
+    with daemon(
+        folder / "gateway", broker.url, {"pass.yaml": rule}, PENSTOCK__MQTT__QOS=str(load.qos)
+    ) as process:
         process.wait_ready()
         yield process.pid
 
@@ -183,7 +192,9 @@ def publish(port: int, load: Load, began_sending: Any) -> None:
         packets = []
         while number < passed * load.rate:
             is_stamped = number % (load.rate // STAMPED_PER_S) == 0
-            packets.append(packet(number, time.monotonic_ns(), KEYS, load.qos) if is_stamped else bodies[number % KEYS])
+            packets.append(
+                packet(number, time.monotonic_ns(), KEYS, load.qos) if is_stamped else bodies[number % KEYS]
+            )
             number += 1
         connection.sendall(b"".join(packets))
         time.sleep(TICK_S)

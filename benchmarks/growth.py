@@ -1,4 +1,5 @@
-"""How the operators' cost per event grows with the window: it must not, beyond what caches and logarithms explain."""
+"""How the operators' cost per event grows with the window: it must not, beyond what caches
+and logarithms explain."""
 
 from __future__ import annotations
 
@@ -14,9 +15,11 @@ WINDOWS: dict[str, Callable[[int], str]] = {
     "length": lambda size: f"select avg(temp) as a, max(temp) as hi from m#length({size})",
     "time": lambda size: f"select avg(temp) as a, max(temp) as hi from m#time({size // EVENTS_PER_MS} msec)",
     "sort": lambda size: f"select avg(temp) as a, max(temp) as hi from m#sort({size}, temp)",
-    "hopping": lambda size: "SELECT avg(temp) AS a, max(temp) AS hi FROM m GROUP BY "
-    f"HOPPINGWINDOW(ms, {size // EVENTS_PER_MS}, {size // EVENTS_PER_MS // 10})",
-}  # fmt: skip
+    "hopping": lambda size: (
+        "SELECT avg(temp) AS a, max(temp) AS hi FROM m GROUP BY "
+        f"HOPPINGWINDOW(ms, {size // EVENTS_PER_MS}, {size // EVENTS_PER_MS // 10})"
+    ),
+}
 
 
 def window_growth() -> Result:
@@ -33,7 +36,8 @@ def window_growth() -> Result:
         growth = [cost / costs[0] for cost in costs]
         result.numbers |= {f"{name}_{size}_ns": cost for size, cost in zip(SIZES, costs, strict=True)}
         cells = ", ".join(
-            f"{size:,}: {cost:,.0f} ns ({times:.2f})" for size, cost, times in zip(SIZES, costs, growth, strict=True)
+            f"{size:,}: {cost:,.0f} ns ({times:.2f})"
+            for size, cost, times in zip(SIZES, costs, growth, strict=True)
         )
         result.lines.append(f"window_growth {name}: {cells}")
     result.ratio = max(value for value in _last_growths(result.numbers))

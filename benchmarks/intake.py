@@ -24,9 +24,14 @@ def at_qos(qos: int) -> Result:
     name = f"mqtt_qos{qos}"
     cpu = f"{name} processor time: {numbers[f'{name}_cpu']:.2f} times less than stock paho"
     return Result(
-        name, numbers[name], "times stock paho (more is better)", events_per_s=numbers[f"{name}_intake_per_s"], bar=BAR,
-        lines=[cpu], numbers=numbers,
-    )  # fmt: skip
+        name,
+        numbers[name],
+        "times stock paho (more is better)",
+        events_per_s=numbers[f"{name}_intake_per_s"],
+        bar=BAR,
+        lines=[cpu],
+        numbers=numbers,
+    )
 
 
 CASES: dict[str, Callable[[], Result]] = {"mqtt_qos0": lambda: at_qos(0), "mqtt_qos1": lambda: at_qos(1)}

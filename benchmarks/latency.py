@@ -1,9 +1,11 @@
-"""Latency end to end: from the stamp a publisher puts into a message to the receipt of what a rule makes of it.
+"""Latency end to end: from the stamp a publisher puts into a message to the receipt of
+what a rule makes of it.
 
-Two passages through a broker as it comes, decoding, rule, and the MQTT sink (QoS 1) are in it. The publisher writes
-packets straight into its socket at an even rate; 500 a second are stamped and pass the rule, the others make the load.
-The yardstick is a bare paho program in place of the daemon, which publishes again what is stamped. The two ends of the
-measurement hold nothing back: what the publisher's or the subscriber's TCP adds would be found in every figure.
+Two passages through a broker as it comes, decoding, rule, and the MQTT sink (QoS 1) are in it. The publisher
+writes packets straight into its socket at an even rate; 500 a second are stamped and pass the rule, the
+others make the load. The yardstick is a bare paho program in place of the daemon, which publishes again what
+is stamped. The two ends of the measurement hold nothing back: what the publisher's or the subscriber's TCP
+adds would be found in every figure.
 """
 
 from __future__ import annotations

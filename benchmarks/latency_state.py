@@ -1,9 +1,11 @@
-"""Latency under state: how long an alert takes while other rules hold windows, sessions and groups, all of it durable.
+"""Latency under state: how long an alert takes while other rules hold windows, sessions and
+groups, all of it durable.
 
-Seven rules read one stream at QoS 1 through a broker as it comes: a tumbling window in event time for the cloud, a
-count every second, sessions of keys that come and go, a hopping window, ten seconds of events, lag, and the alert. Each
-message is journalled before it is acknowledged, and snapshots are taken meanwhile. Measured is the time from the stamp
-of a message to the receipt of its alert. The publisher is a process of its own.
+Seven rules read one stream at QoS 1 through a broker as it comes: a tumbling window in event time for the
+cloud, a count every second, sessions of keys that come and go, a hopping window, ten seconds of events, lag,
+and the alert. Each message is journalled before it is acknowledged, and snapshots are taken meanwhile.
+Measured is the time from the stamp of a message to the receipt of its alert. The publisher is a process of
+its own.
 """
 
 from __future__ import annotations
@@ -90,7 +92,9 @@ def latency_state() -> Result:
         found, status = measured(GROUPED, GROUP_RATE, groups)
         note(result, f"groups_{groups}", f"{GROUP_RATE:,} messages/s, {groups:,} groups", found, status)
         p99s.append(result.numbers[f"p99_groups_{groups}"])
-    result.lines.append(f"p99 with {GROUPS[1]:,} groups to that with {GROUPS[0]}: {p99s[1] / p99s[0]:.2f} (bar 2)")
+    result.lines.append(
+        f"p99 with {GROUPS[1]:,} groups to that with {GROUPS[0]}: {p99s[1] / p99s[0]:.2f} (bar 2)"
+    )
     return result
 
 
@@ -141,7 +145,9 @@ def listened(broker: Mosquitto, process: Process, rate: int, keys: int) -> list[
     client.subscribe("results", 0)
     client.loop_start()
     assert subscribed.wait(5)
-    sender = multiprocessing.get_context("spawn").Process(target=publish, args=(broker.port, rate, keys), daemon=True)
+    sender = multiprocessing.get_context("spawn").Process(
+        target=publish, args=(broker.port, rate, keys), daemon=True
+    )
     sender.start()
     sender.join(SECONDS + 60)
     wait_for(lambda: len(found) >= SECONDS * STAMPED_PER_S * 0.99, 60, "the alerts")
@@ -191,7 +197,14 @@ def payload_of(number: int, stamp: int, keys: int) -> bytes:
     """What a machine tells."""
     return (
         b'{"sent":%d,"ts":%d,"dev":"pump-%02d","key":"k-%d","temp":%d.5,"pressure":%d,"state":"running","line":"north"}'
-        % (stamp, time.time_ns() // 1_000_000, number % 50, number % keys, 20 + number % 77, 1_000 + number % 13)
+        % (
+            stamp,
+            time.time_ns() // 1_000_000,
+            number % 50,
+            number % keys,
+            20 + number % 77,
+            1_000 + number % 13,
+        )
     )
 
 

@@ -35,7 +35,8 @@ class Result:
 
 
 def in_turns(works: Sequence[Work], rounds: int) -> list[float]:
-    """The least processor seconds of each piece of work; all are done once per round and so meet the same machine.
+    """The least processor seconds of each piece of work; all are done once per round and
+    so meet the same machine.
 
     It is the time of this thread, so other processes on the machine do not count.
     """
@@ -52,10 +53,11 @@ def in_turns(works: Sequence[Work], rounds: int) -> list[float]:
 class Bench:
     """An engine with rules on stream `m`, fed with payloads; time goes on from one pass to the next."""
 
-    def __init__(self, rules: Sequence[str], messages: Sequence[bytes], *, laps: int = 0, before: Sequence[str] = ()
-                 ) -> None:  # fmt: skip
-        """`laps`: in event time; time stamps cannot come again, so each run takes the next of so many equal parts.
-        `before`: statements that declare what the rules need.
+    def __init__(
+        self, rules: Sequence[str], messages: Sequence[bytes], *, laps: int = 0, before: Sequence[str] = ()
+    ) -> None:
+        """`laps`: in event time; time stamps cannot come again, so each run takes the next of so many equal
+        parts. `before`: statements that declare what the rules need.
         """
         catalog = Catalog()
         self.engine = Engine(catalog)
@@ -77,7 +79,9 @@ class Bench:
         """How often `run` goes through the messages."""
         self.now_ms = START_MS
         for number, plan in enumerate(plans):
-            self.engine.deploy(f"r{number}", plan, START_MS, shape=self.decoding.shape, make_row=self.decoding.make_row)
+            self.engine.deploy(
+                f"r{number}", plan, START_MS, shape=self.decoding.shape, make_row=self.decoding.make_row
+            )
         calm_collector()  # as the daemon does
 
     def feed(self, messages: Sequence[bytes]) -> None:
@@ -108,21 +112,32 @@ class Bench:
 
 
 def against_decoding(
-    name: str, rules: Sequence[str], messages: Sequence[bytes], bar: float | None, rounds: int = 7, *,
-    event_time: bool = False, before: Sequence[str] = (),
-) -> Result:  # fmt: skip
+    name: str,
+    rules: Sequence[str],
+    messages: Sequence[bytes],
+    bar: float | None,
+    rounds: int = 7,
+    *,
+    event_time: bool = False,
+    before: Sequence[str] = (),
+) -> Result:
     """The cost of an event with these rules, in costs of decoding it."""
     bench = Bench(rules, messages, laps=rounds + 1 if event_time else 0, before=before)
     bench.run()  # fills the windows, warms the code
     decoding, whole = in_turns((bench.decode, bench.run), rounds)
     return Result(
-        name, whole / decoding, events_per_s=bench.events / whole, cost_ns=whole / bench.events * 1e9,
-        base_ns=decoding / bench.events * 1e9, bar=bar,
-    )  # fmt: skip
+        name,
+        whole / decoding,
+        events_per_s=bench.events / whole,
+        cost_ns=whole / bench.events * 1e9,
+        base_ns=decoding / bench.events * 1e9,
+        bar=bar,
+    )
 
 
 def against_smallest(name: str, benches: dict[int, Bench], bar: float | None, rounds: int = 5) -> Result:
-    """The cost of an event at the last of these sizes, in costs of one at the first; a line says the cost at each."""
+    """The cost of an event at the last of these sizes, in costs of one at the first; a line
+    says the cost at each."""
     for bench in benches.values():
         bench.run()
     seconds = in_turns([bench.run for bench in benches.values()], rounds)
@@ -130,6 +145,12 @@ def against_smallest(name: str, benches: dict[int, Bench], bar: float | None, ro
     base, *_, cost = costs.values()
     shown = ", ".join(f"{size:,}: {cost:,.0f} ns ({cost / base:.2f})" for size, cost in costs.items())
     return Result(
-        name, cost / base, "times the smallest", events_per_s=1e9 / cost, cost_ns=cost, base_ns=base, bar=bar,
+        name,
+        cost / base,
+        "times the smallest",
+        events_per_s=1e9 / cost,
+        cost_ns=cost,
+        base_ns=base,
+        bar=bar,
         lines=[f"{name} {shown}"],
-    )  # fmt: skip
+    )

@@ -1,12 +1,14 @@
-"""Messages per second from mosquitto into this process: our intake against a bare paho subscriber, at QoS 0 and 1.
+"""Messages per second from mosquitto into this process: our intake against a bare paho
+subscriber, at QoS 0 and 1.
 
     python -m benchmarks.mqtt_intake [COUNT]
 
-The broker holds nothing back (no persistence, no limits); the publisher is a process of its own that writes packets
-made beforehand straight into a socket, so that it is never what is measured. Each subscriber gets the same messages;
-rounds alternate between the two, and the best round of each counts, because the machine has other things to do.
-Prints `mqtt_qos0 ratio X` and `mqtt_qos1 ratio X`: our rate in times that of stock paho, which acknowledges by itself.
-Our rate is mosquitto's own, which one core of it limits; the processor time per message is therefore compared as well.
+The broker holds nothing back (no persistence, no limits); the publisher is a process of its own that writes
+packets made beforehand straight into a socket, so that it is never what is measured. Each subscriber gets the
+same messages; rounds alternate between the two, and the best round of each counts, because the machine has
+other things to do. Prints `mqtt_qos0 ratio X` and `mqtt_qos1 ratio X`: our rate in times that of stock paho,
+which acknowledges by itself. Our rate is mosquitto's own, which one core of it limits; the processor time per
+message is therefore compared as well.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class Cost(NamedTuple):
 def publish(port: int, count: int, qos: int) -> None:
     """Send `count` messages as fast as the broker takes them. Runs in a process of its own."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(bytes.fromhex("100f00044d5154540402003c0003707562"))  # CONNECT, client "pub", 3.1.1, clean
+        connection.sendall(
+            bytes.fromhex("100f00044d5154540402003c0003707562")
+        )  # CONNECT, client "pub", 3.1.1, clean
         assert connection.recv(4) == b"\x20\x02\x00\x00"
         packets = [packet(qos, number + 1) for number in range(60_000)]
         reader = threading.Thread(target=drain, args=(connection, 4 * count * qos))
@@ -151,7 +155,8 @@ class Timer:
 
 
 def run(count: int = 100_000, rounds: int = ROUNDS) -> dict[str, float]:
-    """By name: rates per second, processor microseconds per message, and the ratios `mqtt_qos0` and `mqtt_qos1`."""
+    """By name: rates per second, processor microseconds per message, and the ratios `mqtt_qos0` and
+    `mqtt_qos1`."""
     results: dict[str, float] = {}
     contenders: dict[str, Callable[[Mosquitto, int, int], Cost]] = {"stock": stock, "intake": intake}
     with tempfile.TemporaryDirectory() as folder, mosquitto(Path(folder)) as broker:

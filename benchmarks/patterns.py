@@ -9,9 +9,8 @@ from benchmarks.payloads import START_MS
 from benchmarks.rules import messages
 
 FOLLOWED_BY = (
-    "select a.k as k, b.seq as seq from pattern "
-    "[every a=m(n=1) -> b=m(k=a.k, n=2) where timer:within({})]"
-)  # fmt: skip
+    "select a.k as k, b.seq as seq from pattern [every a=m(n=1) -> b=m(k=a.k, n=2) where timer:within({})]"
+)
 ABSENCE = "select a.k as k from pattern [every a=m(n=1) -> (timer:interval(30 sec) and not m(n=2, k=a.k))]"
 RECOGNIZE = (
     "select * from m match_recognize (partition by dev "
@@ -56,9 +55,13 @@ def idle() -> Result:
     bench.feed([payload(key % 1_000, 3, key) for key in range(50_000)])
     decoding, whole = in_turns((bench.decode, bench.run), 5)
     return Result(
-        "pattern_idle", whole / decoding, events_per_s=bench.events / whole, cost_ns=whole / bench.events * 1e9,
-        base_ns=decoding / bench.events * 1e9, bar=1.6,
-    )  # fmt: skip
+        "pattern_idle",
+        whole / decoding,
+        events_per_s=bench.events / whole,
+        cost_ns=whole / bench.events * 1e9,
+        base_ns=decoding / bench.events * 1e9,
+        bar=1.6,
+    )
 
 
 CASES: dict[str, Callable[[], Result]] = {

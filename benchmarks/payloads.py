@@ -1,4 +1,5 @@
-"""The payloads all benchmarks decode: flat JSON objects of about 140 bytes, as a plant's devices send them."""
+"""The payloads all benchmarks decode: flat JSON objects of about 140 bytes, as a
+plant's devices send them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,14 @@ def payloads(count: int, devices: int, *, shuffled: bool = False) -> list[bytes]
         temp = round(random.uniform(20, 100), 2)
         made.append(
             b'{"dev":"pump-%04d","temp":%.2f,"ts":%d,"seq":%d,"status":"ok","site":"north","hum":%d.5,"rpm":%d,"shift":"late"}'
-            % (device, temp, START_MS + number // EVENTS_PER_MS, number, random.randrange(30, 60), 1400 + number % 100)
+            % (
+                device,
+                temp,
+                START_MS + number // EVENTS_PER_MS,
+                number,
+                random.randrange(30, 60),
+                1400 + number % 100,
+            )
         )
     return made
 

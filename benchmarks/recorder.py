@@ -1,6 +1,8 @@
-"""What the flight recorder and a listener cost the gateway's loop: processor time of the same messages in each case.
+"""What the flight recorder and a listener cost the gateway's loop: processor time of the
+same messages in each case.
 
-The gateway is whole but for its broker: journal, decoding, two rules, commits. All variants run in turn in one process.
+The gateway is whole but for its broker: journal, decoding, two rules, commits. All variants run in turn in
+one process.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ BAR = 0.95
 
 RULES = {
     "s.yaml": STREAM,
-    "a.yaml": rule("a", "SELECT k, avg(n) AS mean FROM m GROUP BY k, TUMBLINGWINDOW(ss, 1) HAVING avg(n) > 50"),
+    "a.yaml": rule(
+        "a", "SELECT k, avg(n) AS mean FROM m GROUP BY k, TUMBLINGWINDOW(ss, 1) HAVING avg(n) > 50"
+    ),
     "b.yaml": rule("b", "SELECT k, n FROM m WHERE n > 98"),
 }
 
@@ -63,17 +67,29 @@ def _least(works: Sequence[Callable[[], None]]) -> list[float]:
 
 
 def recorder() -> Result:
-    """The rate with the recorder on, as a share of that with it off; and with a listener that never takes anything."""
+    """The rate with the recorder on, as a share of that with it off; and with a listener that never takes
+    anything."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        worlds = [_world(Path(folder, name), size) for name, size in (("off", 0), ("on", 4_000_000), ("tap", 0))]
+        worlds = [
+            _world(Path(folder, name), size) for name, size in (("off", 0), ("on", 4_000_000), ("tap", 0))
+        ]
         for world in worlds:
             stack.callback(world.close)
         worlds[2].gateway.taps.add(Tap(frozenset({"m", "a", "b"}), worlds[2].clock))
         off, on, tapped = _least([partial(_pass, world) for world in worlds])
     count = BATCHES * SIZE
     lines = [f"with a listener: {off / tapped:.3f} of the rate without"]
-    return Result("recorder", off / on, "of the rate without", events_per_s=count / on, cost_ns=on / count * 1e9,
-                  base_ns=off / count * 1e9, bar=BAR, lines=lines, numbers={"listener": off / tapped})  # fmt: skip
+    return Result(
+        "recorder",
+        off / on,
+        "of the rate without",
+        events_per_s=count / on,
+        cost_ns=on / count * 1e9,
+        base_ns=off / count * 1e9,
+        bar=BAR,
+        lines=lines,
+        numbers={"listener": off / tapped},
+    )
 
 
 CASES = {"recorder": recorder}

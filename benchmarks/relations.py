@@ -99,9 +99,14 @@ def measured(name: str) -> Result:
     decoding, small, whole = in_turns((many.decode, few.run, many.run), 5)
     growth = whole / small
     return Result(
-        name, whole / decoding, events_per_s=many.events / whole, cost_ns=whole / many.events * 1e9,
-        base_ns=decoding / many.events * 1e9, bar=bar, lines=[f"{name}_growth ratio {growth:.2f}"],
-    )  # fmt: skip
+        name,
+        whole / decoding,
+        events_per_s=many.events / whole,
+        cost_ns=whole / many.events * 1e9,
+        base_ns=decoding / many.events * 1e9,
+        bar=bar,
+        lines=[f"{name}_growth ratio {growth:.2f}"],
+    )
 
 
 CASES: dict[str, Callable[[], Result]] = {name: partial(measured, name) for name in CASES_OF}

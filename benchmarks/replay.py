@@ -39,9 +39,13 @@ def replay() -> Result:
 
         decoding, whole = in_turns((lambda: [decode(batch) for batch in batches], run), 3)
     return Result(
-        "replay", whole / decoding, events_per_s=COUNT / whole, cost_ns=whole / COUNT * 1e9,
-        base_ns=decoding / COUNT * 1e9, bar=4.0,
-    )  # fmt: skip
+        "replay",
+        whole / decoding,
+        events_per_s=COUNT / whole,
+        cost_ns=whole / COUNT * 1e9,
+        base_ns=decoding / COUNT * 1e9,
+        bar=4.0,
+    )
 
 
 CASES: dict[str, Callable[[], Result]] = {"replay": replay}

@@ -14,7 +14,10 @@ EVENTS_PER_WINDOW = 8_000_000
 
 SINGLE: dict[str, tuple[str, float | None]] = {
     "filter": ("SELECT * FROM m WHERE temp > 95", 1.6),
-    "filter_project": ("SELECT dev, temp * 1.8 + 32 AS fahrenheit FROM m WHERE temp > 90 AND status = 'ok'", 1.6),
+    "filter_project": (
+        "SELECT dev, temp * 1.8 + 32 AS fahrenheit FROM m WHERE temp > 90 AND status = 'ok'",
+        1.6,
+    ),
     "tumbling": (
         "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)",
         2.5,
@@ -26,7 +29,10 @@ SINGLE: dict[str, tuple[str, float | None]] = {
     "sliding": ("SELECT avg(temp) AS a FROM m GROUP BY SLIDINGWINDOW(ss, 10)", 4.0),
     "length_avg": ("select avg(temp) as a from m#length(1000)", 3.5),
     "length_minmax": ("select min(temp) as lo, max(temp) as hi from m#length(1000)", None),
-    "session": ("SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, SESSIONWINDOW(ss, 60, 5)", 2.5),
+    "session": (
+        "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, SESSIONWINDOW(ss, 60, 5)",
+        2.5,
+    ),
     "count": ("SELECT dev, avg(temp) AS a, max(temp) AS hi FROM m GROUP BY dev, COUNTWINDOW(1000)", 2.5),
     "over_partition": (
         "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY TUMBLINGWINDOW(ss, 10) OVER(PARTITION BY dev)",
@@ -82,7 +88,9 @@ def sharing_rules(window: str) -> list[str]:
 def mixed_rules() -> list[str]:
     """A hundred rules over one kind of window, with different aggregates of two columns."""
     choice = Random(1)
-    calls = [f"{name}({column})" for name in ("avg", "max", "min", "sum", "count") for column in ("temp", "hum")]
+    calls = [
+        f"{name}({column})" for name in ("avg", "max", "min", "sum", "count") for column in ("temp", "hum")
+    ]
     return [
         f"SELECT dev, {call} AS x, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10) HAVING {call} > {number}"
         for number, call in enumerate(choice.choices(calls, k=100))
@@ -93,7 +101,9 @@ def event_time_tumbling() -> Result:
     """The rule `tumbling` in event time."""
     rounds = 5
     stamped = messages(100, (rounds + 1) * COUNT)
-    return against_decoding("event_time_tumbling", [SINGLE["tumbling"][0]], stamped, 4.0, rounds, event_time=True)
+    return against_decoding(
+        "event_time_tumbling", [SINGLE["tumbling"][0]], stamped, 4.0, rounds, event_time=True
+    )
 
 
 def event_time_rules() -> Result:
@@ -109,7 +119,8 @@ def event_time_rules() -> Result:
 
 
 def groups() -> Result:
-    """Ten to a million group keys: windows in which each key has eight events or more, opening and closing included."""
+    """Ten to a million group keys: windows in which each key has eight events or more, opening and closing
+    included."""
     rule = "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ms, {})"
     passes = EVENTS_PER_WINDOW // 1_000_000
 

@@ -14,8 +14,14 @@ STATEMENTS: dict[str, tuple[str, float]] = {
     "running_sum": ("select dev, sum(temp) as s from m group by dev", 4.0),
     "groupwin_length": ("select dev, avg(temp) as a from m#groupwin(dev)#length(10) group by dev", 5.0),
     "groupwin_time": ("select dev, avg(temp) as a from m#groupwin(dev)#time(10 sec) group by dev", 6.5),
-    "output_last": ("select dev, avg(temp) as a from m#length(1000) group by dev output last every 1 sec", 4.0),
-    "output_snapshot": ("select dev, avg(temp) as a from m#length(1000) group by dev output snapshot every 1 sec", 4.0),
+    "output_last": (
+        "select dev, avg(temp) as a from m#length(1000) group by dev output last every 1 sec",
+        4.0,
+    ),
+    "output_snapshot": (
+        "select dev, avg(temp) as a from m#length(1000) group by dev output snapshot every 1 sec",
+        4.0,
+    ),
     "sort": ("select dev, temp, max(temp) as hi from m#sort(10, temp desc)", 6.5),
     "rank": ("select dev, temp, avg(temp) as a from m#rank(dev, 10, temp desc)", 8.0),
     "time_accum": ("select avg(temp) as a, count(*) as c from m#time_accum(1 sec)", 4.0),

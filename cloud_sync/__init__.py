@@ -2,6 +2,6 @@
 
     sink -> spool (durable, with the rules' state) -> uploader -> target (bucket) -> spark (fleet tables)
 
-Start reading at `spool`, then `uploader` and `layout` (the contract with the cloud job). Nothing here asks for the time
-or imports PySpark outside `spark`.
+Start reading at `spool`, then `uploader` and `layout` (the contract with the cloud job). Nothing here asks
+for the time or imports PySpark outside `spark`.
 """

@@ -1,7 +1,7 @@
 """A `cloud` action beside the query of its rule: what follows from the plan, and what is wrong.
 
-What is written in the action is checked against the plan, so that a declaration that cannot merge is a positioned error
-of `penstock check`, not a wrong number in the cloud.
+What is written in the action is checked against the plan, so that a declaration that cannot merge is a
+positioned error of `penstock check`, not a wrong number in the cloud.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ from sql.plan.logical import ItemPlan
 from sql.types import Type
 
 BY_AGGREGATE: dict[str, Merge] = {
-    "count": "count", "lot_count": "count", "sum": "sum", "lot_sum": "sum", "min": "min", "max": "max",
-}  # fmt: skip
+    "count": "count",
+    "lot_count": "count",
+    "sum": "sum",
+    "lot_sum": "sum",
+    "min": "min",
+    "max": "max",
+}
 """How the results of aggregates merge."""
 
 REPLACED_COLUMNS = ("data_template", "data_field")
@@ -62,7 +67,9 @@ class _Binding:
     def _aggregate(self, item: ItemPlan | None) -> AggregateCall | None:
         """The aggregate a column consists of, if it is nothing else."""
         value = item.value if item else None
-        return self.plan.aggregates[value.key] if isinstance(value, Slot) and value.kind == "aggregate" else None
+        return (
+            self.plan.aggregates[value.key] if isinstance(value, Slot) and value.kind == "aggregate" else None
+        )
 
     def _bound_of_window(self, which: str) -> str | None:
         """The column with the window's start or end."""
@@ -71,7 +78,7 @@ class _Binding:
                 return name
         return None
 
-    # --- windows ------------------------------------------------------------------------------------------------------
+    # --- windows --------------------------------------------------------------------------------------------
 
     def window_problems(self) -> Iterator[ActionProblem]:
         """Rows that overlap, rows across the border of a fleet window, rows without their window."""
@@ -81,7 +88,9 @@ class _Binding:
                 "rows of the remove stream would count like the others",
                 hint=f"the query says {plan.selector}; send its insert stream only",
             )
-        has_start = self._bound_of_window("start") is not None or settings.window_start in self.items or self.is_open
+        has_start = (
+            self._bound_of_window("start") is not None or settings.window_start in self.items or self.is_open
+        )
         if settings.restates and not has_start:
             yield ActionProblem(
                 "the SELECT lacks the start of its window, by which the cloud knows what is stated anew",
@@ -126,8 +135,12 @@ class _Binding:
             return None
         if self.settings.restates:
             return None
-        roles = [spec.role for source in plan.sources for window in source.windows
-                 if (spec := catalog.lookup(window.name))]  # fmt: skip
+        roles = [
+            spec.role
+            for source in plan.sources
+            for window in source.windows
+            if (spec := catalog.lookup(window.name))
+        ]
         return None if "batch" in roles else "a query that tells its aggregates with every event"
 
     def _adds(self) -> bool:
@@ -136,7 +149,7 @@ class _Binding:
             return bool(self.plan.aggregates)
         return any(merge not in ("min", "max") for merge in self.settings.merge.values())
 
-    # --- columns ------------------------------------------------------------------------------------------------------
+    # --- columns --------------------------------------------------------------------------------------------
 
     def column_problems(self) -> Iterator[ActionProblem]:
         """Columns that are named and that the SELECT lacks."""
@@ -175,8 +188,11 @@ class _Binding:
         if item is None:
             return
         if not Type.NUMBER.accepts(item.value.type):
-            yield ActionProblem(f"column '{name}' holds {item.value.type.value}, which cannot merge", path,
-                                "merge numbers; make others 'keys'")  # fmt: skip
+            yield ActionProblem(
+                f"column '{name}' holds {item.value.type.value}, which cannot merge",
+                path,
+                "merge numbers; make others 'keys'",
+            )
         elif merge in ("count", "sum") and call is not None and not _adds_up(call, merge):
             yield ActionProblem(
                 f"column '{name}' is {_shown(call)}, whose results do not add up",
@@ -184,7 +200,7 @@ class _Binding:
                 _remedy(call),
             )
 
-    # --- what follows from the plan -----------------------------------------------------------------------------------
+    # --- what follows from the plan -------------------------------------------------------------------------
 
     def filled(self) -> tuple[CloudSettings, list[ActionProblem]]:
         """The settings with keys, merges, types and window columns, as far as they were not written."""
@@ -203,16 +219,23 @@ class _Binding:
         if settings.keys is None:
             update["keys"] = self._keys(merge)
             if self.is_open:
-                problems.append(ActionProblem(
-                    "'keys' is missing: the messages decide which columns the rows have", hint="name the columns"
-                ))  # fmt: skip
+                problems.append(
+                    ActionProblem(
+                        "'keys' is missing: the messages decide which columns the rows have",
+                        hint="name the columns",
+                    )
+                )
             elif not self.plan.aggregates and settings.merge is None:
-                problems.append(ActionProblem(
-                    "'keys' is missing: the SELECT has no aggregates that would tell values from keys",
-                    hint="name the columns that identify a row; the cloud counts the rows of each"
-                ))  # fmt: skip
+                problems.append(
+                    ActionProblem(
+                        "'keys' is missing: the SELECT has no aggregates that would tell values from keys",
+                        hint="name the columns that identify a row; the cloud counts the rows of each",
+                    )
+                )
         if unknown := [name for name in settings.types if name not in merge]:
-            problems.append(ActionProblem(f"'types' names columns that do not merge: {', '.join(unknown)}", ("types",)))
+            problems.append(
+                ActionProblem(f"'types' names columns that do not merge: {', '.join(unknown)}", ("types",))
+            )
         return settings.model_copy(update=update), problems
 
     def _merges(self) -> tuple[dict[str, Merge | Average | Spread], list[ActionProblem]]:
@@ -251,21 +274,28 @@ class _Binding:
         for name, item in self.items.items():
             other = self._aggregate(item)
             if (
-                other is not None and other.definition.name in names
+                other is not None
+                and other.definition.name in names
                 and (other.args, other.distinct, other.filter) == (call.args, call.distinct, call.filter)
-            ):  # fmt: skip
+            ):
                 return name
         return None
 
     def _keys(self, merge: dict[str, Merge | Average | Spread]) -> list[str]:
         used = set(merge) | {
-            name for item in merge.values() if isinstance(item, Average | Spread) for name in (item.sum, item.count)
+            name
+            for item in merge.values()
+            if isinstance(item, Average | Spread)
+            for name in (item.sum, item.count)
         }
         return [
-            name for name, item in self.items.items()
-            if name not in used and not _has_aggregate(item.value) and not _tells_time(item.value)
+            name
+            for name, item in self.items.items()
+            if name not in used
+            and not _has_aggregate(item.value)
+            and not _tells_time(item.value)
             and name not in (self.settings.window_start, self.settings.window_end)
-        ]  # fmt: skip
+        ]
 
     def _types(self, merge: dict[str, Merge | Average | Spread]) -> dict[str, Kind]:
         """Whole numbers where the plan knows that they are."""

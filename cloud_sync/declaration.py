@@ -24,7 +24,8 @@ class Average(Model):
 
 
 class Spread(Model):
-    """A standard deviation or variance beside the sum and the number of the same values, from which it merges."""
+    """A standard deviation or variance beside the sum and the number of the same values,
+    from which it merges."""
 
     kind: Literal["stddev", "stddev_pop", "var_samp", "var_pop"] = Field(description="what the column holds")
     sum: str = Field(min_length=1, description="the column with the sum")
@@ -47,7 +48,9 @@ def _levels(value: object) -> tuple[FleetWindow, ...]:
 Levels = Annotated[
     tuple[FleetWindow, ...],
     BeforeValidator(_levels),
-    WithJsonSchema({"anyOf": [*_LENGTH_SCHEMA["anyOf"], {"type": "array", "minItems": 1, "items": _LENGTH_SCHEMA}]}),
+    WithJsonSchema(
+        {"anyOf": [*_LENGTH_SCHEMA["anyOf"], {"type": "array", "minItems": 1, "items": _LENGTH_SCHEMA}]}
+    ),
 ]
 """One window, or several from fine to coarse."""
 
@@ -66,7 +69,9 @@ class CloudSettings(SinkSettings):
         description="length of the fleet window, a multiple of the rule's window: a duration, or months of the "
         "calendar such as 1mo; a list names coarser levels too, from fine to coarse"
     )
-    zone: str = Field("UTC", min_length=1, description="time zone of fleet windows of days, months and parts of a day")
+    zone: str = Field(
+        "UTC", min_length=1, description="time zone of fleet windows of days, months and parts of a day"
+    )
     keys: list[str] | None = Field(
         None,
         description="the columns that identify a row, beside rule and window; default: those of the SELECT that hold "
@@ -78,10 +83,13 @@ class CloudSettings(SinkSettings):
         "with kind: stddev, stddev_pop, var_samp or var_pop; default: as the aggregates of the SELECT say",
     )
     types: dict[str, Kind] = Field(
-        default_factory=dict, description="type of a value column in the fleet table, where the SELECT does not tell"
+        default_factory=dict,
+        description="type of a value column in the fleet table, where the SELECT does not tell",
     )
     window_start: str = Field(
-        "window_start", min_length=1, description="the column with window_start(); default: found in the SELECT"
+        "window_start",
+        min_length=1,
+        description="the column with window_start(); default: found in the SELECT",
     )
     window_end: str = Field(
         "window_end", min_length=1, description="the column with window_end(); default: found in the SELECT"
@@ -124,8 +132,12 @@ class CloudSettings(SinkSettings):
             raise ValueError("'keys' names a column twice")
         if self.merge is not None and (unknown := set(self.types) - set(merge)):
             raise ValueError(f"'types' names columns that 'merge' does not: {', '.join(sorted(unknown))}")
-        if wrong := [name for name, kind in self.types.items() if kind == "float" and merge.get(name) == "count"]:
-            raise ValueError(f"counts are whole numbers; remove 'types' of {', '.join(wrong)} or merge by sum")
+        if wrong := [
+            name for name, kind in self.types.items() if kind == "float" and merge.get(name) == "count"
+        ]:
+            raise ValueError(
+                f"counts are whole numbers; remove 'types' of {', '.join(wrong)} or merge by sum"
+            )
         for finer, coarser in zip(self.window, self.window[1:], strict=False):
             if not coarser.is_coarser_than(finer, self.zone):
                 raise ValueError(f"'window': {coarser.label} is not made of whole windows of {finer.label}")

@@ -8,7 +8,8 @@ class SpoolError(Exception):
 
 
 class SpoolFull(SpoolError):
-    """No room under the cap or on the disk. What was offered is not taken: keep it and offer it again later."""
+    """No room under the cap or on the disk. What was offered is not taken: keep it and
+    offer it again later."""
 
 
 class SpoolBusy(SpoolError):

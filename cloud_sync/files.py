@@ -1,7 +1,9 @@
-"""All file operations of `cloud_sync`, behind one interface, so that tests can stop the world after each of them.
+"""All file operations of `cloud_sync`, behind one interface, so that tests can stop the
+world after each of them.
 
-Only SQLite writes past this interface; it brings its own journal. The rules that make a file survive a power cut:
-write a new temporary file, fsync it, link it to its final name (which fails if the name exists), fsync the folder.
+Only SQLite writes past this interface; it brings its own journal. The rules that make a file survive a power
+cut: write a new temporary file, fsync it, link it to its final name (which fails if the name exists), fsync
+the folder.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ class Files(Protocol):
         """Make the content of a file durable."""
 
     def link(self, source: Path, path: Path) -> None:
-        """Give a file a second name. Raises FileExistsError if the name is taken. Not durable before `sync_folder`."""
+        """Give a file a second name. Raises FileExistsError if the name is taken. Not durable before
+        `sync_folder`."""
 
     def replace(self, source: Path, path: Path) -> None:
         """Rename a file; an earlier one of that name is gone. Not durable before `sync_folder`."""
@@ -81,14 +84,16 @@ class DiskFiles:
 
 
 class Reserve:
-    """Disk space kept for bad times: a file that is deleted when the disk is full, so that others can be cleaned up."""
+    """Disk space kept for bad times: a file that is deleted when the disk is full, so that others can be
+    cleaned up."""
 
     def __init__(self, path: Path, size_bytes: int) -> None:
         self._path = path
         self._size_bytes = size_bytes
 
     def claim(self) -> bool:
-        """Make the file if it is not there; False if the disk has no room for it. A size of 0 claims nothing."""
+        """Make the file if it is not there; False if the disk has no room for it. A
+        size of 0 claims nothing."""
         if self._path.exists() or not self._size_bytes:
             return True
         try:

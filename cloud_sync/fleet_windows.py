@@ -1,9 +1,9 @@
 """Fleet windows: the spans of time over which the cloud merges the rows of all gateways.
 
-A window is a duration (`1m`, `1h`, `1d`) or a number of calendar months (`1mo`) in a time zone. Durations lie on the
-same grid as the engine's windows (`sql.calendar.grid`): parts of a day count from local midnight, whole days are local
-days, other lengths count from the epoch. Several windows from fine to coarse are levels; each level is made of whole
-windows of the level before it.
+A window is a duration (`1m`, `1h`, `1d`) or a number of calendar months (`1mo`) in a time zone. Durations lie
+on the same grid as the engine's windows (`sql.calendar.grid`): parts of a day count from local midnight,
+whole days are local days, other lengths count from the epoch. Several windows from fine to coarse are levels;
+each level is made of whole windows of the level before it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ PATTERN = r"^([0-9]+mo|([0-9]+(\.[0-9]+)?(ms|d|h|m|s))+)$"
 
 @dataclass(frozen=True, slots=True)
 class FleetWindow:
-    """The length of a fleet window: `length_ms` of a duration, or `months` of the calendar (the other is 0)."""
+    """The length of a fleet window: `length_ms` of a duration, or `months` of the
+    calendar (the other is 0)."""
 
     length_ms: int = 0
     months: int = 0
@@ -53,11 +54,13 @@ class FleetWindow:
         return grid.floor(t_ms), grid.next(t_ms)
 
     def is_made_of(self, length_ms: int, zone: str, length_zone: str) -> bool:
-        """Whether no window of `length_ms` on the grid of `length_zone` reaches across a border of this one, whose
-        grid is that of `zone`."""
+        """Whether no window of `length_ms` on the grid of `length_zone` reaches across a border of this one,
+        whose grid is that of `zone`."""
         # Windows that divide a quarter of an hour lie on one grid in all time zones.
         same_grid = is_utc_name(zone) == is_utc_name(length_zone) and zone == length_zone
-        same_grid = same_grid or (is_utc_name(zone) and is_utc_name(length_zone)) or QUARTER_HOUR_MS % length_ms == 0
+        same_grid = (
+            same_grid or (is_utc_name(zone) and is_utc_name(length_zone)) or QUARTER_HOUR_MS % length_ms == 0
+        )
         if self.months:
             return same_grid and DAY_MS % length_ms == 0
         if self.length_ms % length_ms:
@@ -111,7 +114,9 @@ def parse_fleet_window(value: object) -> FleetWindow:
     if isinstance(value, str) and (found := _MONTHS.fullmatch(value.strip())):
         return FleetWindow(months=int(found[1]))
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError("must be the length of a window, such as '1m', '1h', '1d' or '1mo', or a list of them")
+        raise ValueError(
+            "must be the length of a window, such as '1m', '1h', '1d' or '1mo', or a list of them"
+        )
     length_ms = parse_duration(value)
     if length_ms < 1:
         raise ValueError("must be at least 1 ms")

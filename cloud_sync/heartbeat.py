@@ -2,8 +2,8 @@
 
     v2-heartbeats/gw=<gateway>/<spool>.json
 
-One small file for each spool, replaced from time to time. The numbers are since the spool was created; what was
-uploaded and is not in the tables is missing, what was dropped or lost never came.
+One small file for each spool, replaced from time to time. The numbers are since the spool was created; what
+was uploaded and is not in the tables is missing, what was dropped or lost never came.
 """
 
 from __future__ import annotations

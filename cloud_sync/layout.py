@@ -1,7 +1,8 @@
-"""The files of the contract between gateways and the cloud job, as a gateway forms them: docs/cloud.md describes them.
+"""The files of the contract between gateways and the cloud job, as a gateway forms them: docs/cloud.md
+describes them.
 
-A data file counts only once its manifest exists; the manifest is written last. Equal rows give equal bytes and an equal
-name, always (`cloud_sync.names`).
+A data file counts only once its manifest exists; the manifest is written last. Equal rows give equal bytes
+and an equal name, always (`cloud_sync.names`).
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from cloud_sync.spool.types import PlannedFile
 
 
 def form_file(rows: Sequence[SpooledRow], gateway: str, spool_id: str) -> tuple[PlannedFile, bytes]:
-    """The file of `rows` (all of one rule and date): equal rows give equal bytes and an equal name, always."""
+    """The file of `rows` (all of one rule and date): equal rows give equal bytes and
+    an equal name, always."""
     content = gzip.compress(b"".join(line(row, gateway, spool_id) for row in rows), mtime=0)
     digest = hashlib.sha256(content).hexdigest()
     first, last = rows[0], rows[-1]
     name = file_name(gateway, first.rule, first.date, first.seq, last.seq, digest)
-    return PlannedFile(name, first.rule, first.date, first.seq, last.seq, len(rows), len(content), digest), content
+    return PlannedFile(
+        name, first.rule, first.date, first.seq, last.seq, len(rows), len(content), digest
+    ), content
 
 
 def manifest(planned: PlannedFile, gateway: str, spool_id: str) -> bytes:

@@ -1,8 +1,9 @@
-"""A standard deviation or variance as what it is made of: count, sum and sum of squares merge, deviations do not.
+"""A standard deviation or variance as what it is made of: count, sum and sum of squares
+merge, deviations do not.
 
-The sum of squares is made from the deviation, count and sum without rounding, and travels as two floats, so that little
-is lost where values are large and lie close together. This module needs nothing but the standard library: Spark's
-workers import it.
+The sum of squares is made from the deviation, count and sum without rounding, and travels as two floats, so
+that little is lost where values are large and lie close together. This module needs nothing but the standard
+library: Spark's workers import it.
 """
 
 from __future__ import annotations

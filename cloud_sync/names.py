@@ -4,10 +4,9 @@
     v2-manifests/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.json
     v2-heartbeats/gw=<gateway>/<spool>.json
 
-The version comes first because a level added deeper would break readers of partition folders. Names derive from
-sequence numbers and content, never from the time or from chance, and are never used twice; heartbeats alone are
-replaced. This module needs nothing
-but the standard library: Spark's workers import it.
+The version comes first because a level added deeper would break readers of partition folders. Names derive
+from sequence numbers and content, never from the time or from chance, and are never used twice; heartbeats
+alone are replaced. This module needs nothing but the standard library: Spark's workers import it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ _UNSAFE = re.compile(rb"[^A-Za-z0-9._-]")
 
 
 def safe(text: str) -> str:
-    """`text` as one path element that no file system, URL or partition reader changes: other bytes become `~xx`.
+    """`text` as one path element that no file system, URL or partition reader changes:
+    other bytes become `~xx`.
 
     >>> safe("hot/pump 7"), safe("..")
     ('hot~2fpump~207', '~2e~2e')

@@ -1,4 +1,5 @@
-"""The rows that travel: as a rule offers them, as the spool keeps them, and as one line of an uploaded file."""
+"""The rows that travel: as a rule offers them, as the spool keeps them, and as one
+line of an uploaded file."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ ROW_OVERHEAD_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One row for the cloud. `body` is a JSON object without the identity that the spool gives it; `date` is the UTC
-    date (`2026-11-21`) under which it is filed."""
+    """One row for the cloud. `body` is a JSON object without the identity that the spool gives it; `date` is
+    the UTC date (`2026-11-21`) under which it is filed."""
 
     rule: str
     date: str
@@ -46,7 +47,8 @@ class SpooledRow:
 
 
 def checksum(seq: int, rule: str, date: str, body: bytes) -> int:
-    """CRC-32 over everything that is uploaded of a row, so that bodies swapped between rows are noticed as well."""
+    """CRC-32 over everything that is uploaded of a row, so that bodies swapped between
+    rows are noticed as well."""
     head = f"{seq}\0{rule}\0{date}\0".encode()
     return zlib.crc32(body, zlib.crc32(head))
 

@@ -1,7 +1,7 @@
 """`penstock spool repair`: a whole spool in place of a damaged one, with everything that can still be read.
 
-What is read of the damaged file may be anything, so each value is looked at before it is stored, and what SQLite cannot
-read ends the reading of its table from that side only.
+What is read of the damaged file may be anything, so each value is looked at before it is stored, and what
+SQLite cannot read ends the reading of its table from that side only.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ class _Saved:
 
 
 def repair(path: Path) -> Repair:
-    """Copy every readable row, state entry and the identity into a new file and put it in place of the damaged one.
+    """Copy every readable row, state entry and the identity into a new file and put it in place of the
+    damaged one.
 
-    The original is kept beside it. Also gives the space of an emptied spool back to the disk. Sequence numbers go on
-    behind the highest one seen, with a gap, because the damaged tail may have held higher ones that were uploaded.
-    Raises SpoolError (no such file, no room), SpoolBusy.
+    The original is kept beside it. Also gives the space of an emptied spool back to the disk. Sequence
+    numbers go on behind the highest one seen, with a gap, because the damaged tail may have held higher ones
+    that were uploaded. Raises SpoolError (no such file, no room), SpoolBusy.
     """
     if not path.exists():
         raise SpoolError(f"there is no spool at {path}")
@@ -66,7 +67,9 @@ def repair(path: Path) -> Repair:
             with closing(_connect_to_damaged(path, copy)) as damaged, closing(connect(fresh)) as whole:
                 saved = _salvage(damaged, whole, fresh)
                 whole.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                whole.execute("PRAGMA journal_mode=DELETE")  # one file without companions can be renamed safely
+                whole.execute(
+                    "PRAGMA journal_mode=DELETE"
+                )  # one file without companions can be renamed safely
             original = _free_name(path)
             for suffix in ("", "-wal", "-shm", ".mark"):
                 companion = path.with_name(path.name + suffix)
@@ -81,7 +84,8 @@ def repair(path: Path) -> Repair:
 
 
 def _connect_to_damaged(path: Path, copy: Path) -> sqlite3.Connection:
-    """A connection that changes nothing; to a copy if the first bytes are damaged, which are those of every spool."""
+    """A connection that changes nothing; to a copy if the first bytes are damaged, which are
+    those of every spool."""
     with path.open("rb") as file:
         is_readable = file.read(len(HEADER)) == HEADER
     if not is_readable:

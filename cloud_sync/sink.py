@@ -1,7 +1,9 @@
-"""The `cloud` sink: a rule's rows become partial aggregates in the spool, which the cloud job merges over all gateways.
+"""The `cloud` sink: a rule's rows become partial aggregates in the spool, which the cloud job
+merges over all gateways.
 
-The action says which columns identify a row and how each of the others merges; the same words are what the job obeys,
-so the query on the edge and the merge in the cloud cannot drift apart. The record is described in docs/cloud.md.
+The action says which columns identify a row and how each of the others merges; the same words are what the
+job obeys, so the query on the edge and the merge in the cloud cannot drift apart. The record is described in
+docs/cloud.md.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ INT64 = range(-(2**63), 2**63)
 
 
 class CloudSink:
-    """Hands rows to the spool. They become durable with the gateway's next commit, together with the rule's state;
-    the receipt of a message therefore only says that the next commit will hold it."""
+    """Hands rows to the spool. They become durable with the gateway's next commit, together with the rule's
+    state; the receipt of a message therefore only says that the next commit will hold it."""
 
     def __init__(self, settings: CloudSettings, context: SinkContext) -> None:
         self._settings = settings
@@ -49,12 +51,15 @@ class CloudSink:
         self._spool = spool
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Append every row in order. `Retry` while the spool is full, `Reject` for a row that cannot be merged."""
+        """Append every row in order. `Retry` while the spool is full, `Reject` for a row
+        that cannot be merged."""
         assert self._spool is not None, "send before open"
         now_ms = self._context.environment.clock.now_ms()
         for done, message in enumerate(messages):
             try:
-                records = [partial(row, self._settings, self._context.rule_id, message.at_ms) for row in message.rows]
+                records = [
+                    partial(row, self._settings, self._context.rule_id, message.at_ms) for row in message.rows
+                ]
                 self._spool.append(records, now_ms)
             except SpoolFull as full:
                 raise Retry(str(full), done=done) from full
@@ -126,7 +131,8 @@ def _instant(row: Row, column: str, default_ms: int) -> int:
 
 
 def _key(row: Row, column: str) -> Any:
-    """A key's value in one spelling: whole floats as integers, so that 1 and 1.0 are one group as they are in SQL."""
+    """A key's value in one spelling: whole floats as integers, so that 1 and 1.0 are one
+    group as they are in SQL."""
     value = row.get(column)
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -136,16 +142,26 @@ def _key(row: Row, column: str) -> Any:
         raise ValueError(f"key column {column!r} holds {value}, which does not fit 64 bits")
     if value is None or isinstance(value, str | bool | int):
         return value
-    raise ValueError(f"key column {column!r} must hold text, a number or a boolean, not {type(value).__name__}")
+    raise ValueError(
+        f"key column {column!r} must hold text, a number or a boolean, not {type(value).__name__}"
+    )
 
 
-def _value(row: Row, column: str, merge: Merge | Average | Spread, settings: CloudSettings) -> Mapping[str, Any]:
+def _value(
+    row: Row, column: str, merge: Merge | Average | Spread, settings: CloudSettings
+) -> Mapping[str, Any]:
     if isinstance(merge, Spread):
         return {"as": column, "merge": merge.kind, "type": "float", **_moments(row, column, merge)}
     kind = settings.type_of(column)
     if isinstance(merge, Average):
         count = _number(row, merge.count, "int")
-        return {"as": column, "merge": "avg", "type": kind, kind: _number(row, merge.sum, kind), "count": count}
+        return {
+            "as": column,
+            "merge": "avg",
+            "type": kind,
+            kind: _number(row, merge.sum, kind),
+            "count": count,
+        }
     return {"as": column, "merge": merge, "type": kind, kind: _number(row, column, kind)}
 
 
@@ -157,7 +173,9 @@ def _moments(row: Row, column: str, merge: Spread) -> Mapping[str, Any]:
     result = _number(row, column, "float")
     found = squares(merge.kind, result, int(count), float(total)) if count > 0 else None
     if found is None:
-        raise ValueError(f"value column {column!r} holds {result} over {count} values, from which no squares follow")
+        raise ValueError(
+            f"value column {column!r} holds {result} over {count} values, from which no squares follow"
+        )
     return {"float": total, "count": count, "squares": found}
 
 

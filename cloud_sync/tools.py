@@ -1,7 +1,7 @@
 """`penstock spool ls | verify | export | replay`: looking into a spool, and sending what was set aside.
 
-`ls`, `verify` and `export` open the file read-only and work beside a running gateway. `replay` writes, so the gateway
-must be stopped (SpoolBusy otherwise); so does `cloud_sync.repair`.
+`ls`, `verify` and `export` open the file read-only and work beside a running gateway. `replay` writes, so the
+gateway must be stopped (SpoolBusy otherwise); so does `cloud_sync.repair`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def verify(path: Path) -> Verdict:
     structure: list[str] = []
     mark = read_mark(path)  # before the database, which may go on meanwhile
     with closing(connect_read_only(path)) as db:
-        structure += [text for (text,) in _readable(db, "PRAGMA integrity_check(20)", structure) if text != "ok"]
+        structure += [
+            text for (text,) in _readable(db, "PRAGMA integrity_check(20)", structure) if text != "ok"
+        ]
         rows, damaged = 0, []
         for found in _readable(db, f"SELECT {ROW_COLUMNS} FROM rows ORDER BY seq", structure):
             rows += 1
@@ -78,7 +80,9 @@ def verify(path: Path) -> Verdict:
                 damaged.append(found[0])
         state = _readable(db, "SELECT key, body, checksum FROM state", structure)
         wrong = tuple(str(key) for key, body, check in state if not is_intact_state(key, body, check))
-        aside = tuple((seq, reason) for seq, reason in _readable(db, "SELECT seq, reason FROM set_aside", structure))
+        aside = tuple(
+            (seq, reason) for seq, reason in _readable(db, "SELECT seq, reason FROM set_aside", structure)
+        )
         counters = dict(_readable(db, "SELECT name, value FROM counters", structure))
         spool_id = dict(_readable(db, "SELECT key, value FROM meta", structure)).get("spool_id", "")
     lost = missing(mark, counters, spool_id, rows + len(aside)) if not structure else None
@@ -86,7 +90,8 @@ def verify(path: Path) -> Verdict:
 
 
 def export(path: Path, out: IO[bytes], *, rule: str | None = None, set_aside: bool = False) -> int:
-    """Write intact waiting rows (or those set aside) as the JSON lines an upload would hold; returns how many."""
+    """Write intact waiting rows (or those set aside) as the JSON lines an upload would
+    hold; returns how many."""
     table = "set_aside" if set_aside else "rows"
     written = 0
     with closing(connect_read_only(path)) as db, translated(path):

@@ -2,9 +2,10 @@
 
     plan (durable) -> data file -> manifest -> acknowledge (rows deleted, durable)
 
-A crash between any two steps is repaired by doing the same again: the plan fixes the boundaries, the name follows from
-the content, and both uploads are create-if-absent. "Already there" with the same content means done. With another
-content the target is not ours to correct: the rows are set aside, counted, and the others go on.
+A crash between any two steps is repaired by doing the same again: the plan fixes the boundaries, the name
+follows from the content, and both uploads are create-if-absent. "Already there" with the same content means
+done. With another content the target is not ours to correct: the rows are set aside, counted, and the others
+go on.
 
 Time comes in as an argument; `UploadWorker` runs the steps in a thread of its own.
 """
@@ -33,9 +34,9 @@ LOG = logging.getLogger("penstock.uploader")
 class UploadSettings:
     """When a file is closed, and how long to wait after a failure.
 
-    A file holds rows of one rule and one date: at most `rows_max` rows and `bytes_max` bytes before compression. It
-    is formed when so many rows wait, when the oldest has waited `wait_ms`, or when the spool is more than half full.
-    `heartbeat_ms`: between two heartbeats (`cloud_sync.heartbeat`); 0 writes none.
+    A file holds rows of one rule and one date: at most `rows_max` rows and `bytes_max` bytes before
+    compression. It is formed when so many rows wait, when the oldest has waited `wait_ms`, or when the spool
+    is more than half full. `heartbeat_ms`: between two heartbeats (`cloud_sync.heartbeat`); 0 writes none.
     """
 
     rows_max: int = 20_000
@@ -48,7 +49,8 @@ class UploadSettings:
 
 @dataclass(slots=True)
 class UploadStats:
-    """Counters since start. `failures` in a row until now; `last_error` is empty when the last step worked."""
+    """Counters since start. `failures` in a row until now; `last_error` is empty when
+    the last step worked."""
 
     files: int = 0
     rows: int = 0
@@ -67,7 +69,11 @@ class Uploader:
     """Moves one spool's rows to one target, one file per step. Not thread-safe; the spool is."""
 
     def __init__(
-        self, spool: Spool, target: Target, settings: UploadSettings | None = None, rng: random.Random | None = None
+        self,
+        spool: Spool,
+        target: Target,
+        settings: UploadSettings | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         self.stats = UploadStats()
         self._spool = spool
@@ -81,8 +87,8 @@ class Uploader:
     def step(self, now_ms: int, *, force: bool = False) -> int:
         """Upload at most one file; returns the milliseconds after which to call again (0: there may be more).
 
-        `force` takes the rows that are there without waiting for more. Failures of the target or the disk are counted
-        and lead to a longer wait; they are never raised.
+        `force` takes the rows that are there without waiting for more. Failures of the target or the disk are
+        counted and lead to a longer wait; they are never raised.
         """
         try:
             formed = self._formed(now_ms, force)
@@ -115,7 +121,7 @@ class Uploader:
         wait_ms, beat_ms = self._settings.wait_ms - waited_ms, self._pulse.wait_ms(now_ms)
         return max(1, wait_ms if beat_ms is None else min(wait_ms, beat_ms))
 
-    # --- what to upload ------------------------------------------------------------------------------------------
+    # --- what to upload -------------------------------------------------------------------------------------
 
     def _formed(self, now_ms: int, force: bool) -> tuple[PlannedFile, bytes | None] | None:
         """The file to upload now, planned durably, with its content (None if the target has it already)."""
@@ -142,7 +148,8 @@ class Uploader:
             again, content = form_file(rows, self._spool.gateway, self._spool.spool_id)
             if again.name == planned.name:
                 return again, content
-        # A row was damaged since, or another compressor is in use now. What was uploaded under the old name counts.
+        # A row was damaged since, or another compressor is in use now. What was uploaded
+        # under the old name counts.
         if _has(self._target, planned):
             return planned, None
         if not rows:
@@ -151,7 +158,7 @@ class Uploader:
         self._outgoing.plan(again, instead_of=planned)
         return again, content
 
-    # --- uploading -----------------------------------------------------------------------------------------------
+    # --- uploading ------------------------------------------------------------------------------------------
 
     def _upload(self, planned: PlannedFile, content: bytes | None) -> None:
         spool = self._spool
@@ -220,7 +227,8 @@ class UploadWorker:
             self._changed.notify_all()
 
     def close(self, timeout_s: float) -> bool:
-        """Stop after the file in hand; False if it did not end in time (the thread dies with the process then)."""
+        """Stop after the file in hand; False if it did not end in time (the thread dies
+        with the process then)."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()

@@ -1,7 +1,8 @@
 """Write the software bill of materials of this Python environment as CycloneDX JSON to standard output.
 
-The list depends on the installed distributions only, so that two builds of one commit give the same bytes. It imports
-nothing but the standard library, because it runs inside the image's environment while the image is built.
+The list depends on the installed distributions only, so that two builds of one commit give the same bytes. It
+imports nothing but the standard library, because it runs inside the image's environment while the image is
+built.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The command `penstock`: finds the subcommand, imports only that one, turns errors into one clear text.
 
-A subcommand is a module of `edge.commands` with `add_arguments(parser)` and `run(arguments) -> exit code`; it is
-listed in `COMMANDS` with its one-line help. Exit codes are the same everywhere:
+A subcommand is a module of `edge.commands` with `add_arguments(parser)` and `run(arguments) -> exit code`; it
+is listed in `COMMANDS` with its one-line help. Exit codes are the same everywhere:
 
     0  done, nothing wrong
     1  the input has problems (printed), a test failed, an upload was not acknowledged
@@ -118,7 +118,9 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    return parser, {name: commands.add_parser(name, help=text, description=text) for name, text in COMMANDS.items()}
+    return parser, {
+        name: commands.add_parser(name, help=text, description=text) for name, text in COMMANDS.items()
+    }
 
 
 class _Version(argparse.Action):

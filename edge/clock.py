@@ -1,8 +1,8 @@
 """The only place that reads the wall clock.
 
-Everything else gets a `Clock` or a number. The engine needs a time that never goes back: a window must not close
-twice because somebody set the clock. The wall clock of a gateway does go back, and it boots in 1970 where there is no
-battery. `SteadyTime` turns the one into the other:
+Everything else gets a `Clock` or a number. The engine needs a time that never goes back: a window must not
+close twice because somebody set the clock. The wall clock of a gateway does go back, and it boots in 1970
+where there is no battery. `SteadyTime` turns the one into the other:
 
     wall clock jumps ahead   follow at once, count a step
     wall clock goes back     do not go back: run at nine tenths of the speed until the wall clock has caught up
@@ -47,7 +47,8 @@ class Clock(Protocol):
         """Answer no earlier time from now on: it is the last one of an earlier run."""
 
     def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
-        """Sleep on a held condition until it is notified or `timeout_ms` has passed (None: until notified)."""
+        """Sleep on a held condition until it is notified or `timeout_ms` has passed (None: until
+        notified)."""
 
 
 class SteadyTime:
@@ -66,7 +67,8 @@ class SteadyTime:
         self._monotonic_ms = 0
 
     def go_on_from(self, at_ms: int) -> bool:
-        """Continue from a time of an earlier run; whether the wall clock was behind it, which counts as a step."""
+        """Continue from a time of an earlier run; whether the wall clock was behind it,
+        which counts as a step."""
         if self._now is None or at_ms <= self._now:
             return False
         if at_ms - self._now >= STEP_MS:

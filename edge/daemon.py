@@ -3,8 +3,8 @@
     start   data directory, spool, snapshot, journal -> rules -> sinks' leftovers -> sources -> HTTP -> watch
     stop    sources -> what was taken in -> sinks flush -> commit -> snapshot -> acknowledgements -> spool
 
-SIGTERM and SIGINT stop in that order within `shutdownTimeoutMs`; a second one exits at once, which loses nothing
-either: it is what a power cut does.
+SIGTERM and SIGINT stop in that order within `shutdownTimeoutMs`; a second one exits at once, which loses
+nothing either: it is what a power cut does.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ MQTT_SOURCE = "mqtt"
 
 STOP_SOURCES_SHARE = 0.2
 FLUSH_SHARE = 0.6
-"""Shares of the time of a shutdown: ending the sources, flushing the sinks; the rest is for commit and snapshot."""
+"""Shares of the time of a shutdown: ending the sources, flushing the sinks; the rest is for commit and
+snapshot."""
 
 SNAPSHOT_SHARE = 0.9
 """When a last snapshot must be written, as a share of the whole time."""
@@ -81,15 +82,21 @@ class Daemon:
         with contextlib.suppress(PermissionError):  # a volume that another user owns
             directory.chmod(0o700)
         limits = config.limits
-        self.dead_letters = DeadLetters(directory / FOLDER, limits.dead_letter_bytes_max, limits.dead_letter_files_max)
+        self.dead_letters = DeadLetters(
+            directory / FOLDER, limits.dead_letter_bytes_max, limits.dead_letter_files_max
+        )
         self.spool = self._open_spool()
         self.outbox = Outbox(self.dead_letters, limits.delivery_rows_max)
         self.intake: Intake[Arrival] = Intake(limits.intake_bytes_max)
         self.engine = Engine(Catalog())
         self.gateway = Gateway(
-            self.engine, self.clock, self.intake, self.outbox, self.dead_letters,
+            self.engine,
+            self.clock,
+            self.intake,
+            self.outbox,
+            self.dead_letters,
             Limits(limits.intake_bytes_max, limits.unacknowledged_max, config.gateway.latency_ms),
-        )  # fmt: skip
+        )
         self.mqtt = self._mqtt_source()
         allow = None if config.secrets.allow is None else frozenset(config.secrets.allow)
         secrets = Secrets(config.secrets.env_prefixes, config.secrets.dir, allow, config.reserved_secrets)
@@ -104,7 +111,7 @@ class Daemon:
         """The journal is being replayed: there is no loop yet that could answer."""
         self._watch: DirectoryWatch | None = None
 
-    # --- life ------------------------------------------------------------------------------------------------------
+    # --- life -----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Recover, deploy the rules, connect, and serve. Does not wait for the broker."""
@@ -178,9 +185,11 @@ class Daemon:
         access = Access(token, frozenset(http.open), http.address[0])
         report = Report(self)
         pages: list[Pages] = [FlightPages(self.flight, Listen(self)), *([Console(self)] if http.ui else [])]
-        self.http = StatusServer(*http.address, report, access, self._management(report), Relations(self), pages)
+        self.http = StatusServer(
+            *http.address, report, access, self._management(report), Relations(self), pages
+        )
 
-    # --- parts -----------------------------------------------------------------------------------------------------
+    # --- parts ----------------------------------------------------------------------------------------------
 
     def _open_spool(self) -> Any:
         from cloud_sync.spool import Spool, SpoolSettings
@@ -233,7 +242,9 @@ class Daemon:
         push = PushServers(config.http_push.address, token, bytes_max)
         (directory / "input").mkdir(exist_ok=True)
         return StreamSources(
-            SourceEnvironment(self.clock, directory / "input", directory / "positions", push, config.sources, bytes_max)
+            SourceEnvironment(
+                self.clock, directory / "input", directory / "positions", push, config.sources, bytes_max
+            )
         )
 
     def _restore(self) -> None:
@@ -243,16 +254,27 @@ class Daemon:
         output = self.config.data.dir / "output"
         output.mkdir(mode=0o700, exist_ok=True)
         environment = Environment(
-            self.clock, random.Random(os.urandom(8)), output, self.dead_letters, bus, self.outbox.on_done,
-            connections=self.config.sink_connections, cache_dir=self.config.data.dir / "cache",
-        )  # fmt: skip
+            self.clock,
+            random.Random(os.urandom(8)),
+            output,
+            self.dead_letters,
+            bus,
+            self.outbox.on_done,
+            connections=self.config.sink_connections,
+            cache_dir=self.config.data.dir / "cache",
+        )
         lines = Lines(self.intake.poller, self.clock, environment.random)
         builder = ActionBuilder(environment, self.spool, self.clock, self.dead_letters, self.outbox, lines)
         self.manager = Manager(
-            self.gateway, builder, bus, self.mqtt, qos=self.config.mqtt.qos,
-            payload_bytes_max=self.config.limits.payload_bytes_max, grace_ms=self.config.gateway.removed_grace_ms,
+            self.gateway,
+            builder,
+            bus,
+            self.mqtt,
+            qos=self.config.mqtt.qos,
+            payload_bytes_max=self.config.limits.payload_bytes_max,
+            grace_ms=self.config.gateway.removed_grace_ms,
             sources=self._stream_sources(),
-        )  # fmt: skip
+        )
         self.recovery = Recovery(self.gateway, self.manager, self.rule_files, self.dead_letters)
         self._serve()
         effects = Effects(self.spool, self.clock, self.dead_letters, self.recovery.state)
@@ -265,11 +287,12 @@ class Daemon:
         self.outbox.resume()
 
     def _last_snapshot(self, until_ms: int) -> None:
-        """Store the state, so that the next start has nothing to replay; left out where there is no time for it."""
+        """Store the state, so that the next start has nothing to replay; left out where
+        there is no time for it."""
         if not self.commits.last_snapshot(until_ms):
             log.info("snapshot.left_out", extra={"note": "the next start replays the journal"})
 
-    # --- events ----------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def _reload(self) -> None:
         """Called by the watch thread: look at the files there, swap the rules in the loop."""

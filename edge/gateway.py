@@ -4,13 +4,13 @@
     sources --> intake ------^              |
                                          commits --> acknowledge to the sources
 
-One turn takes everything that has come; then fires the timers that are due, hands results over, commits if that is due,
-and sleeps until the next deadline or the next message. On a busy line it lets messages wait for company, at most
-`latency_ms`: each wake-up costs as much as dozens of messages. There is no polling.
+One turn takes everything that has come; then fires the timers that are due, hands results over, commits if
+that is due, and sleeps until the next deadline or the next message. On a busy line it lets messages wait for
+company, at most `latency_ms`: each wake-up costs as much as dozens of messages. There is no polling.
 
 Whatever can change the engine is recorded in the journal first, so `replay` of the records does it all again.
-Nothing here reads files or knows rule syntax: `edge.deploy.manager` deploys rules, `edge.daemon` puts the parts
-together.
+Nothing here reads files or knows rule syntax: `edge.deploy.manager` deploys rules, `edge.daemon` puts the
+parts together.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Gateway:
         self._taken_ms = NEVER
         """When messages were last taken in, on the monotonic clock."""
 
-    # --- sources ---------------------------------------------------------------------------------------------------
+    # --- sources --------------------------------------------------------------------------------------------
 
     def add_source(self, name: str, source: Source) -> None:
         """Own a source and start it; its batches come by way of the intake."""
@@ -163,10 +163,11 @@ class Gateway:
             if not source.stop(timeout_ms):
                 log.warning("source.stop_timeout", extra={"source": name})
 
-    # --- the loop --------------------------------------------------------------------------------------------------
+    # --- the loop -------------------------------------------------------------------------------------------
 
     def turn(self) -> int | None:
-        """Do everything that can be done now; returns how long the loop may sleep, in ms (None: until woken)."""
+        """Do everything that can be done now; returns how long the loop may sleep, in
+        ms (None: until woken)."""
         self.outbox.reconcile()
         for call in self.intake.take_calls():
             call()
@@ -264,7 +265,8 @@ class Gateway:
         self.session = session
 
     def take(self, messages: Sequence[Message], now_ms: int) -> None:
-        """Let recorded messages take effect; where rules share tables, those of several streams in their order."""
+        """Let recorded messages take effect; where rules share tables, those of several
+        streams in their order."""
         for run in self.streams.runs(messages) if self.engine.catalog.relations else (messages,):
             decoded = self.streams.decode(run)
             for bad in decoded.bad:
@@ -273,7 +275,8 @@ class Gateway:
                 self.push(stream, rows, now_ms, decoded.origins.get(stream))
 
     def push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
-        """Give rows of a stream to the rules that read it, and their chained results to those that read them."""
+        """Give rows of a stream to the rules that read it, and their chained results to
+        those that read them."""
         self._push(stream, rows, now_ms, origins)
         self.follow_chains(now_ms)
 
@@ -305,7 +308,9 @@ class Gateway:
         reason = f"more than {CHAINED_ROWS_MAX} rows moved through memory topics in one step: rules feed each other"
         log.error("chain.too_long", extra={"stream": stream, "dropped": dropped, "error": reason})
         self.rejected["chain too long"] += dropped
-        self._dead_letters.keep(now_ms, f"{reason}; {dropped} rows are dropped, this one first", rows=rows[:1])
+        self._dead_letters.keep(
+            now_ms, f"{reason}; {dropped} rows are dropped, this one first", rows=rows[:1]
+        )
 
     def _fire(self, now_ms: int) -> None:
         """Record and fire the timers that are due."""
@@ -327,8 +332,8 @@ class Gateway:
         self.follow_chains(now_ms)
 
     def _defect(self, error: Exception, stream: str | None) -> str:
-        """Note an error that no rule could have caused by itself. The messages are acknowledged: sent again, they
-        would only fail again, and hold up everything behind them."""
+        """Note an error that no rule could have caused by itself. The messages are acknowledged: sent again,
+        they would only fail again, and hold up everything behind them."""
         self.defects += 1
         reason = f"defect: {type(error).__name__}: {error}"
         log.error("engine.defect", extra={"stream": stream, "error": reason}, exc_info=error)
@@ -384,7 +389,9 @@ class Gateway:
         waits: list[int] = []
         deadline_ms = self.engine.next_deadline_ms()
         if deadline_ms is not None:
-            waits.append(max(DEFECT_PAUSE_MS if self._timers_failed else 0, deadline_ms - self.clock.now_ms()))
+            waits.append(
+                max(DEFECT_PAUSE_MS if self._timers_failed else 0, deadline_ms - self.clock.now_ms())
+            )
         if self.commits is not None and (due_ms := self.commits.due_in_ms()) is not None:
             waits.append(due_ms)
         if self.alarm_ms is not None:

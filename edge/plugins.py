@@ -1,13 +1,14 @@
 """Plug-ins: packages that add functions, aggregates, windows, sources, codecs, sinks or upload targets.
 
-A package names modules under entry points, one group for each kind; a module registers what it brings when it is
-imported:
+A package names modules under entry points, one group for each kind; a module registers what it brings when it
+is imported:
 
     [project.entry-points."penstock.functions"]
     climate = "my_package.climate"
 
-A module that cannot be imported is told and left out: the gateway runs on without it. Functions run behind the guard of
-`rules.functions.guard`, sinks and sources in threads of their own, behind the delivery layer and the intake.
+A module that cannot be imported is told and left out: the gateway runs on without it. Functions run behind
+the guard of `rules.functions.guard`, sinks and sources in threads of their own, behind the delivery layer and
+the intake.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ KINDS: Mapping[str, Callable[[], tuple[str, ...]]] = {
     "sinks": lambda: tuple(kind.name for kind in sink_kinds()),
     "targets": lambda: tuple(TARGETS),
 }
-"""What a plug-in can add, with the names known of each kind. The group of entry points is `penstock.<kind>`."""
+"""What a plug-in can add, with the names known of each kind. The group of entry points is
+`penstock.<kind>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,9 @@ def load_plugins() -> tuple[Plugin, ...]:
 
 def _load(kind: str, point: metadata.EntryPoint) -> Plugin:
     owner = point.dist
-    plugin = Plugin(kind, point.name, point.value, owner.name if owner else "", owner.version if owner else "")
+    plugin = Plugin(
+        kind, point.name, point.value, owner.name if owner else "", owner.version if owner else ""
+    )
     before, known = KINDS[kind](), set(registry.names())
     try:
         point.load()

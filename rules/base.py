@@ -12,10 +12,14 @@ class Model(BaseModel):
     """Unknown keys are errors, nothing is converted silently, and messages never repeat a value."""
 
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, alias_generator=to_camel, hide_input_in_errors=True,
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        alias_generator=to_camel,
+        hide_input_in_errors=True,
         json_schema_serialization_defaults_required=False,
         defer_build=True,  # validators are built when first used: most models of sinks never are
-    )  # fmt: skip
+    )
 
 
 def yaml_keys(model: type[BaseModel]) -> dict[str, Any]:

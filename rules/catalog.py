@@ -19,7 +19,8 @@ from sql.types import type_of
 
 
 def build_catalog(loaded: Loaded) -> tuple[Catalog, list[FileProblem]]:
-    """The catalog, and the problems of the streams asked for (those of neighbours are reported where they are asked).
+    """The catalog, and the problems of the streams asked for (those of neighbours are
+    reported where they are asked).
 
     A stream with errors is declared without columns, so that its rules are not blamed for it.
     """
@@ -41,8 +42,12 @@ class Contexts:
     def __init__(self, loaded: Loaded, catalog: Catalog, zone: str) -> None:
         self.catalog = catalog
         self.zone = zone
-        self.pending = [(item, reported) for files, reported in ((loaded.context, False), (loaded.files, True))
-                        for file in files for item in file.contexts]  # fmt: skip
+        self.pending = [
+            (item, reported)
+            for files, reported in ((loaded.context, False), (loaded.files, True))
+            for file in files
+            for item in file.contexts
+        ]
 
     def declare(self) -> list[FileProblem]:
         """Declare what can be declared; the problems of the rest, those of neighbours left out."""
@@ -61,7 +66,8 @@ class Contexts:
 
 
 class Tables:
-    """The tables and named windows of all files, declared as soon as the streams and contexts they name are known."""
+    """The tables and named windows of all files, declared as soon as the streams and
+    contexts they name are known."""
 
     def __init__(self, loaded: Loaded, catalog: Catalog, zone: str) -> None:
         self.catalog = catalog

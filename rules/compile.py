@@ -1,4 +1,5 @@
-"""From loaded files to plans: every query is planned completely; the engine's problems get their place in the file."""
+"""From loaded files to plans: every query is planned completely; the engine's problems get
+their place in the file."""
 
 from __future__ import annotations
 
@@ -19,7 +20,12 @@ from sql.catalog.streams import Catalog
 from sql.errors import Problem, SqlError
 from sql.plan.options import RuleOptions
 
-_ALIGN: dict[str, Any] = {"creation": "creation", "epoch": "epoch", "firstEvent": "first_event", "local": "local"}
+_ALIGN: dict[str, Any] = {
+    "creation": "creation",
+    "epoch": "epoch",
+    "firstEvent": "first_event",
+    "local": "local",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,8 @@ class CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What the files asked for amount to: rules that can run, and everything wrong with the rest, by position."""
+    """What the files asked for amount to: rules that can run, and everything wrong with the rest, by
+    position."""
 
     loaded: Loaded
     catalog: Catalog
@@ -93,8 +100,8 @@ def rule_options(options: Options, rule_id: str, zone: str) -> RuleOptions:
 def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
     """Plan every rule of the files. Never raises for bad content.
 
-    A rule may read what another inserts into, wherever the two stand: rules that fail are planned again as long as
-    others have brought new streams.
+    A rule may read what another inserts into, wherever the two stand: rules that fail are planned again as
+    long as others have brought new streams.
     """
     catalog, problems = build_catalog(loaded)
     contexts, tables = Contexts(loaded, catalog, zone), Tables(loaded, catalog, zone)
@@ -160,7 +167,10 @@ def _after_planning(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
         span = rule.reading.document.key_span(rule.path)
         found.append(
             rule.reading.text.problem(
-                "R102", "the rule has no actions, so its results go nowhere", span, "add 'actions: [{log: {}}]'"
+                "R102",
+                "the rule has no actions, so its results go nowhere",
+                span,
+                "add 'actions: [{log: {}}]'",
             )
         )
     return found
@@ -195,10 +205,14 @@ def _in_vain(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
         idle.append((("late",), "late", "the rule runs in processing time, where no event is late"))
     document, text = rule.reading.document, rule.reading.text
     return [
-        text.problem("R201", f"'{key}' has no effect: {reason}", document.key_span((*rule.path, *path)),
-                     severity="warning")
+        text.problem(
+            "R201",
+            f"'{key}' has no effect: {reason}",
+            document.key_span((*rule.path, *path)),
+            severity="warning",
+        )
         for path, key, reason in idle
-    ]  # fmt: skip
+    ]
 
 
 def _once(problems: Iterable[FileProblem]) -> list[FileProblem]:

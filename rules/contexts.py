@@ -20,10 +20,12 @@ class Context(Model):
     )
     max_partitions: int = Field(100_000, ge=1, description="how many partitions may live at the same time")
     when_full: Literal["refuse", "oldest"] = Field(
-        "refuse", description="at maxPartitions: the event is refused (an error event), or the oldest partition ends"
+        "refuse",
+        description="at maxPartitions: the event is refused (an error event), or the oldest partition ends",
     )
     idle: DurationMs | None = Field(
-        None, description="partitions of a key that was silent for so long end; only where nothing else ends them"
+        None,
+        description="partitions of a key that was silent for so long end; only where nothing else ends them",
     )
     timezone: Zone | None = Field(None, description="the zone of its crontabs; default: the gateway's")
 

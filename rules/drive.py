@@ -1,7 +1,8 @@
-"""Drive rules with recorded events: time moves with the data, and timers fire between the events as they would have.
+"""Drive rules with recorded events: time moves with the data, and timers fire between the
+events as they would have.
 
-The cloud's backfill takes events of many streams one by one; `penstock replay` pushes those of its only stream many at
-a time, with their instants (`Engine.push_instants`), which gives the same rows.
+The cloud's backfill takes events of many streams one by one; `penstock replay` pushes those of its only
+stream many at a time, with their instants (`Engine.push_instants`), which gives the same rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ def drive(
     arrivals: Iterable[Arrival],
     tables: Mapping[str, CompiledTable] | None = None,
 ) -> Iterator[Emission]:
-    """Deploy tables and rules at the first arrival, push all, and close the windows that are open at the end."""
+    """Deploy tables and rules at the first arrival, push all, and close the windows
+    that are open at the end."""
     now_ms: int | None = None
     for at_ms, stream, row in arrivals:
         if now_ms is None:
@@ -54,7 +56,9 @@ def deploy_with(engine: Engine, rule: CompiledRule, compiled: Compiled, now_ms: 
     tables, rules = {*relations_of(rule.plan)} & compiled.tables.keys(), {rule.id}
     while True:
         near = {name for name, other in compiled.rules.items() if relations_of(other.plan) & tables}
-        reached = {table for name in near for table in relations_of(compiled.rules[name].plan)} & compiled.tables.keys()
+        reached = {
+            table for name in near for table in relations_of(compiled.rules[name].plan)
+        } & compiled.tables.keys()
         if near <= rules and reached <= tables:
             break
         tables, rules = tables | reached, rules | near
@@ -71,10 +75,13 @@ def deploy_with(engine: Engine, rule: CompiledRule, compiled: Compiled, now_ms: 
 def make_table(
     engine: Engine, name: str, table: CompiledTable, now_ms: int, state: dict[str, Any] | None = None
 ) -> None:
-    """Make a table with its indexes, and with the rows of a snapshot. Raises CorruptState where that does not fit."""
+    """Make a table with its indexes, and with the rows of a snapshot. Raises CorruptState
+    where that does not fit."""
     engine.deploy(statement_of(name), table.relation.plan, now_ms, state)
     for index in table.relation.indexes:
-        engine.catalog.relations[name].create_index(index.name, index.equal, index.ordered, unique=index.unique)
+        engine.catalog.relations[name].create_index(
+            index.name, index.equal, index.ordered, unique=index.unique
+        )
 
 
 def statement_of(table: str) -> str:

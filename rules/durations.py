@@ -1,4 +1,5 @@
-"""Durations and instants as people write them, `1m30s` or `2026-01-01T00:00:00Z`. Inside, all are milliseconds."""
+"""Durations and instants as people write them, `1m30s` or `2026-01-01T00:00:00Z`. Inside, all are
+milliseconds."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ DURATION_MS_MAX = 100 * 366 * 86_400_000
 
 
 def parse_duration(value: int | str) -> int:
-    """Milliseconds of a duration: a number of them, or text with units `d h m s ms`, in any order, decimals allowed.
+    """Milliseconds of a duration: a number of them, or text with units `d h m s ms`, in any
+    order, decimals allowed.
 
     Raises ValueError for anything else, for less than a millisecond's fraction, and for negative durations.
 
@@ -25,7 +27,9 @@ def parse_duration(value: int | str) -> int:
     (90000, 500, 250, 0)
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError("must be a duration: milliseconds as a number, or text such as '500ms', '5s' or '1m30s'")
+        raise ValueError(
+            "must be a duration: milliseconds as a number, or text such as '500ms', '5s' or '1m30s'"
+        )
     if isinstance(value, str):
         value = _parse_text(value.strip())
     if not 0 <= value <= DURATION_MS_MAX:
@@ -38,7 +42,9 @@ def _parse_text(text: str) -> int:
         return int(text)
     parts = _PART.findall(text) if len(text) <= 60 else []
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"must be a duration of d, h, m, s and ms such as '500ms', '5s' or '1m30s', not '{text[:40]}'")
+        raise ValueError(
+            f"must be a duration of d, h, m, s and ms such as '500ms', '5s' or '1m30s', not '{text[:40]}'"
+        )
     total = sum(float(number) * _UNIT_MS[unit] for number, unit in parts)
     if total > DURATION_MS_MAX or total != round(total):
         raise ValueError(f"must be a whole number of milliseconds below a hundred years, not '{text}'")

@@ -1,4 +1,5 @@
-"""Options that the query of their rule gives nothing to do: each is worth a note, for its author expected something."""
+"""Options that the query of their rule gives nothing to do: each is worth a note, for its author expected
+something."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Runs the tests written in rule files, on a virtual clock: no second is waited for, every run is the same.
 
-Each test gets an engine of its own with only the rule under test, the tables it reads and the rules that write these.
-Time moves from one timer to the next, so a window closes at its instant however far a step jumps. What is emitted at
-one instant is compared with what is expected there, row by row; columns that are NULL may be left out, numbers compare
-by value. Whatever is emitted and not expected fails.
+Each test gets an engine of its own with only the rule under test, the tables it reads and the rules that
+write these. Time moves from one timer to the next, so a window closes at its instant however far a step
+jumps. What is emitted at one instant is compared with what is expected there, row by row; columns that are
+NULL may be left out, numbers compare by value. Whatever is emitted and not expected fails.
 """
 
 from __future__ import annotations
@@ -141,14 +141,20 @@ class _Run:
         """Columns that are parts of the topic, where the step names one under `meta`."""
         declared = self.engine.catalog.streams.get(stream)
         topic = (step.meta or {}).get("topic")
-        return topic_values(topic_parts(declared), topic) if declared is not None and isinstance(topic, str) else {}
+        return (
+            topic_values(topic_parts(declared), topic)
+            if declared is not None and isinstance(topic, str)
+            else {}
+        )
 
     def _stream(self, step: Step, path: Path) -> str:
         read, own = self.read, self.rule.plan.streams
         if step.stream is None:
             read = own if len(own) == 1 else read
             if len(read) != 1:
-                raise _Unrunnable(f"the rule reads several streams: {', '.join(read)}", path, "name one with 'stream'")
+                raise _Unrunnable(
+                    f"the rule reads several streams: {', '.join(read)}", path, "name one with 'stream'"
+                )
             return read[0]
         if step.stream not in read:
             hint = did_you_mean(step.stream, read) or f"it reads {', '.join(read)}"
@@ -218,7 +224,7 @@ def _actual(emissions: list[Emission]) -> dict[int, _Instant]:
     return found
 
 
-# --- comparing --------------------------------------------------------------------------------------------------------
+# --- comparing ----------------------------------------------------------------------------------------------
 
 
 def _difference(wanted: _Instant, got: _Instant) -> str:
@@ -261,7 +267,9 @@ def same_row(wanted: dict[str, Any], got: dict[str, Any]) -> bool:
 def same_value(wanted: Any, got: Any) -> bool:
     """Whether two values are equal: numbers to nine digits, NaN equals NaN, TRUE is not 1."""
     if isinstance(wanted, dict) and isinstance(got, dict):
-        return wanted.keys() == got.keys() and all(same_value(value, got[key]) for key, value in wanted.items())
+        return wanted.keys() == got.keys() and all(
+            same_value(value, got[key]) for key, value in wanted.items()
+        )
     if isinstance(wanted, list) and isinstance(got, list | tuple):
         return len(wanted) == len(got) and all(map(same_value, wanted, got))
     if float in (wanted.__class__, got.__class__) and {wanted.__class__, got.__class__} <= {int, float}:

@@ -1,8 +1,8 @@
 """A rule file becomes rules, streams, tests and problems.
 
-`load_file` never raises for what a file holds; everything wrong is a problem with a place. What is right is still
-loaded, so that all problems of a file show at once. Whether a file with errors may run at all is the caller's decision
-(`LoadedFile.ok`); the gateway keeps the last good version instead.
+`load_file` never raises for what a file holds; everything wrong is a problem with a place. What is right is
+still loaded, so that all problems of a file show at once. Whether a file with errors may run at all is the
+caller's decision (`LoadedFile.ok`); the gateway keeps the last good version instead.
 """
 
 from __future__ import annotations
@@ -86,18 +86,22 @@ def load_file(
 ) -> LoadedFile:
     """Load one file. `name` is what problems call it; default: the path as given.
 
-    `below`: it must be a regular file below this directory, not a link that leads out of it; its text is then not read.
+    `below`: it must be a regular file below this directory, not a link that leads out of it;
+    its text is then not read.
     """
     shown = name or str(path)
     if below is not None and not path.resolve().is_relative_to(below.resolve()):
-        problem = FileProblem(shown, 0, 0, "R002", "is a link that leads out of the rule directory",
-                              "put the file itself there")  # fmt: skip
+        problem = FileProblem(
+            shown, 0, 0, "R002", "is a link that leads out of the rule directory", "put the file itself there"
+        )
         return LoadedFile(shown, problems=[problem])
     document, problems = read_file(path, shown, limits or Limits())
     return _loaded(shown, document, problems, secrets)
 
 
-def load_text(text: str, name: str = "<text>", *, secrets: Secrets | None = None, kind: Kind = "yaml") -> LoadedFile:
+def load_text(
+    text: str, name: str = "<text>", *, secrets: Secrets | None = None, kind: Kind = "yaml"
+) -> LoadedFile:
     """Load a text as if it were a file of this name."""
     document, problems = read_text(text, name, kind=kind)
     return _loaded(name, document, problems, secrets)
@@ -105,9 +109,11 @@ def load_text(text: str, name: str = "<text>", *, secrets: Secrets | None = None
 
 def load_directory(
     directory: FilePath, *, secrets: Secrets | None = None, limits: Limits | None = None
-) -> Loaded:  # fmt: skip
+) -> Loaded:
     """Load all rule files of a directory, by name; not those below it, nor hidden ones."""
-    return unite(load_file(path, secrets=secrets, limits=limits, below=directory) for path in rule_files(directory))
+    return unite(
+        load_file(path, secrets=secrets, limits=limits, below=directory) for path in rule_files(directory)
+    )
 
 
 def load_paths(paths: Iterable[FilePath], *, secrets: Secrets | None = None) -> Loaded:
@@ -131,12 +137,17 @@ def load_paths(paths: Iterable[FilePath], *, secrets: Secrets | None = None) -> 
 
 
 def rule_files(directory: FilePath) -> list[FilePath]:
-    """The rule files of a directory, by name, and those in its folder `managed`; none if it cannot be read."""
+    """The rule files of a directory, by name, and those in its folder `managed`; none
+    if it cannot be read."""
     found: list[FilePath] = []
     for folder in (directory, directory / MANAGED):
         with suppress(OSError):
             found += sorted(folder.iterdir())
-    return [path for path in found if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"]
+    return [
+        path
+        for path in found
+        if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"
+    ]
 
 
 def file_name(path: str | FilePath) -> str:
@@ -149,8 +160,8 @@ Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext, LoadedTable)
 
 
 def unite(files: Iterable[LoadedFile]) -> Loaded:
-    """Put files together: a rule id or stream name defined twice is an error in the later file, and its rule is left
-    out. The files given are not changed."""
+    """Put files together: a rule id or stream name defined twice is an error in the later file, and its rule
+    is left out. The files given are not changed."""
     rules: dict[str, LoadedRule] = {}
     streams: dict[str, LoadedStream] = {}
     contexts: dict[str, LoadedContext] = {}
@@ -158,9 +169,13 @@ def unite(files: Iterable[LoadedFile]) -> Loaded:
     united = []
     for file in files:
         kept = replace(file, problems=list(file.problems))
-        kept.rules = [rule for rule in file.rules if not rule.id or _is_first(rule.id, rule, rules, "rule", kept)]
+        kept.rules = [
+            rule for rule in file.rules if not rule.id or _is_first(rule.id, rule, rules, "rule", kept)
+        ]
         kept.streams = [item for item in file.streams if _is_first(item.name, item, streams, "stream", kept)]
-        kept.contexts = [item for item in file.contexts if _is_first(item.name, item, contexts, "context", kept)]
+        kept.contexts = [
+            item for item in file.contexts if _is_first(item.name, item, contexts, "context", kept)
+        ]
         kept.tables = [item for item in file.tables if _is_first(item.name, item, tables, "table", kept)]
         kept.tests = [test for test in file.tests if test.nested_in is None or test.nested_in in kept.rules]
         kept.problems = in_order(kept.problems)
@@ -179,12 +194,14 @@ def _is_first(name: str, item: Named, seen: dict[str, Named], what: str, file: L
             f"the {what} '{name}' is already defined in {first.reading.text.path}:{line}",
             item.name_span,
             f"give the {what} another name",
-        )  # fmt: skip
+        )
     )
     return False
 
 
-def _loaded(name: str, document: Document | None, problems: list[FileProblem], secrets: Secrets | None) -> LoadedFile:
+def _loaded(
+    name: str, document: Document | None, problems: list[FileProblem], secrets: Secrets | None
+) -> LoadedFile:
     file = LoadedFile(name, document=document)
     if document is not None:
         reading = Reading(document, Report(document.text, problems), secrets or Secrets())
@@ -203,8 +220,12 @@ def _read(file: LoadedFile, reading: Reading) -> None:
         _add_rules(file, reading, read_rules.read_rules(reading, data, (), only=dict))
         return
     if not isinstance(data, dict):
-        reading.report.error("R103", "a rule file is a mapping", reading.document.value_span(()),
-                             "begin with 'rules:', with 'id:', 'sql:' and 'actions:', or with CREATE")  # fmt: skip
+        reading.report.error(
+            "R103",
+            "a rule file is a mapping",
+            reading.document.value_span(()),
+            "begin with 'rules:', with 'id:', 'sql:' and 'actions:', or with CREATE",
+        )
         return
     if not read_rules.is_rule_file(data):
         rule = read_rules.read_rule(reading, data, ())

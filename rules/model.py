@@ -3,8 +3,8 @@
     one rule, as eKuiper writes it      id, name, sql, actions, options
     or several things                   streams, tables, contexts, rules, tests, variables
 
-The models give types, bounds, JSON Schema and descriptions. Sinks stand above this package, so they announce the
-settings of their action with `register_action`; what is not announced does not exist.
+The models give types, bounds, JSON Schema and descriptions. Sinks stand above this package, so they announce
+the settings of their action with `register_action`; what is not announced does not exist.
 """
 
 from __future__ import annotations
@@ -44,16 +44,20 @@ class Rule(Model):
     name: str | None = Field(None, description="a name for people")
     sql: str = Field(min_length=1, description="the query, in eKuiper SQL, EPL or as a stream query")
     context: str | None = Field(
-        None, description="the context in whose partitions the rule runs; or write CONTEXT and its name in sql"
+        None,
+        description="the context in whose partitions the rule runs; or write CONTEXT and its name in sql",
     )
     actions: list[dict[str, Any]] = Field(
-        default_factory=list, description="where results go: a list of 'sink: settings'; each gets every result"
+        default_factory=list,
+        description="where results go: a list of 'sink: settings'; each gets every result",
     )
     late: list[dict[str, Any]] = Field(
-        default_factory=list, description="where late events go (event time); without it they are only counted"
+        default_factory=list,
+        description="where late events go (event time); without it they are only counted",
     )
     error: list[dict[str, Any]] = Field(
-        default_factory=list, description="where events go that the query cannot evaluate; default: the dead letters"
+        default_factory=list,
+        description="where events go that the query cannot evaluate; default: the dead letters",
     )
     options: Options = Field(
         default_factory=lambda: Options.model_validate({}),
@@ -70,7 +74,8 @@ class RuleFile(Model):
     """A file with several streams, rules and tests."""
 
     streams: list[str | Stream] | dict[str, str | Stream] = Field(
-        default_factory=list, description="streams, each as a CREATE STREAM text or as a mapping; a list, or by name"
+        default_factory=list,
+        description="streams, each as a CREATE STREAM text or as a mapping; a list, or by name",
     )
     rules: list[Rule] | dict[str, Rule] = Field(default_factory=list, description="rules, as a list or by id")
     tests: list[Test] = Field(default_factory=list, description="tests, each naming its rule")
@@ -105,7 +110,8 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class ActionProblem:
-    """What is wrong with an action beside the query of its rule. `path` leads from its settings to the place."""
+    """What is wrong with an action beside the query of its rule. `path` leads from its
+    settings to the place."""
 
     message: str
     path: Path = ()
@@ -114,7 +120,8 @@ class ActionProblem:
 
 
 Bind = Callable[[Any, Plan], tuple[BaseModel, Iterable[ActionProblem]]]
-"""Gives the settings of an action with what follows from the plan of its rule, and what does not fit the plan."""
+"""Gives the settings of an action with what follows from the plan of its rule, and what
+does not fit the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +136,8 @@ _actions: dict[str, ActionKind] = {}
 
 
 def register_action(name: str, settings: type[BaseModel], bind: Bind | None = None) -> None:
-    """Make `name` usable as an action, with settings of this model. Registering the same kind again does nothing.
+    """Make `name` usable as an action, with settings of this model. Registering the same
+    kind again does nothing.
 
     Settings may hold secrets: a field that can take one must accept `rules.secrets.Secret`.
     """

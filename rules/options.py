@@ -1,7 +1,7 @@
 """The options of a rule: eKuiper's names where eKuiper has the concept, ours beside them.
 
-An eKuiper option that has no meaning here is accepted, so that rule files drop in, and answered with a note that says
-why (`INERT`).
+An eKuiper option that has no meaning here is accepted, so that rule files drop in, and answered with a note
+that says why (`INERT`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def _known_zone(name: str) -> str:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         near = did_you_mean(name, available_timezones())
-        raise ValueError(f"'{name}' is not a time zone; {near or 'write a name such as Europe/Berlin'}") from None
+        raise ValueError(
+            f"'{name}' is not a time zone; {near or 'write a name such as Europe/Berlin'}"
+        ) from None
     return name
 
 
@@ -34,10 +36,13 @@ class Options(Model):
     """How a rule treats time, bounds and its results."""
 
     is_event_time: bool | None = Field(
-        None, description="use the stream's timestamp column as time; default: yes when the stream declares one"
+        None,
+        description="use the stream's timestamp column as time; default: yes when the stream declares one",
     )
     late_tolerance_ms: DurationMs = Field(
-        0, alias="lateTolerance", description="event time: how far the watermark stays behind the highest time stamp"
+        0,
+        alias="lateTolerance",
+        description="event time: how far the watermark stays behind the highest time stamp",
     )
     idle_timeout_ms: DurationMs | None = Field(
         None,
@@ -50,27 +55,38 @@ class Options(Model):
         description="event time: time stamps further ahead of the clock are refused and counted",
     )
     zone: Zone | None = Field(
-        None, description="time zone of window boundaries, calendar periods and crontabs; default: the gateway's"
+        None,
+        description="time zone of window boundaries, calendar periods and crontabs; default: the gateway's",
     )
-    emit_empty: bool = Field(False, description="emit a row for an empty window: count is 0, other aggregates are NULL")
+    emit_empty: bool = Field(
+        False, description="emit a row for an empty window: count is 0, other aggregates are NULL"
+    )
     catch_up: Literal["step", "once", "skip"] = Field(
-        "step", description="timers overdue after a pause: each in turn; once for now, except windows in GROUP BY; none"
+        "step",
+        description="timers overdue after a pause: each in turn; once for now, except windows in GROUP BY; none",
     )
     align: Literal["creation", "epoch", "firstEvent", "local"] = Field(
         "creation", description="where the update points of a stream query's 'every' count from"
     )
-    max_groups: int = Field(1_000_000, ge=1, description="groups the rule may keep; a further one is an error event")
+    max_groups: int = Field(
+        1_000_000, ge=1, description="groups the rule may keep; a further one is an error event"
+    )
     max_window_events: int = Field(
         10_000_000, ge=1, description="events the rule's windows may keep; a further one is an error event"
     )
     max_empty_windows: int = Field(
-        10_000, ge=0, description="empty windows emitted in a row by one step of time; the rest is only counted"
+        10_000,
+        ge=0,
+        description="empty windows emitted in a row by one step of time; the rest is only counted",
     )
     max_pattern_partials: int = Field(
-        100_000, ge=1, description="partial matches of a pattern that live at once, counted where an arrow begins one"
+        100_000,
+        ge=1,
+        description="partial matches of a pattern that live at once, counted where an arrow begins one",
     )
     pattern_overflow: Literal["refuse", "dropOldest"] = Field(
-        "refuse", description="at maxPatternPartials: one more is not begun, or the oldest ends; both are counted"
+        "refuse",
+        description="at maxPatternPartials: one more is not begun, or the oldest ends; both are counted",
     )
     max_pattern_rows: int = Field(
         10_000,
@@ -81,30 +97,45 @@ class Options(Model):
         100_000, ge=1, description="keys of an every-distinct; the oldest is forgotten and counted"
     )
     max_recognize_attempts: int = Field(
-        100_000, ge=1, description="attempts of match_recognize that live at once; one more is not begun, and counted"
+        100_000,
+        ge=1,
+        description="attempts of match_recognize that live at once; one more is not begun, and counted",
     )
     send_nil_field: bool = Field(False, description="send NULL columns as null instead of leaving them out")
     send_error: bool = Field(
-        False, description="send what goes wrong with an event to the actions, as {\"error\": text}"
-    )  # fmt: skip
+        False, description='send what goes wrong with an event to the actions, as {"error": text}'
+    )
     send_meta_to_sink: bool = Field(
-        False, description="add the metadata of the message (topic and so on) to the rows; not with windows or joins"
+        False,
+        description="add the metadata of the message (topic and so on) to the rows; not with windows or joins",
     )
 
-    concurrency: int = Field(1, ge=1, description="no effect: the engine of a rule runs in one thread, in order")
-    buffer_length: int = Field(1024, ge=1, description="no effect: waiting messages are bounded for the whole gateway")
-    disable_buffer_full_discard: bool = Field(True, description="no effect: a full intake holds the source back")
-    qos: Literal[0, 1, 2] = Field(0, description="no effect: a message is acknowledged when its effect is durable")
+    concurrency: int = Field(
+        1, ge=1, description="no effect: the engine of a rule runs in one thread, in order"
+    )
+    buffer_length: int = Field(
+        1024, ge=1, description="no effect: waiting messages are bounded for the whole gateway"
+    )
+    disable_buffer_full_discard: bool = Field(
+        True, description="no effect: a full intake holds the source back"
+    )
+    qos: Literal[0, 1, 2] = Field(
+        0, description="no effect: a message is acknowledged when its effect is durable"
+    )
     checkpoint_interval: DurationMs = Field(300_000, description="no effect: set checkpoints for the gateway")
     restart_strategy: dict[str, Any] = Field(
-        default_factory=dict, description="no effect: one bad event never stops a rule, and sinks retry by themselves"
+        default_factory=dict,
+        description="no effect: one bad event never stops a rule, and sinks retry by themselves",
     )
     debug: bool = Field(False, description="no effect: the log level is the gateway's")
     log_filename: str = Field("", description="no effect: the gateway writes one log")
     plan_optimize_strategy: dict[str, Any] = Field(
-        default_factory=dict, description="no effect: the planner chooses the strategy; results never depend on it"
+        default_factory=dict,
+        description="no effect: the planner chooses the strategy; results never depend on it",
     )
-    enable_save_state_before_stop: bool = Field(True, description="no effect: state is always saved at a stop")
+    enable_save_state_before_stop: bool = Field(
+        True, description="no effect: state is always saved at a stop"
+    )
     force_exit_timeout: DurationMs = Field(0, description="no effect: the gateway bounds its shutdown")
     notify_sub: bool = Field(False, description="no effect: subscribers follow the rule's own stream")
     experiment: dict[str, Any] = Field(
@@ -112,7 +143,9 @@ class Options(Model):
     )
 
     cron: str = Field("", description="crontab of the times at which the rule starts, such as '0 6 * * 1-5'")
-    duration_ms: DurationMs | Literal[""] = Field("", alias="duration", description="how long it runs after each start")
+    duration_ms: DurationMs | Literal[""] = Field(
+        "", alias="duration", description="how long it runs after each start"
+    )
     cron_datetime_range: list[DatetimeRange] | None = Field(
         None, description="spans of time within which the rule runs, with or without `cron`"
     )
@@ -127,7 +160,9 @@ class Options(Model):
     @model_validator(mode="after")
     def _schedule_is_whole(self) -> Self:
         if bool(self.cron) != bool(self.duration_ms):
-            raise ValueError("'cron' and 'duration' belong together: when the rule starts, and how long it runs")
+            raise ValueError(
+                "'cron' and 'duration' belong together: when the rule starts, and how long it runs"
+            )
         return self
 
     def schedule(self, zone: ZoneInfo) -> Schedule | None:
@@ -139,11 +174,20 @@ class Options(Model):
 
 
 INERT: dict[str, tuple[Any, ...]] = {
-    "concurrency": (1,), "bufferLength": (1024,), "disableBufferFullDiscard": (True, False), "qos": (0,),
-    "checkpointInterval": (0, 300_000), "restartStrategy": ({},), "debug": (False,), "logFilename": ("",),
-    "planOptimizeStrategy": ({},), "enableSaveStateBeforeStop": (True, False), "forceExitTimeout": (0,),
-    "notifySub": (False,), "experiment": ({},),
-}  # fmt: skip
+    "concurrency": (1,),
+    "bufferLength": (1024,),
+    "disableBufferFullDiscard": (True, False),
+    "qos": (0,),
+    "checkpointInterval": (0, 300_000),
+    "restartStrategy": ({},),
+    "debug": (False,),
+    "logFilename": ("",),
+    "planOptimizeStrategy": ({},),
+    "enableSaveStateBeforeStop": (True, False),
+    "forceExitTimeout": (0,),
+    "notifySub": (False,),
+    "experiment": ({},),
+}
 """Options without effect, with the values that eKuiper writes by default, which are worth no note."""
 
 

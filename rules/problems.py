@@ -1,4 +1,5 @@
-"""What is wrong with a rule file, as a person reads it: file, line, column, code, sentence, source line, caret, hint.
+"""What is wrong with a rule file, as a person reads it: file, line, column, code, sentence, source line,
+caret, hint.
 
     rules/pump.yaml:14:21: B201 unknown column 'tmp' in stream 'm'; it has dev, temp, ts
         SELECT dev, AVG(tmp) FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)
@@ -56,7 +57,8 @@ CODES = {
     "R302": "a test missed a result",
     "R303": "a test got a result that is not written down",
 }
-"""Every code that this package raises. R0: the text, R1: the model, R2: notes, R3: failed tests, R4: Python."""
+"""Every code that this package raises. R0: the text, R1: the model, R2: notes, R3:
+failed tests, R4: Python."""
 
 SHOWN_MAX = 150
 """Characters of a source line that are shown around the caret."""
@@ -64,7 +66,9 @@ SHOWN_MAX = 150
 PROBLEMS_MAX = 500
 """Problems kept of one file; the first beyond them says so, and the rest is dropped."""
 
-_SECRET_KEY = r"[\w-]{0,40}(?:passw(?:or)?d|passphrase|secret|token|api_?-?key|access_?-?key|authorization)[\w-]{0,40}"
+_SECRET_KEY = (
+    r"[\w-]{0,40}(?:passw(?:or)?d|passphrase|secret|token|api_?-?key|access_?-?key|authorization)[\w-]{0,40}"
+)
 _SECRET_NAME = re.compile(_SECRET_KEY, re.IGNORECASE)
 _SECRET_VALUE = re.compile(
     rf"""(\b{_SECRET_KEY}["']?\s*:\s*)(?!["']?\$\{{)"""
@@ -84,8 +88,9 @@ def is_secret_name(key: object) -> bool:
 class FileProblem:
     """One problem at a place of a file. `line` and `column` count from 1; 0 means the file as a whole.
 
-    `source_line` is what is shown of the line, `caret` the column in it (from 1) under which the caret begins, and
-    `length` how many columns it covers. `detail` is text that stands between caret and hint, as it is.
+    `source_line` is what is shown of the line, `caret` the column in it (from 1) under which the caret
+    begins, and `length` how many columns it covers. `detail` is text that stands between caret and hint, as
+    it is.
     """
 
     path: str
@@ -154,9 +159,18 @@ class FileText:
         end = self._starts[number] if number < len(self._starts) else len(self.text)
         return self.text[self._starts[number - 1] : end].rstrip("\r\n")
 
-    def problem(self, code: str, message: str, span: Span, hint: str | None = None, *, severity: Severity = "error",
-                detail: str = "") -> FileProblem:  # fmt: skip
-        """A problem at a range of offsets. A password written in the line is not repeated, a long line is cut."""
+    def problem(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str | None = None,
+        *,
+        severity: Severity = "error",
+        detail: str = "",
+    ) -> FileProblem:
+        """A problem at a range of offsets. A password written in the line is not
+        repeated, a long line is cut."""
         line, column = self.position(span.start)
         source, caret = _excerpt(self.line(line), column)
         return FileProblem(self.path, line, column, code, message, hint, severity, source, caret,

@@ -1,4 +1,5 @@
-"""A document being read, and what is read from it: rules, streams and tests that know their place in the file."""
+"""A document being read, and what is read from it: rules, streams and tests that know
+their place in the file."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ class Reading:
 class LoadedRule:
     """A rule with its validated actions and its place. Secrets are in the actions' settings only.
 
-    One that is not `usable` has errors, which are reported: its query is checked as well, but it must not run.
+    One that is not `usable` has errors, which are reported: its query is checked as
+    well, but it must not run.
     """
 
     id: str
@@ -96,7 +98,8 @@ class LoadedRule:
 
 @dataclass(slots=True, eq=False)
 class LoadedStream:
-    """A stream's statement and its place. `made` is the text written for a mapping; None for a text of the file.
+    """A stream's statement and its place. `made` is the text written for a mapping;
+    None for a text of the file.
 
     One that is not `usable` has errors, which are reported; it is there so that its rules can be checked.
     """
@@ -115,7 +118,9 @@ class LoadedStream:
             return self.reading.sql_problem(problem, self.path)
         document, path = self.reading.document, self.made.path_at(problem.span.start)
         known = path is not None and path in document.places
-        return self.reading.problem_at(problem, document.value_span(path) if known and path else self.name_span)
+        return self.reading.problem_at(
+            problem, document.value_span(path) if known and path else self.name_span
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -157,5 +162,8 @@ def items(reading: Reading, data: Any, path: Path, what: str) -> Iterator[tuple[
     elif isinstance(data, list):
         yield from (((*path, number), item, None) for number, item in enumerate(data))
     elif data is not None:
-        reading.report.error("R103", f"'{path[-1]}' must be a list or a mapping of {what}, not {describe(data)}",
-                             reading.document.value_span(path))  # fmt: skip
+        reading.report.error(
+            "R103",
+            f"'{path[-1]}' must be a list or a mapping of {what}, not {describe(data)}",
+            reading.document.value_span(path),
+        )

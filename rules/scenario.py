@@ -70,9 +70,13 @@ class Step(Model):
     at: At | None = Field(
         None, description="when: after the start (1s, 1m30s, milliseconds) or an instant; default: now"
     )
-    stream: str | None = Field(None, description="where the events arrive; not needed when the rule reads one stream")
+    stream: str | None = Field(
+        None, description="where the events arrive; not needed when the rule reads one stream"
+    )
     send: Rows | None = Field(None, description="the event, or a list of events that arrive together")
-    meta: dict[str, Any] | None = Field(None, description="metadata of the messages, such as topic, for meta()")
+    meta: dict[str, Any] | None = Field(
+        None, description="metadata of the messages, such as topic, for meta()"
+    )
     advance: DurationMs | None = Field(None, description="let this much time pass")
     flush: bool = Field(False, description="end of the input: open windows close at their nominal instants")
 
@@ -80,11 +84,15 @@ class Step(Model):
     def _does_one_thing(self) -> Self:
         things = (self.send is not None) + (self.advance is not None) + self.flush
         if things > 1 or (things == 0 and self.at is None):
-            raise ValueError("a step has exactly one of 'send', 'advance' and 'flush', or 'at' alone to let time pass")
+            raise ValueError(
+                "a step has exactly one of 'send', 'advance' and 'flush', or 'at' alone to let time pass"
+            )
         if self.send is None and (self.stream or self.meta):
             raise ValueError("'stream' and 'meta' belong to a step with 'send'")
         if self.advance is not None and self.at is not None:
-            raise ValueError("'advance' counts from now; remove 'at', or write 'at' alone to go to an instant")
+            raise ValueError(
+                "'advance' counts from now; remove 'at', or write 'at' alone to go to an instant"
+            )
         return self
 
 
@@ -93,7 +101,9 @@ class Expectation(Model):
 
     at: At = Field(description="when: after the start, or an instant; of late events, their own time stamp")
     rows: Rows = Field(default_factory=list, description="rows of the result, in order")
-    removed: Rows = Field(default_factory=list, description="rows of the remove stream (rstream, irstream), in order")
+    removed: Rows = Field(
+        default_factory=list, description="rows of the remove stream (rstream, irstream), in order"
+    )
     late: Rows = Field(default_factory=list, description="events refused as late")
     error: str | None = Field(None, min_length=1, description="part of the message of an error event")
 

@@ -1,8 +1,8 @@
 """When a rule runs: `cron` with `duration`, and `cronDatetimeRange`.
 
-A crontab has five fields (minute, hour, day of month, month, day of week), or is `@daily`, `@hourly` and the like. With
-both day fields set, a day matches if either does. The rule runs from each time of the crontab for `duration`, and only
-within the ranges if there are any; ranges alone say when it runs.
+A crontab has five fields (minute, hour, day of month, month, day of week), or is `@daily`, `@hourly` and the
+like. With both day fields set, a day matches if either does. The rule runs from each time of the crontab for
+`duration`, and only within the ranges if there are any; ranges alone say when it runs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ from sql.calendar.zones import instant
 from sql.errors import DataError
 
 _SHORT = {
-    "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
-}  # fmt: skip
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _ITEM = re.compile(r"(?P<first>\*|\?|\w+)(?:-(?P<last>\w+))?(?:/(?P<step>\d{1,4}))?")
@@ -35,7 +40,9 @@ class DatetimeRange(Model):
 
     begin: str | None = Field(None, description="'2026-01-31 08:00:00' in the rule's zone")
     end: str | None = Field(None, description="'2026-01-31 16:00:00' in the rule's zone")
-    begin_timestamp: int | None = Field(None, ge=0, description="milliseconds since the epoch, instead of begin")
+    begin_timestamp: int | None = Field(
+        None, ge=0, description="milliseconds since the epoch, instead of begin"
+    )
     end_timestamp: int | None = Field(None, ge=0, description="milliseconds since the epoch, instead of end")
 
     @model_validator(mode="after")
@@ -108,7 +115,11 @@ def _numbers(text: str, name: str, least: int, most: int, names: Sequence[str] =
         else:
             first = _number(match["first"], name, least, most, names)
             last = (
-                _number(match["last"], name, least, most, names) if match["last"] else most if match["step"] else first
+                _number(match["last"], name, least, most, names)
+                if match["last"]
+                else most
+                if match["step"]
+                else first
             )
         if step == 0 or first > last or (match["first"] in "*?" and match["last"]):
             raise ValueError(f"'{item}' means no {name}")
@@ -117,7 +128,9 @@ def _numbers(text: str, name: str, least: int, most: int, names: Sequence[str] =
 
 
 def _number(text: str, name: str, least: int, most: int, names: Sequence[str]) -> int:
-    number = names.index(text.lower()) + least if text.lower() in names else int(text) if text.isdecimal() else -1
+    number = (
+        names.index(text.lower()) + least if text.lower() in names else int(text) if text.isdecimal() else -1
+    )
     if not least <= number <= most:
         raise ValueError(f"{name} '{text}' is not between {least} and {most}")
     return number
@@ -156,7 +169,9 @@ class Schedule:
             begin_ms = self._next(at_ms)
             running_ms = self._next(at_ms - self.duration_ms)
             instants += [begin_ms] if begin_ms is not None else []
-            instants += [running_ms + self.duration_ms] if running_ms is not None and running_ms <= at_ms else []
+            instants += (
+                [running_ms + self.duration_ms] if running_ms is not None and running_ms <= at_ms else []
+            )
         return min(instants, default=None)
 
     def _next(self, after_ms: int) -> int | None:

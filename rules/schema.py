@@ -1,4 +1,5 @@
-"""The JSON Schema of rule files, for editors: generated from the models and from the sinks that are registered."""
+"""The JSON Schema of rule files, for editors: generated from the models and from the sinks that are
+registered."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ def json_schema() -> dict[str, Any]:
         "minProperties": 1,
         "additionalProperties": False,
         "properties": {
-            name: {"anyOf": [references[(model, "validation")], {"type": "null"}], "description": _summary(model)}
+            name: {
+                "anyOf": [references[(model, "validation")], {"type": "null"}],
+                "description": _summary(model),
+            }
             for name, model in settings
         },
     }

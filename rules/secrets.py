@@ -2,8 +2,9 @@
 
 `${env:NAME:-text}` stands for `text` where the variable is not set.
 
-A resolved text is a `Secret`: it prints as stars wherever it is shown (str, repr, format, model dumps, errors) and
-gives its characters only to `reveal()`. `$${` stands for a plain `${`. Nothing is ever resolved inside SQL.
+A resolved text is a `Secret`: it prints as stars wherever it is shown (str, repr, format, model dumps,
+errors) and gives its characters only to `reveal()`. `$${` stands for a plain `${`. Nothing is ever resolved
+inside SQL.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ class Secrets:
     may_be_absent: bool = False
 
     def resolve(self, text: str) -> str | Secret:
-        """The text itself if it has no reference, else a `Secret` with all references replaced; raises `Unresolved`."""
+        """The text itself if it has no reference, else a `Secret` with all references replaced; raises
+        `Unresolved`."""
         found = False
 
         def replace(match: re.Match[str]) -> str:
@@ -124,14 +126,18 @@ class Secrets:
             return self._variable(name)
         if colon and kind == "file":
             return self._file(name)
-        raise Unresolved(f"'${{{reference}}}' is neither ${{env:NAME}} nor ${{file:path}}; write $${{ for a plain ${{")
+        raise Unresolved(
+            f"'${{{reference}}}' is neither ${{env:NAME}} nor ${{file:path}}; write $${{ for a plain ${{"
+        )
 
     def _variable(self, reference: str) -> str:
         name, with_default, default = reference.partition(":-")
         if not _ENV_NAME.fullmatch(name):
             raise Unresolved(f"'${{env:{name}}}' is not the name of an environment variable")
         if self.is_of_rules and name.upper().startswith(CONFIGURATION):
-            raise Unresolved(f"the variable '{name}' configures the gateway; give the rules one of another name")
+            raise Unresolved(
+                f"the variable '{name}' configures the gateway; give the rules one of another name"
+            )
         self._check_allowed(f"env:{name}")
         if self.allow is None and not name.startswith(self.env_prefixes):
             allowed = ", ".join(f"{prefix}…" for prefix in self.env_prefixes) or "none"
@@ -146,7 +152,9 @@ class Secrets:
         if self.allow is not None and key not in self.allow:
             raise Unresolved(f"'${{{key}}}' is not listed in secrets.allow of the gateway's configuration")
         if self.allow is None and key in self.reserved:
-            why = "is a secret of the gateway's own configuration; list it in secrets.allow if rules may use it"
+            why = (
+                "is a secret of the gateway's own configuration; list it in secrets.allow if rules may use it"
+            )
             raise Unresolved(f"'${{{key}}}' {why}")
 
     def _file(self, name: str) -> str:

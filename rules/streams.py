@@ -1,5 +1,6 @@
-"""Streams in YAML. A mapping becomes the CREATE STREAM statement it stands for, so that one parser and one set of
-checks serve both forms; `Statement` remembers from which path of the file each part of the text came."""
+"""Streams in YAML. A mapping becomes the CREATE STREAM statement it stands for, so that one parser and one
+set of checks serve both forms; `Statement` remembers from which path of the file each part of the text
+came."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ class Column(Model):
     type: str = Field(
         description="bigint, float, string, boolean, datetime, bytea, array(type) or struct(name type, …)"
     )
-    default: bool | int | float | str | None = Field(None, description="value of the column where a message lacks it")
+    default: bool | int | float | str | None = Field(
+        None, description="value of the column where a message lacks it"
+    )
 
 
 class Stream(Model):
@@ -30,7 +33,9 @@ class Stream(Model):
         None, min_length=1, description="what rules call the stream; not needed in a mapping by name"
     )
     datasource: str | None = Field(
-        None, min_length=1, description="the MQTT topic filter, such as plant/+/temperature, or the file or address"
+        None,
+        min_length=1,
+        description="the MQTT topic filter, such as plant/+/temperature, or the file or address",
     )
     columns: dict[str, str | Column] | None = Field(
         None,
@@ -38,20 +43,34 @@ class Stream(Model):
         "without them the stream is schemaless: any name is legal",
     )
     type: str | None = Field(
-        None, min_length=1, description="kind of source: mqtt (default), memory, file, httppull, httppush, simulator"
+        None,
+        min_length=1,
+        description="kind of source: mqtt (default), memory, file, httppull, httppush, simulator",
     )
     format: str | None = Field(None, min_length=1, description="how messages are encoded; default json")
-    timestamp: str | None = Field(None, min_length=1, description="the column with the event's time, for event time")
+    timestamp: str | None = Field(
+        None, min_length=1, description="the column with the event's time, for event time"
+    )
     timestamp_format: str | None = Field(None, description="pattern of time stamps that are text")
     strict_validation: bool | None = Field(None, description="refuse messages that do not fit the columns")
-    shared: bool | None = Field(None, description="one source for all rules on the stream; here that is always so")
+    shared: bool | None = Field(
+        None, description="one source for all rules on the stream; here that is always so"
+    )
     conf_key: str | None = Field(
         None, description="settings of the source in the gateway's configuration; no effect on mqtt"
     )
-    schema_id: str | None = Field(None, description="format protobuf: FILE.Message of a schema file beside the rules")
-    delimiter: str | None = Field(None, min_length=1, description="between the columns of the delimited format")
-    extra: dict[str, JsonValue] | str | None = Field(None, description="settings of the source; no effect on mqtt")
-    kind: Literal["scan", "lookup"] | None = Field(None, description="makes a table of the stream: scan or lookup")
+    schema_id: str | None = Field(
+        None, description="format protobuf: FILE.Message of a schema file beside the rules"
+    )
+    delimiter: str | None = Field(
+        None, min_length=1, description="between the columns of the delimited format"
+    )
+    extra: dict[str, JsonValue] | str | None = Field(
+        None, description="settings of the source; no effect on mqtt"
+    )
+    kind: Literal["scan", "lookup"] | None = Field(
+        None, description="makes a table of the stream: scan or lookup"
+    )
     retain_size: int | None = Field(None, ge=1, description="makes a table of the stream: rows kept")
     payload_bytes_max: int | None = Field(
         None,
@@ -59,13 +78,19 @@ class Stream(Model):
         description="longest payload of its messages; a longer one becomes a dead letter without being decoded",
     )
     max_keys: int | None = Field(
-        None, ge=1, description="groups that a rule may keep of this stream, where its maxGroups is not smaller"
+        None,
+        ge=1,
+        description="groups that a rule may keep of this stream, where its maxGroups is not smaller",
     )
     latency_ms: int | None = Field(
-        None, ge=0, description="how long a message may wait for others on a busy line; default gateway.latencyMs"
+        None,
+        ge=0,
+        description="how long a message may wait for others on a busy line; default gateway.latencyMs",
     )
     message_key: str | None = Field(
-        None, min_length=1, description="JSON field that tells a message from all others; one seen before is dropped"
+        None,
+        min_length=1,
+        description="JSON field that tells a message from all others; one seen before is dropped",
     )
     key: str | None = Field(None, description="the column that rows of a lookup table are found by")
     version: str | int | None = Field(None, description="of the definition; for people only")
@@ -75,9 +100,14 @@ class Stream(Model):
 
 
 SYNONYMS = {
-    "fields": "columns", "schema": "columns", "topic": "datasource", "source": "datasource", "topics": "datasource",
-    "options": None, "sql": None,
-}  # fmt: skip
+    "fields": "columns",
+    "schema": "columns",
+    "topic": "datasource",
+    "source": "datasource",
+    "topics": "datasource",
+    "options": None,
+    "sql": None,
+}
 """Keys people try, and the key that is meant."""
 
 _KEYWORDS = {
@@ -106,7 +136,9 @@ class Statement:
 
     def path_at(self, offset: int) -> Path | None:
         """The path of the smallest part that covers an offset."""
-        covering = [(span.end - span.start, path) for span, path in self.parts if span.start <= offset < span.end]
+        covering = [
+            (span.end - span.start, path) for span, path in self.parts if span.start <= offset < span.end
+        ]
         return min(covering)[1] if covering else None
 
 
@@ -129,7 +161,9 @@ def as_statement(stream: Stream, name: str, path: Path) -> Statement:
             made.add(separator)
             made.add(f"{_KEYWORDS[info.alias]}={_text(value)}", (*path, info.alias))
             separator = ", "
-    parts = {name: part for name, declared in (stream.columns or {}).items() if (part := _topic_part(declared))}
+    parts = {
+        name: part for name, declared in (stream.columns or {}).items() if (part := _topic_part(declared))
+    }
     if parts:
         text = _text(",".join(f"{name}={part}" for name, part in parts.items()))
         made.add(f"{separator}{OPTION}={text}", (*path, "columns"))

@@ -17,7 +17,9 @@ class Table(Model):
         min_length=1,
         description="'create table …' or 'create window …', and perhaps 'create index …' behind a semicolon",
     )
-    max_rows: int = Field(1_000_000, ge=1, description="how many rows it may hold, in each partition of its context")
+    max_rows: int = Field(
+        1_000_000, ge=1, description="how many rows it may hold, in each partition of its context"
+    )
     when_full: Literal["refuse", "oldest"] = Field(
         "refuse",
         description="at maxRows: a new row is refused (an error event), or the row written longest ago goes",

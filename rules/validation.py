@@ -22,26 +22,44 @@ CLAUSES = ("filter", "where", "having")
 M = TypeVar("M", bound=BaseModel)
 
 _WANTED = {
-    "bool": "true or false", "int": "a whole number", "float": "a number", "string": "text", "list": "a list",
-    "tuple": "a list", "dict": "a mapping", "model": "a mapping", "set": "a list", "is_instance_of": "text",
-    "mapping": "a mapping", "none_required": "null", "dataclass": "a mapping",
-}  # fmt: skip
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "string": "text",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a mapping",
+    "model": "a mapping",
+    "set": "a list",
+    "is_instance_of": "text",
+    "mapping": "a mapping",
+    "none_required": "null",
+    "dataclass": "a mapping",
+}
 _BOUNDS = {
-    "greater_than_equal": ("ge", "at least"), "greater_than": ("gt", "more than"),
-    "less_than_equal": ("le", "at most"), "less_than": ("lt", "less than"),
-}  # fmt: skip
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
 
 
 def validate(
-    model: type[M], data: Any, document: Document, path: Path, report: Report,
+    model: type[M],
+    data: Any,
+    document: Document,
+    path: Path,
+    report: Report,
     synonyms: Mapping[str, str | None] | None = None,
-) -> M | None:  # fmt: skip
+) -> M | None:
     """The data at `path` as a model; None when it does not fit, with every reason reported at its place.
 
     `synonyms` names the right key for wrong ones that people try.
     """
     if not isinstance(data, dict):
-        report.error("R103", f"{_name(path)} must be a mapping, not {describe(data)}", document.value_span(path))
+        report.error(
+            "R103", f"{_name(path)} must be a mapping, not {describe(data)}", document.value_span(path)
+        )
         return None
     try:
         return model.model_validate(data)
@@ -52,10 +70,11 @@ def validate(
 
 
 def sketch(model: type[M], data: Any, depth: int) -> M | None:
-    """What is left of data that does not fit when its wrong parts are taken out, or None when nothing useful is.
+    """What is left of data that does not fit when its wrong parts are taken out, or
+    None when nothing useful is.
 
-    For looking further only (so that a misspelt option does not hide an error in the query), never for running.
-    `depth` says how much goes with a wrong part: 1 takes out the whole value of a top key.
+    For looking further only (so that a misspelt option does not hide an error in the query), never for
+    running. `depth` says how much goes with a wrong part: 1 takes out the whole value of a top key.
     """
     if not isinstance(data, dict):
         return None
@@ -63,7 +82,9 @@ def sketch(model: type[M], data: Any, depth: int) -> M | None:
         return model.model_validate(data)
     except ValidationError as error:
         cut = dict(data)
-        for top, *below in {found["loc"][:depth] for found in error.errors(include_url=False) if found["loc"]}:
+        for top, *below in {
+            found["loc"][:depth] for found in error.errors(include_url=False) if found["loc"]
+        }:
             if below and isinstance(cut.get(top), dict):
                 cut[top] = {key: value for key, value in cut[top].items() if key != below[0]}
             else:
@@ -78,9 +99,14 @@ class _Translation:
     """The errors of one model over one part of a document."""
 
     def __init__(
-        self, model: type[BaseModel], data: Any, document: Document, path: Path, report: Report,
+        self,
+        model: type[BaseModel],
+        data: Any,
+        document: Document,
+        path: Path,
+        report: Report,
         synonyms: Mapping[str, str | None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.model = model
         self.data = data
         self.document = document
@@ -141,8 +167,12 @@ class _Translation:
     def _wrong_type(self, inner: Path, wanted: list[str], error: ErrorDetails) -> None:
         where = (*self.path, *inner)
         value = error["input"]
-        message = f"{_name(where)} must be {' or '.join(dict.fromkeys(wanted))}, not {self._shown(inner, value)}"
-        self.report.error("R103", self._clean(message), self.document.value_span(where), _type_hint(wanted, value))
+        message = (
+            f"{_name(where)} must be {' or '.join(dict.fromkeys(wanted))}, not {self._shown(inner, value)}"
+        )
+        self.report.error(
+            "R103", self._clean(message), self.document.value_span(where), _type_hint(wanted, value)
+        )
 
     def _unknown_key(self, inner: Path) -> None:
         where = (*self.path, *inner)
@@ -153,7 +183,9 @@ class _Translation:
             hint = "conditions stand in the query: SELECT … FROM … WHERE …"
         if hint is None and known:
             hint = f"known keys are {', '.join(sorted(known))}"
-        self.report.error("R101", f"unknown key '{key}' in {_name(where[:-1])}", self.document.key_span(where), hint)
+        self.report.error(
+            "R101", f"unknown key '{key}' in {_name(where[:-1])}", self.document.key_span(where), hint
+        )
 
     def _rule_of_model(self, inner: Path, error: ErrorDetails) -> None:
         """A validator of ours speaks in sentences; one that begins with a quoted key is about that key."""
@@ -183,7 +215,9 @@ class _Translation:
             return f"must be {context['expected']}"
         if kind in ("string_too_short", "too_short"):
             return (
-                "must not be empty" if context["min_length"] == 1 else f"needs at least {context['min_length']} items"
+                "must not be empty"
+                if context["min_length"] == 1
+                else f"needs at least {context['min_length']} items"
             )
         if kind in ("string_too_long", "too_long"):
             return f"must not be longer than {context['max_length']}"
@@ -213,7 +247,11 @@ def _wanted(kind: str) -> str | None:
 def _type_hint(wanted: list[str], value: Any) -> str | None:
     if isinstance(value, Secret):
         return "a secret cannot stand here"
-    if "true or false" in wanted and isinstance(value, str) and value.lower() in ("on", "yes", "off", "no", "y", "n"):
+    if (
+        "true or false" in wanted
+        and isinstance(value, str)
+        and value.lower() in ("on", "yes", "off", "no", "y", "n")
+    ):
         return "write true or false; on, off, yes and no are text"
     if (
         wanted[0] in ("a whole number", "a number")

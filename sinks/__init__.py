@@ -8,11 +8,12 @@ What the daemon uses:
     action.stats()                      # state and counters
     action.close(deadline_ms)           # flush until then; returns how many emissions are left undelivered
 
-`on_done(token, "delivered" | "rejected" | "dropped")` is called from the sink's worker thread when the effect of the
-emission is at its destination (or in the dead letters), so the source can be acknowledged.
+`on_done(token, "delivered" | "rejected" | "dropped")` is called from the sink's worker thread when the effect
+of the emission is at its destination (or in the dead letters), so the source can be acknowledged.
 
-Start reading at `sinks.base` (what a sink is), then `sinks.delivery` (the layer all sinks share), then any file of
-`sinks.builtin`. Sinks never ask for the time themselves, and import their client libraries when they are opened.
+Start reading at `sinks.base` (what a sink is), then `sinks.delivery` (the layer all sinks share), then any
+file of `sinks.builtin`. Sinks never ask for the time themselves, and import their client libraries when they
+are opened.
 """
 
 from __future__ import annotations
@@ -49,14 +50,19 @@ for _module in pkgutil.iter_modules(builtin.__path__):
 
 
 def build_action(
-    name: str, settings: Mapping[str, Any] | SinkSettings, *, rule_id: str, environment: Environment, key: str = ""
+    name: str,
+    settings: Mapping[str, Any] | SinkSettings,
+    *,
+    rule_id: str,
+    environment: Environment,
+    key: str = "",
 ) -> Delivery | CachedDelivery:
-    """The delivery to sink `name` for one action of a rule. Nothing is opened before the first `submit`, unless a file
-    of `enableCache` is there: what it holds is sent.
+    """The delivery to sink `name` for one action of a rule. Nothing is opened before the first `submit`,
+    unless a file of `enableCache` is there: what it holds is sent.
 
-    `settings` are as written in YAML, or the model that a rule file's checks made of them. `key` tells the action from
-    all others of the gateway, also after a restart.
-    Raises ValueError for an unknown name and pydantic's ValidationError (a ValueError too) for wrong settings.
+    `settings` are as written in YAML, or the model that a rule file's checks made of them. `key` tells the
+    action from all others of the gateway, also after a restart. Raises ValueError for an unknown name and
+    pydantic's ValidationError (a ValueError too) for wrong settings.
     """
     kind = sink_kind(name)
     checked = settings if isinstance(settings, SinkSettings) else kind.settings.model_validate(dict(settings))

@@ -1,10 +1,12 @@
 """What a sink is: three verbs, three failures, and one entry in the registry.
 
-A sink only knows how to hand messages to one outside system. Queueing, batching, retrying, ordering, dead letters and
-counting are written once, in `sinks.delivery`; turning rows into payloads is written once, in `sinks.render`.
+A sink only knows how to hand messages to one outside system. Queueing, batching, retrying, ordering, dead
+letters and counting are written once, in `sinks.delivery`; turning rows into payloads is written once, in
+`sinks.render`.
 
-To add a sink, add one file to `sinks/builtin` with a settings model, a class with `open`, `send` and `close`, and one
-call of `register_sink`. The name given there is the name in YAML. Client libraries are imported in `open`.
+To add a sink, add one file to `sinks/builtin` with a settings model, a class with `open`, `send` and `close`,
+and one call of `register_sink`. The name given there is the name in YAML. Client libraries are imported in
+`open`.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class SinkFailure(Exception):
 
 
 class Retry(SinkFailure):
-    """The destination cannot take message number `done` now. Wait (at least `after_ms` if given) and try again."""
+    """The destination cannot take message number `done` now. Wait (at least `after_ms` if
+    given) and try again."""
 
     def __init__(self, reason: str, *, done: int = 0, after_ms: int | None = None) -> None:
         super().__init__(reason, done=done)
@@ -53,7 +56,8 @@ class Reject(SinkFailure):
 
 
 class Fatal(SinkFailure):
-    """The sink itself is unusable: wrong password, bad certificate. It is closed, backs off, and is opened again."""
+    """The sink itself is unusable: wrong password, bad certificate. It is closed, backs
+    off, and is opened again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,8 @@ class Message:
 
     `payload` is what goes over the wire (compressed if the settings say so); empty for sinks that take rows.
     `header` is the column line of the delimited format, only for sinks that append messages to a file.
-    `target` is the topic, URL or path after filling in `{{.field}}`; empty when the sink has none.
-    `rows` are the shaped rows the payload was made of. `at_ms` is the logical instant of the (first) emission.
+    `target` is the topic, URL or path after filling in `{{.field}}`; empty when the sink has none. `rows` are
+    the shaped rows the payload was made of. `at_ms` is the logical instant of the (first) emission.
     """
 
     payload: bytes
@@ -81,7 +85,8 @@ class Sink(Protocol):
         """Connect. Called before the first `send` and again after `Fatal`; raises `Retry` or `Fatal`."""
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Deliver all messages in order; return when the destination has them. Raises `Retry`, `Reject` or `Fatal`."""
+        """Deliver all messages in order; return when the destination has them. Raises
+        `Retry`, `Reject` or `Fatal`."""
 
     def close(self) -> None:
         """Release everything. May be called twice, or without `open`; never raises."""
@@ -103,8 +108,11 @@ class Clock(Protocol):
 class DeadLetterStore(Protocol):
     """Where undeliverable messages are kept. The daemon's lives in `edge`."""
 
-    def write(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
-        """Keep one letter with further `fields`. Raises OSError when it cannot; the message is then tried again."""
+    def write(
+        self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any
+    ) -> None:
+        """Keep one letter with further `fields`. Raises OSError when it cannot; the
+        message is then tried again."""
 
     def sync(self) -> None:
         """Make everything written so far durable. Called before the receipt of a rejected message."""
@@ -119,10 +127,10 @@ class Environment:
     """All that sinks get from the process around them.
 
     `random` gives the jitter of the back-off. `data_dir` is the folder below which file sinks write.
-    `on_done(token, outcome)` is called from a sink's worker thread, once per submitted token, when it has ended.
-    `cache_dir` is the folder of the files of `enableCache`.
-    `connections` are the settings of the gateway's connections, by name, under the names sinks give them.
-    `services` holds what sinks of higher layers need, by name (the cloud sink finds its spool there).
+    `on_done(token, outcome)` is called from a sink's worker thread, once per submitted token, when it has
+    ended. `cache_dir` is the folder of the files of `enableCache`. `connections` are the settings of the
+    gateway's connections, by name, under the names sinks give them. `services` holds what sinks of higher
+    layers need, by name (the cloud sink finds its spool there).
     """
 
     clock: Clock
@@ -151,8 +159,8 @@ SinkFactory = Callable[[Any, SinkContext], Sink]
 
 @dataclass(frozen=True, slots=True)
 class SinkKind:
-    """A registered sink: its YAML name, its settings, how to make one. The first line of the model's docstring is its
-    summary in the manual."""
+    """A registered sink: its YAML name, its settings, how to make one. The first line of the model's
+    docstring is its summary in the manual."""
 
     name: str
     settings: type[SinkSettings]
@@ -167,10 +175,13 @@ class SinkKind:
 _kinds: dict[str, SinkKind] = {}
 
 
-def register_sink(name: str, settings: type[SinkSettings], factory: SinkFactory, bind: Bind = check_columns) -> None:
+def register_sink(
+    name: str, settings: type[SinkSettings], factory: SinkFactory, bind: Bind = check_columns
+) -> None:
     """Make `name` usable under `actions` of a rule. Schema, lint and manual derive from the settings model.
 
-    `bind` completes and checks the settings beside the plan of the rule; the default checks the columns they name.
+    `bind` completes and checks the settings beside the plan of the rule; the default
+    checks the columns they name.
     """
     assert name not in _kinds, f"sink {name!r} is registered twice"
     assert settings.__doc__, f"sink {name!r} has no documentation"

@@ -1,7 +1,8 @@
 """Opening files that are certain to lie below one folder.
 
-Paths may contain values from devices, and others may write to the folder. So every component is opened relative to its
-parent and no symbolic link below the folder is followed; there is no moment between check and use.
+Paths may contain values from devices, and others may write to the folder. So every component is opened
+relative to its parent and no symbolic link below the folder is followed; there is no moment between check and
+use.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ def check_relative(path: str) -> str:
     if not path or path.endswith("/") or "\x00" in path:
         raise ValueError("the path names no file")
     if pure.is_absolute() or path.startswith("~"):
-        raise ValueError("the path is absolute; file sinks write below the data folder, so give a relative path")
+        raise ValueError(
+            "the path is absolute; file sinks write below the data folder, so give a relative path"
+        )
     if ".." in pure.parts or not pure.name:
         raise ValueError("the path leaves the data folder; '..' is not allowed")
     return path
@@ -55,5 +58,6 @@ def _entries(folder: int, name: str) -> tuple[str, ...]:
 
 
 def open_append(folder: int, name: str) -> int:
-    """A descriptor of regular file `name` in an open folder, at its end; made when missing. Raises OSError."""
+    """A descriptor of regular file `name` in an open folder, at its end; made when
+    missing. Raises OSError."""
     return os.open(name, _APPEND, 0o640, dir_fd=folder)

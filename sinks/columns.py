@@ -1,4 +1,5 @@
-"""Whether an action names columns that its rule gives: in the topic, URL or path, in the template, in `fields`."""
+"""Whether an action names columns that its rule gives: in the topic, URL or path, in the template, in
+`fields`."""
 
 from __future__ import annotations
 
@@ -18,11 +19,16 @@ _ONE_BRACE = re.compile(r"(?<!\{)\{([^\W\d]\w*)\}(?!\})")
 
 
 def check_columns(settings: SinkSettings, plan: Plan) -> tuple[SinkSettings, list[ActionProblem]]:
-    """The settings as they are, and the columns in them that no row has. Rows of unknown columns are not doubted."""
+    """The settings as they are, and the columns in them that no row has. Rows of unknown
+    columns are not doubted."""
     if plan.output_columns is None:
         return settings, []
     columns = {*plan.output_columns, *([settings.rowkind_field] if settings.rowkind_field else [])}
-    return settings, [*_in_target(settings, columns), *_in_template(settings, columns), *_chosen(settings, columns)]
+    return settings, [
+        *_in_target(settings, columns),
+        *_in_template(settings, columns),
+        *_chosen(settings, columns),
+    ]
 
 
 def _alias(settings: SinkSettings, name: str) -> str:
@@ -68,10 +74,14 @@ def _chosen(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProblem
 
 def _unknown(where: str, name: str, columns: set[str], *path: int) -> ActionProblem:
     hint = did_you_mean(name, columns) or f"its columns are {', '.join(sorted(columns))}"
-    return ActionProblem(f"'{where}' reads the column '{name}', which the query does not give", (where, *path), hint)
+    return ActionProblem(
+        f"'{where}' reads the column '{name}', which the query does not give", (where, *path), hint
+    )
 
 
 def _one_brace(where: str, text: str, columns: set[str]) -> Iterator[ActionProblem]:
     for found in _ONE_BRACE.finditer(text):
         if found[1] in columns:
-            yield ActionProblem(f"{found[0]} is sent as it stands", (where,), f"write {{{{.{found[1]}}}}}", "warning")
+            yield ActionProblem(
+                f"{found[0]} is sent as it stands", (where,), f"write {{{{.{found[1]}}}}}", "warning"
+            )

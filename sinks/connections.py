@@ -1,4 +1,5 @@
-"""Connections of the gateway's configuration that actions refer to by name, as eKuiper's `connectionSelector` does."""
+"""Connections of the gateway's configuration that actions refer to by name, as eKuiper's
+`connectionSelector` does."""
 
 from __future__ import annotations
 
@@ -18,16 +19,17 @@ class ConnectionSettings(Model):
     """A reference to a connection."""
 
     connection_selector: str | None = Field(
-        None, min_length=1,
+        None,
+        min_length=1,
         description="a connection of the gateway's configuration, whose settings stand in for those not written here",
-    )  # fmt: skip
+    )
 
 
 def connected(settings: Settings, name: str | None, context: SinkContext) -> Settings:
     """The settings completed by the connection `name`; what is written in the action wins.
 
-    eKuiper writes `kind.name`; the kind may be left out here, and a connection may be called either way. Raises `Fatal`
-    where there is no such connection, or its settings do not fit.
+    eKuiper writes `kind.name`; the kind may be left out here, and a connection may be called either way.
+    Raises `Fatal` where there is no such connection, or its settings do not fit.
     """
     if name is None:
         return settings
@@ -36,8 +38,11 @@ def connected(settings: Settings, name: str | None, context: SinkContext) -> Set
     if found is None:
         hint = did_you_mean(name, connections) or f"it has {', '.join(sorted(connections)) or 'none'}"
         raise Fatal(f"connection '{name}' is not in the gateway's configuration: {hint}")
-    given = {field.alias or key: getattr(settings, key) for key, field in type(settings).model_fields.items()
-             if key in settings.model_fields_set}  # fmt: skip
+    given = {
+        field.alias or key: getattr(settings, key)
+        for key, field in type(settings).model_fields.items()
+        if key in settings.model_fields_set
+    }
     return _completed(settings, {**_that_it_knows(type(settings), found), **given}, name)
 
 

@@ -7,9 +7,9 @@
                                             |        +-- Fatal   close, wait, open, then the same message again
                                             +-- cannot be rendered: dead letter
 
-One worker thread per sink keeps the order and keeps a sick sink away from all others. A message leaves the queue only
-when it is delivered or in the dead letters. `on_done(token, outcome)` tells so, and only then may the source be
-acknowledged.
+One worker thread per sink keeps the order and keeps a sick sink away from all others. A message leaves the
+queue only when it is delivered or in the dead letters. `on_done(token, outcome)` tells so, and only then may
+the source be acknowledged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ RETRY_AFTER_MAX_MS = 3_600_000
 """The longest wait a destination may ask for."""
 
 UNEXPECTED_MAX = 3
-"""A message on which a sink's code itself fails this often becomes a dead letter, so that it cannot block the rest."""
+"""A message on which a sink's code itself fails this often becomes a dead letter, so that it
+cannot block the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ class Stats:
 
 
 class Delivery:
-    """One sink of one rule with its queue and its worker. Made by `build_action`; all methods are thread-safe."""
+    """One sink of one rule with its queue and its worker. Made by `build_action`; all methods are
+    thread-safe."""
 
     def __init__(self, sink: Sink, settings: SinkSettings, context: SinkContext) -> None:
         self.name = context.sink_name
@@ -85,14 +87,14 @@ class Delivery:
         self._sent = self._retried = self._rejected = self._dropped = self._non_finite = 0
         self._last_error = ""
 
-    # --- the caller's side ---------------------------------------------------------------------------------------
+    # --- the caller's side ----------------------------------------------------------------------------------
 
     def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
         """Queue one emission; False when the queue stayed full for `timeout_ms` or the delivery is closed.
 
-        False changes nothing: keep the emission and offer it again. With `disableBufferFullDiscard: false` the
-        oldest waiting emission is dropped instead (outcome "dropped") and the answer is always True.
-        A token of None gets no receipt.
+        False changes nothing: keep the emission and offer it again. With `disableBufferFullDiscard: false`
+        the oldest waiting emission is dropped instead (outcome "dropped") and the answer is always True. A
+        token of None gets no receipt.
         """
         settings = self._settings
         until_ms = self._clock.monotonic_ms() + timeout_ms
@@ -119,8 +121,8 @@ class Delivery:
     def close(self, deadline_ms: int) -> int:
         """Take nothing more, flush until the clock's `monotonic_ms()` reaches `deadline_ms`, close the sink.
 
-        Returns how many emissions were not delivered; their tokens get no receipt, now or later. May be called twice.
-        To close many deliveries within one bound, call `begin_close` on all of them first.
+        Returns how many emissions were not delivered; their tokens get no receipt, now or later. May be
+        called twice. To close many deliveries within one bound, call `begin_close` on all of them first.
         """
         self.begin_close(deadline_ms)
         with self._changed:
@@ -144,11 +146,17 @@ class Delivery:
         with self._changed:
             queued = len(self._waiting) + len(self._in_hand)
             return Stats(
-                self._state, self._sent, self._retried, self._rejected, self._dropped, queued, self._non_finite,
+                self._state,
+                self._sent,
+                self._retried,
+                self._rejected,
+                self._dropped,
+                queued,
+                self._non_finite,
                 self._last_error,
-            )  # fmt: skip
+            )
 
-    # --- the worker's side ---------------------------------------------------------------------------------------
+    # --- the worker's side ----------------------------------------------------------------------------------
 
     def _start(self) -> None:
         """Start the worker with the first emission, so that a thousand idle rules cost no threads."""
@@ -181,7 +189,10 @@ class Delivery:
                     if self._closing:
                         return []
                     self._clock.wait(self._changed, None)
-                elif not self._closing and (linger_ms := self._waiting.linger_ms(self._clock.monotonic_ms())) > 0:
+                elif (
+                    not self._closing
+                    and (linger_ms := self._waiting.linger_ms(self._clock.monotonic_ms())) > 0
+                ):
                     self._clock.wait(self._changed, linger_ms)
                 else:
                     self._in_hand = self._waiting.pop_batch()
@@ -216,7 +227,11 @@ class Delivery:
                 done += 1
         if self._abandoned or (rejected and not self._persist(self._environment.dead_letters.sync)):
             return None
-        return ["rejected" if number in rejected else "delivered" for number, unit in enumerate(units) for _ in unit]
+        return [
+            "rejected" if number in rejected else "delivered"
+            for number, unit in enumerate(units)
+            for _ in unit
+        ]
 
     def _attempt(self, messages: Sequence[Message]) -> tuple[int, str | None]:
         """Deliver from the first message on, retrying, until all are done or one is hopeless.
@@ -323,7 +338,8 @@ class Delivery:
         return True
 
     def _persist(self, write: Callable[[], None]) -> bool:
-        """Do something to the dead letters until the disk allows it; False when given up because of closing."""
+        """Do something to the dead letters until the disk allows it; False when given
+        up because of closing."""
         failures = 0
         while not self._abandoned:
             try:

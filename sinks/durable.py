@@ -6,7 +6,8 @@ import os
 
 
 def append_durably(descriptor: int, data: bytes, *, sync: bool = True) -> None:
-    """Append all of `data` to an open file, or nothing of it: a partial write is cut off before OSError is raised.
+    """Append all of `data` to an open file, or nothing of it: a partial write is cut off
+    before OSError is raised.
 
     With `sync`, the data are on the disk when this returns.
     """

@@ -1,8 +1,9 @@
 """Topics, URLs and paths that depend on the row: `plant/{{.site}}/alarms`.
 
-Rows come from devices, so a value must never be able to choose another place than the rule's author meant: a topic and
-a URL begin with literal text (a URL up to the first slash after the host), special characters of values are
-percent-encoded, and a value that is NULL, empty or makes a `.` or `..` segment makes the message a dead letter.
+Rows come from devices, so a value must never be able to choose another place than the rule's author meant: a
+topic and a URL begin with literal text (a URL up to the first slash after the host), special characters of
+values are percent-encoded, and a value that is NULL, empty or makes a `.` or `..` segment makes the message a
+dead letter.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class Target:
 
     def _check_prefix(self, prefix: str) -> None:
         if self.kind == "url" and not _URL_PREFIX.match(prefix):
-            raise ValueError("a url with fields must begin with a literal scheme, host and '/', then the fields")
+            raise ValueError(
+                "a url with fields must begin with a literal scheme, host and '/', then the fields"
+            )
         if self.kind == "topic" and not prefix.strip("/"):
             raise ValueError("a topic with fields must begin with literal text, such as 'site/{{.name}}'")
 
@@ -91,7 +94,9 @@ class Target:
             value = step_into(value, name)
         text = "" if value is None else print_value(value)
         if not text:
-            raise DataError(f"{self.kind}: field '{'.'.join(path)}' is {'NULL' if value is None else 'empty'}")
+            raise DataError(
+                f"{self.kind}: field '{'.'.join(path)}' is {'NULL' if value is None else 'empty'}"
+            )
         if self.kind == "url":
             return quote(text, safe="")
         return _SPECIAL[self.kind].sub(lambda match: f"%{ord(match[0]):02X}", text)

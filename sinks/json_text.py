@@ -1,7 +1,7 @@
 """JSON out: how values become text, and how many of them JSON cannot hold.
 
-JSON has no NaN and no infinities; they are written as null, and `count_non_finite` says how often, so that the loss
-shows in the metrics.
+JSON has no NaN and no infinities; they are written as null, and `count_non_finite` says how often, so that
+the loss shows in the metrics.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ def line(measurement: str, tags: Mapping[str, str], fields: Mapping[str, Any], a
     >>> line("room 1", {"dev": "a,b"}, {"t": 21.5, "n": 3, "ok": True, "s": 'say "x"'}, 5)
     'room\\\\ 1,dev=a\\\\,b t=21.5,n=3i,ok=true,s="say \\\\"x\\\\"" 5'
     """
-    written = [f"{name.translate(_NAMES)}={text}" for name, value in fields.items() if (text := _field(value))]
+    written = [
+        f"{name.translate(_NAMES)}={text}" for name, value in fields.items() if (text := _field(value))
+    ]
     if not written:
         raise ValueError("no column of the row can be a field")
     head = measurement.translate(_MEASUREMENTS)

@@ -1,4 +1,5 @@
-"""JSON for our own files: it keeps NaN, infinities, integers of any size, lone surrogates and byte strings."""
+"""JSON for our own files: it keeps NaN, infinities, integers of any size, lone
+surrogates and byte strings."""
 
 from __future__ import annotations
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from sinks.base import Row
 
 Subscriber = Callable[[str, Sequence[Row], int], bool]
-"""Takes (topic, rows, at_ms) and returns whether it accepted them; False asks to be offered them again later."""
+"""Takes (topic, rows, at_ms) and returns whether it accepted them; False asks to be
+offered them again later."""
 
 
 class MemoryBus:
-    """Topics in memory, with MQTT's wildcards for subscribers. Nothing is stored: rows for a topic that nobody
-    subscribes to are gone. Subscribers are called from sink worker threads and must not block."""
+    """Topics in memory, with MQTT's wildcards for subscribers. Nothing is stored: rows for a topic that
+    nobody subscribes to are gone. Subscribers are called from sink worker threads and must not block."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

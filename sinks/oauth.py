@@ -18,7 +18,8 @@ Post = Callable[[str, dict[str, str], str], tuple[int, bytes]]
 
 
 def template_of(text: Any) -> Template:
-    """A setting with `{{.field}}` in it; raises ValueError for one that cannot be read, and shows no secret in it."""
+    """A setting with `{{.field}}` in it; raises ValueError for one that cannot be read, and
+    shows no secret in it."""
     try:
         return Template(reveal(text))
     except TemplateError as failure:
@@ -28,7 +29,9 @@ def template_of(text: Any) -> Template:
 class _Request(Model):
     url: Text = Field(description="where tokens are asked for")
     body: Text = Field("", description="what is sent, in JSON; may hold '{{.field}}' of the answer before")
-    headers: dict[str, Text] = Field(default_factory=dict, description="request headers, with fields as in the body")
+    headers: dict[str, Text] = Field(
+        default_factory=dict, description="request headers, with fields as in the body"
+    )
 
     @field_validator("url")
     @classmethod
@@ -47,13 +50,17 @@ class _Request(Model):
 class Access(_Request):
     """How a token is got."""
 
-    expire: int | str = Field("", description="seconds after which it is renewed; empty: when it is refused with 401")
+    expire: int | str = Field(
+        "", description="seconds after which it is renewed; empty: when it is refused with 401"
+    )
 
     @field_validator("expire")
     @classmethod
     def _is_seconds(cls, expire: int | str) -> int | str:
         if isinstance(expire, str) and expire and not expire.isdecimal() and "{{" not in expire:
-            raise ValueError("'expire' is a number of seconds, or a field of the answer such as '{{.expires_in}}'")
+            raise ValueError(
+                "'expire' is a number of seconds, or a field of the answer such as '{{.expires_in}}'"
+            )
         return expire
 
 
@@ -61,7 +68,9 @@ class OAuth(Model):
     """The token of a server."""
 
     access: Access = Field(description="the request that gets a token")
-    refresh: _Request | None = Field(None, description="the request that renews it; default: the first one again")
+    refresh: _Request | None = Field(
+        None, description="the request that renews it; default: the first one again"
+    )
 
     def urls(self) -> Iterator[str]:
         """The addresses that are asked."""

@@ -1,8 +1,8 @@
 """Rows to messages: the common properties of eKuiper's sinks, applied in one place.
 
-The order is: rows of the emission (inserted, then removed), template, `dataField`, `fields` and `excludeFields`, NULL
-columns, format, compression. Rows that fill `{{.field}}` of the topic, URL or path differently go into separate
-messages, in the order of first appearance.
+The order is: rows of the emission (inserted, then removed), template, `dataField`, `fields` and
+`excludeFields`, NULL columns, format, compression. Rows that fill `{{.field}}` of the topic, URL or path
+differently go into separate messages, in the order of first appearance.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Unrendered:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The messages of some emissions, what could not be rendered, and how many NaN and infinities became null."""
+    """The messages of some emissions, what could not be rendered, and how many NaN and
+    infinities became null."""
 
     messages: list[Message]
     failed: list[Unrendered]
@@ -70,7 +71,8 @@ class Renderer:
         self._target = Target(settings.target_text, settings.target_kind)
         self._template = Template(reveal(settings.data_template)) if settings.data_template else None
         self._message_type = message_type(settings.schema_id) if settings.schema_id else None
-        # Work on parsed values is needed only when something is taken out of the row or of the template's output.
+        # Work on parsed values is needed only when something is taken out of the row or of
+        # the template's output.
         self._selects = bool(settings.data_field or settings.fields or settings.exclude_fields)
 
     def render(self, emissions: Sequence[Emission]) -> Rendered:
@@ -136,7 +138,9 @@ class Renderer:
         try:
             value = msgspec.json.decode(text)
         except msgspec.DecodeError as failure:
-            raise DataError(f"dataTemplate gives no JSON, but fields are to be taken from it: {failure}") from None
+            raise DataError(
+                f"dataTemplate gives no JSON, but fields are to be taken from it: {failure}"
+            ) from None
         return value if isinstance(value, list) else [value]
 
     def _shape(self, values: list[Any]) -> list[Any]:
@@ -158,7 +162,9 @@ class Renderer:
             row = {name: row.get(name) for name in settings.fields}
         elif settings.exclude_fields:
             row = {name: value for name, value in row.items() if name not in settings.exclude_fields}
-        if settings.send_nil_field or settings.format == "delimited":  # a column of a table cannot be left out
+        if (
+            settings.send_nil_field or settings.format == "delimited"
+        ):  # a column of a table cannot be left out
             return row
         return {name: value for name, value in row.items() if value is not None}
 

@@ -1,7 +1,7 @@
 """The properties every sink has, under eKuiper's names, and the types that sinks' own settings are made of.
 
-A property that would have no effect is refused, never ignored: `unsupported` of a settings class names those its sink
-cannot honour, and eKuiper's properties that penstock replaces are answered with what to use instead.
+A property that would have no effect is refused, never ignored: `unsupported` of a settings class names those
+its sink cannot honour, and eKuiper's properties that penstock replaces are answered with what to use instead.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _REPLACED = {
     "encryption": "use TLS on the connection",
     "concurrency": "each sink has one worker, which keeps the order",
     "runAsync": "each sink has one worker, which keeps the order",
-}  # fmt: skip
+}
 
 _DEFAULTS = {"concurrency": 1, "resendAlterQueue": False, "resendPriority": 0}
 """Values of replaced properties that say what is done anyway."""
@@ -87,11 +87,15 @@ class SinkSettings(Model):
     omit_if_empty: bool = Field(False, description="no message for a result without rows")
     fields: list[str] | None = Field(None, min_length=1, description="the columns to send, in this order")
     exclude_fields: list[str] = Field(default_factory=list, description="columns left out")
-    data_field: str | None = Field(None, min_length=1, description="send the value of this column instead of the row")
+    data_field: str | None = Field(
+        None, min_length=1, description="send the value of this column instead of the row"
+    )
     data_template: Text | None = Field(None, description="a Go template that makes the message")
     send_nil_field: bool = Field(False, description="send NULL columns as null instead of leaving them out")
     rowkind_field: str | None = Field(
-        None, min_length=1, description="add this column saying insert or delete (for rules with a remove stream)"
+        None,
+        min_length=1,
+        description="add this column saying insert or delete (for rules with a remove stream)",
     )
     format: Literal["json", "delimited", "protobuf"] = Field("json", description="how messages are encoded")
     schema_id: str | None = Field(
@@ -99,24 +103,38 @@ class SinkSettings(Model):
         min_length=1,
         description="format protobuf: FILE.Message of a schema file beside the rules",
     )
-    delimiter: str = Field(",", min_length=1, max_length=1, description="between the columns of the delimited format")
+    delimiter: str = Field(
+        ",", min_length=1, max_length=1, description="between the columns of the delimited format"
+    )
     has_header: bool = Field(False, description="begin the delimited format with a line of column names")
-    compression: Literal["zlib", "gzip", "flate", "zstd"] | None = Field(None, description="compress each message")
+    compression: Literal["zlib", "gzip", "flate", "zstd"] | None = Field(
+        None, description="compress each message"
+    )
 
     batch_size: int = Field(1, ge=1, le=100_000, description="join this many rows into one message")
     linger_interval: DurationMs = Field(
-        1000, ge=1, description="milliseconds after which an unfilled batch is sent; alone, it batches by time"
+        1000,
+        ge=1,
+        description="milliseconds after which an unfilled batch is sent; alone, it batches by time",
     )
     buffer_length: int = Field(1024, ge=1, le=1_000_000, description="results that may wait for this sink")
     disable_buffer_full_discard: bool = Field(
-        True, description="hold back the source when the queue is full; false drops the oldest result and counts it"
+        True,
+        description="hold back the source when the queue is full; false drops the oldest result and counts it",
     )
-    retry_interval: DurationMs = Field(1000, ge=1, description="milliseconds before the first retry; doubles each time")
-    retry_max_interval: DurationMs = Field(60_000, ge=1, description="milliseconds, the longest wait between retries")
-    retry_count: int = Field(0, ge=0, description="retries before a message becomes a dead letter; 0 means no limit")
+    retry_interval: DurationMs = Field(
+        1000, ge=1, description="milliseconds before the first retry; doubles each time"
+    )
+    retry_max_interval: DurationMs = Field(
+        60_000, ge=1, description="milliseconds, the longest wait between retries"
+    )
+    retry_count: int = Field(
+        0, ge=0, description="retries before a message becomes a dead letter; 0 means no limit"
+    )
 
     enable_cache: bool = Field(
-        False, description="keep results in a file while the destination is away, and send them when it is back"
+        False,
+        description="keep results in a file while the destination is away, and send them when it is back",
     )
     memory_cache_threshold: int = Field(
         1024,
@@ -127,18 +145,24 @@ class SinkSettings(Model):
     max_disk_cache: int = Field(
         1_024_000, ge=1, description="enableCache: results in the file; then disableBufferFullDiscard decides"
     )
-    buffer_page_size: int = Field(256, ge=1, le=100_000, description="enableCache: results read from the file at once")
-    clean_cache_at_stop: bool = Field(False, description="enableCache: forget the results in the file at a stop")
+    buffer_page_size: int = Field(
+        256, ge=1, le=100_000, description="enableCache: results read from the file at once"
+    )
+    clean_cache_at_stop: bool = Field(
+        False, description="enableCache: forget the results in the file at a stop"
+    )
     resend_interval: DurationMs = Field(
-        0, ge=0, description="enableCache: milliseconds between results that came while the destination was away"
+        0,
+        ge=0,
+        description="enableCache: milliseconds between results that came while the destination was away",
     )
     resend_indicator_field: str | None = Field(
         None, min_length=1, description="enableCache: this column is true in results that are sent late"
     )
 
     def addresses(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """The servers that this sink talks to: the way to the setting by its YAML names, and the address, which may be
-        a secret."""
+        """The servers that this sink talks to: the way to the setting by its YAML names, and the address,
+        which may be a secret."""
         if self.address is not None and (value := dict(self)[self.address]) is not None:
             yield (self.address,), reveal(value)
 
@@ -217,7 +241,9 @@ class SinkSettings(Model):
                 "'format: protobuf' encodes single rows: add 'sendSingle: true', no batchSize or dataTemplate"
             )
         if self.appends:
-            raise ValueError("'format: protobuf' has no separators; use a sink that sends messages one by one")
+            raise ValueError(
+                "'format: protobuf' has no separators; use a sink that sends messages one by one"
+            )
 
     @property
     def batches(self) -> bool:

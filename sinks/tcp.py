@@ -1,8 +1,8 @@
 """Small packets without delay: what keeps the two economies of TCP from waiting for each other.
 
-A sender holds back a small packet while an earlier one is unacknowledged (Nagle's algorithm); a receiver holds back its
-acknowledgement for up to 40 ms, in case it has something to send along. Brokers write message by message and leave
-the first of the two on: if we waited as well, every second message would be 40 ms late.
+A sender holds back a small packet while an earlier one is unacknowledged (Nagle's algorithm); a receiver
+holds back its acknowledgement for up to 40 ms, in case it has something to send along. Brokers write message
+by message and leave the first of the two on: if we waited as well, every second message would be 40 ms late.
 
 A connection that is broken is left to the next read or write, which can say more about it.
 """

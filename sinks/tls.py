@@ -30,11 +30,19 @@ class TlsSettings(Model):
 
     certification_path: Text | None = Field(None, description="file with the client certificate")
     private_key_path: Text | None = Field(None, description="file with the key of the client certificate")
-    root_ca_path: Text | None = Field(None, description="file with the certificates to trust instead of the system's")
-    certification_raw: Text | None = Field(None, description="the client certificate itself, as PEM or its base64")
+    root_ca_path: Text | None = Field(
+        None, description="file with the certificates to trust instead of the system's"
+    )
+    certification_raw: Text | None = Field(
+        None, description="the client certificate itself, as PEM or its base64"
+    )
     private_key_raw: Text | None = Field(None, description="the key of the client certificate itself")
-    root_ca_raw: Text | None = Field(None, alias="rootCARaw", description="the certificates to trust themselves")
-    insecure_skip_verify: bool = Field(False, description="accept any server certificate; only for trying out")
+    root_ca_raw: Text | None = Field(
+        None, alias="rootCARaw", description="the certificates to trust themselves"
+    )
+    insecure_skip_verify: bool = Field(
+        False, description="accept any server certificate; only for trying out"
+    )
 
     @model_validator(mode="after")
     def _each_is_given_once(self) -> Self:
@@ -68,7 +76,8 @@ class TlsSettings(Model):
         return context
 
     def _load_raw(self, context: ssl.SSLContext) -> None:
-        """The certificate and its key, by way of a file that only this process can read: `ssl` takes nothing else."""
+        """The certificate and its key, by way of a file that only this process can read:
+        `ssl` takes nothing else."""
         parts = [_pem(part) for part in (self.private_key_raw, self.certification_raw) if part]
         with tempfile.NamedTemporaryFile(mode="w", suffix=".pem") as file:
             file.write("\n".join(parts))

@@ -1,7 +1,7 @@
 """The streaming SQL engine: text in, deltas out. It knows no network, file, thread or wall clock.
 
-Where to start reading: `language` (text to tree), `plan` (tree to plan), `windows` (the operators), `runtime` (running
-queries), `compiler` (expressions and whole rules as Python).
+Where to start reading: `language` (text to tree), `plan` (tree to plan), `windows` (the operators), `runtime`
+(running queries), `compiler` (expressions and whole rules as Python).
 """
 
 from __future__ import annotations
@@ -17,6 +17,16 @@ from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
 
 __all__ = [
-    "Catalog", "DataError", "Emission", "Engine", "Plan", "Problem", "RuleOptions", "SqlError", "Stream", "parse",
-    "plan_rule", "run_script",
-]  # fmt: skip
+    "Catalog",
+    "DataError",
+    "Emission",
+    "Engine",
+    "Plan",
+    "Problem",
+    "RuleOptions",
+    "SqlError",
+    "Stream",
+    "parse",
+    "plan_rule",
+    "run_script",
+]

@@ -29,7 +29,8 @@ class Emission(msgspec.Struct, gc=False):
 
 
 def joined(emissions: list[Emission], names: Collection[str]) -> list[Emission]:
-    """The emissions with the rows of each rule of `names` at one instant in one, at the place of its first."""
+    """The emissions with the rows of each rule of `names` at one instant in one, at
+    the place of its first."""
     out: list[Emission] = []
     first: dict[tuple[str, int], int] = {}
     for item in emissions:
@@ -41,8 +42,13 @@ def joined(emissions: list[Emission], names: Collection[str]) -> list[Emission]:
             out.append(item)
         else:
             known = out[place]
-            out[place] = Emission(item.rule, item.at_ms, "rows", [*known.inserted, *item.inserted],
-                                  [*known.removed, *item.removed])  # fmt: skip
+            out[place] = Emission(
+                item.rule,
+                item.at_ms,
+                "rows",
+                [*known.inserted, *item.inserted],
+                [*known.removed, *item.removed],
+            )
     return out
 
 
@@ -55,8 +61,8 @@ class Out(NamedTuple):
 
 
 class Update(NamedTuple):
-    """The rows one partial update of the window gives: new and old, how many events it carried, which groups it
-    touched."""
+    """The rows one partial update of the window gives: new and old, how many events it carried, which groups
+    it touched."""
 
     new: list[Out]
     old: list[Out]

@@ -1,7 +1,7 @@
 """Positions and problems: how the engine says what is wrong, and where.
 
-The engine knows its text only as a string, so a `Span` is a pair of offsets into that string. Who holds the file
-(`rules.source`) turns offsets into file, line and column. Nothing here does I/O.
+The engine knows its text only as a string, so a `Span` is a pair of offsets into that string. Who holds the
+file (`rules.source`) turns offsets into file, line and column. Nothing here does I/O.
 
 Two families, never mixed:
 
@@ -138,8 +138,14 @@ _PYTHON_NAMES = {
 _TYPE_ERRORS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
-        (r"unsupported operand type\(s\) for (\S+): '(\w+)' and '(\w+)'", "'{0}' takes numbers, not {1} and {2}"),
-        (r"'(\S+)' not supported between instances of '(\w+)' and '(\w+)'", "'{0}' cannot compare {1} with {2}"),
+        (
+            r"unsupported operand type\(s\) for (\S+): '(\w+)' and '(\w+)'",
+            "'{0}' takes numbers, not {1} and {2}",
+        ),
+        (
+            r"'(\S+)' not supported between instances of '(\w+)' and '(\w+)'",
+            "'{0}' cannot compare {1} with {2}",
+        ),
         (r"bad operand type for unary (\S+): '(\w+)'", "'{0}' takes a number, not {1}"),
         (r"can only concatenate (\w+) .*", "arithmetic takes numbers, not {0}"),
         (r"can't multiply sequence by non-int of type '(\w+)'", "'*' takes numbers, not text and lists"),

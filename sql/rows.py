@@ -1,7 +1,7 @@
 """Row shapes: how generated code reads a column of an event.
 
-A row is a dict (column -> value) or a struct with one attribute per column. Queries are compiled for one shape; what is
-absent reads as NULL in both.
+A row is a dict (column -> value) or a struct with one attribute per column. Queries are compiled for one
+shape; what is absent reads as NULL in both.
 """
 
 from __future__ import annotations
@@ -19,13 +19,19 @@ def attribute_name(column: str) -> str:
     >>> attribute_name("temp"), attribute_name("my col"), attribute_name("class"), attribute_name("_x")
     ('temp', 'c_6d7920636f6c', 'c_636c617373', 'c_5f78')
     """
-    if column.isidentifier() and column.isascii() and not iskeyword(column) and not column.startswith(("_", "c_")):
+    if (
+        column.isidentifier()
+        and column.isascii()
+        and not iskeyword(column)
+        and not column.startswith(("_", "c_"))
+    ):
         return column
     return "c_" + column.encode().hex()
 
 
 def as_dict(row: Any) -> dict[str, Any]:
-    """Any row as a dict, for output and snapshots; a joined row as the list of its sides is left to the caller."""
+    """Any row as a dict, for output and snapshots; a joined row as the list of its sides
+    is left to the caller."""
     if isinstance(row, dict):
         return row
     columns = getattr(row, "__columns__", None)
@@ -40,7 +46,8 @@ def as_dicts(rows: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def columns_of(*rows: Any) -> dict[str, Any] | None:
-    """An event as a value, without its metadata. Of several, those of a join, the first that has a column gives it.
+    """An event as a value, without its metadata. Of several, those of a join, the first
+    that has a column gives it.
 
     >>> columns_of({"a": 1, "$meta": {}}), columns_of({"a": 1}, None, {"a": 2, "b": 3}), columns_of(None)
     ({'a': 1}, {'a': 1, 'b': 3}, None)

@@ -1,8 +1,7 @@
 """Types and values: what a value may be, how two compare, what makes a group key.
 
-The rules are those of `docs/semantics.md`: three-valued logic, no silent coercion between strings and numbers, NULL
-is a
-group key, keys of different types never collide.
+The rules are those of `docs/semantics.md`: three-valued logic, no silent coercion between strings and
+numbers, NULL is a group key, keys of different types never collide.
 """
 
 from __future__ import annotations
@@ -80,12 +79,19 @@ def type_of(value: Any) -> Type:
 
 
 _OF_CLASS = {
-    type(None): Type.NULL, bool: Type.BOOLEAN, int: Type.INTEGER, float: Type.FLOAT, str: Type.STRING,
-    bytes: Type.BYTES, list: Type.ARRAY, tuple: Type.ARRAY, dict: Type.OBJECT,
-}  # fmt: skip
+    type(None): Type.NULL,
+    bool: Type.BOOLEAN,
+    int: Type.INTEGER,
+    float: Type.FLOAT,
+    str: Type.STRING,
+    bytes: Type.BYTES,
+    list: Type.ARRAY,
+    tuple: Type.ARRAY,
+    dict: Type.OBJECT,
+}
 
 
-# --- equality and order -----------------------------------------------------------------------------------------------
+# --- equality and order -------------------------------------------------------------------------------------
 
 
 def equal(a: Any, b: Any) -> bool | None:
@@ -136,7 +142,7 @@ def as_text(value: Any) -> str:
     raise DataError(f"{describe(value)} has no text form; use to_json(x)")
 
 
-# --- keys -------------------------------------------------------------------------------------------------------------
+# --- keys ---------------------------------------------------------------------------------------------------
 
 
 class _Marker:
@@ -155,7 +161,8 @@ _TRUE, _FALSE, _NAN = _Marker("TRUE"), _Marker("FALSE"), _Marker("NaN")
 
 
 def key_of(value: Any) -> Any:
-    """A hashable key for grouping by `value`: 1 and 1.0 are one key, 1 and '1' and TRUE are three, NaN equals NaN.
+    """A hashable key for grouping by `value`: 1 and 1.0 are one key, 1 and '1' and TRUE
+    are three, NaN equals NaN.
 
     >>> key_of(True) == key_of(1), key_of(1) == key_of(1.0), key_of(float("nan")) == key_of(float("nan"))
     (False, True, True)
@@ -174,7 +181,7 @@ def key_of(value: Any) -> Any:
     return value
 
 
-# --- order for ORDER BY, sort, rank, min and max ----------------------------------------------------------------------
+# --- order for ORDER BY, sort, rank, min and max ------------------------------------------------------------
 
 _RANK = {type(None): 0, bool: 1, int: 2, float: 2, str: 3, bytes: 4, list: 5, tuple: 5, dict: 6}
 
@@ -192,7 +199,8 @@ def order_key(value: Any) -> tuple[int, Any]:
 
 
 def order_key_down(value: Any) -> tuple[int, Any]:
-    """A key for the reverse of the order of `order_key`. Numbers need no wrapper, so that they compare at once."""
+    """A key for the reverse of the order of `order_key`. Numbers need no wrapper, so that
+    they compare at once."""
     if value.__class__ in (int, float) and value == value:
         return (-2, -value, 0)  # type: ignore[return-value]
     rank, *rest = order_key(value)

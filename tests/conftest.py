@@ -1,8 +1,9 @@
-"""Settings of the whole test suite: how long hypothesis searches, what runs on one worker, and the figures of a run.
+"""Settings of the whole test suite: how long hypothesis searches, what runs on one worker,
+and the figures of a run.
 
-HYPOTHESIS_PROFILE chooses how many examples a property test takes: `quick` (`make quick`), `dev` (the default),
-`ci` (`make test-all`), `search` and `thorough`. The first three take the same examples in every run, so that a
-red build is about the change and not about luck; the other two look for new ones.
+HYPOTHESIS_PROFILE chooses how many examples a property test takes: `quick` (`make quick`), `dev` (the
+default), `ci` (`make test-all`), `search` and `thorough`. The first three take the same examples in every
+run, so that a red build is about the change and not about luck; the other two look for new ones.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ settings.register_profile("thorough", _COMMON, max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 collect_ignore = ["support/example_plugin"]
-"""A plug-in adds to the registries of the process that imports it; its tests install it in processes of their own."""
+"""A plug-in adds to the registries of the process that imports it; its tests install it in
+processes of their own."""
 
 ONE_WORKER = ("spark", "container")
 """Markers of tests that share something costly: with several workers they run on one."""

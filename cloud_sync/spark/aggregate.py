@@ -4,9 +4,10 @@
                           |                       |
                           +-> quarantine          +-> which files were taken in
 
-What is written follows what is new: records become parts of their own, and of the fleet only the partitions (rule,
-level, day) of touched windows are written again, from their states. Only files of one spool and rule whose ranges of
-sequence numbers overlap can share an identity (`settle`); where none do, nothing that was taken in before is read.
+What is written follows what is new: records become parts of their own, and of the fleet only the partitions
+(rule, level, day) of touched windows are written again, from their states. Only files of one spool and rule
+whose ranges of sequence numbers overlap can share an identity (`settle`); where none do, nothing that was
+taken in before is read.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ FILES = (
     "manifest STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, first_seq BIGINT, "
     "last_seq BIGINT, rows BIGINT, counted BIGINT, first_ms BIGINT, last_ms BIGINT, run STRING"
 )
-"""The files that were taken in. `rows` are its records, `counted` those that are in the tables: a duplicate is not, and
-none of a day before the one from which the tables are kept."""
+"""The files that were taken in. `rows` are its records, `counted` those that are in the tables: a duplicate
+is not, and none of a day before the one from which the tables are kept."""
 QUARANTINE = "manifest STRING, file STRING, reason STRING, run STRING"
 RECORDS_PARTS_MAX = 50
 """A partition of records that has so many parts is written as one."""
@@ -38,8 +39,8 @@ FLEET_PARTITION = ("of_rule", "of_level", "of_day")
 
 @dataclass(slots=True)
 class Counts:
-    """What a batch did. `conflicting` records share an identity but differ: a disk was copied or set back, or two
-    machines run under one gateway id. `expired` lie before the day from which the tables are kept."""
+    """What a batch did. `conflicting` records share an identity but differ: a disk was copied or set back, or
+    two machines run under one gateway id. `expired` lie before the day from which the tables are kept."""
 
     files: int = 0
     rows: int = 0
@@ -51,8 +52,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Records of a batch with each identity once. `losers` (identity and digest) leave the tables, and the groups in
-    `dirty` are made anew."""
+    """Records of a batch with each identity once. `losers` (identity and digest) leave the tables, and the
+    groups in `dirty` are made anew."""
 
     new: DataFrame
     losers: DataFrame | None = None
@@ -60,10 +61,12 @@ class Settled:
 
 
 class Batch:
-    """One batch on its way into `version`, which it changes. `run` is unique and names the folders of what is written.
-    Nothing counts before the version is committed."""
+    """One batch on its way into `version`, which it changes. `run` is unique and names the folders of what is
+    written. Nothing counts before the version is committed."""
 
-    def __init__(self, spark: SparkSession, bucket: Storage, tables: Tables, version: Version, run: str) -> None:
+    def __init__(
+        self, spark: SparkSession, bucket: Storage, tables: Tables, version: Version, run: str
+    ) -> None:
         self.counts = Counts()
         self._spark = spark
         self._bucket = bucket
@@ -87,7 +90,9 @@ class Batch:
     def _quarantine(self, bad: Sequence[Any]) -> None:
         self.counts.quarantined = len(bad)
         if bad:
-            rows = [(row["manifest"], intake.data_name(row["manifest"]), row["reason"], self._run) for row in bad]
+            rows = [
+                (row["manifest"], intake.data_name(row["manifest"]), row["reason"], self._run) for row in bad
+            ]
             path = f"quarantine/run={self._run}"
             self._tables.write(local(self._spark, rows, QUARANTINE), path)
             self._version.quarantine.append(Part(path, len(rows)))
@@ -109,23 +114,35 @@ class Batch:
             else:
                 settled = Settled(records.select(*names_of(fleet.RECORDS)))
             self._write(self._restated(settled, kept), kept)
-        rows = [(*(row[name] for name in FILE_SUMMARY), counted.get(row["manifest"], 0),
-                 row["first_ms"], row["last_ms"], self._run) for row in files]  # fmt: skip
+        rows = [
+            (
+                *(row[name] for name in FILE_SUMMARY),
+                counted.get(row["manifest"], 0),
+                row["first_ms"],
+                row["last_ms"],
+                self._run,
+            )
+            for row in files
+        ]
         path = f"files/run={self._run}"
         self._tables.write(local(self._spark, rows, FILES), path)
         version.files.append(Part(path, len(rows)))
 
-    # --- each identity once -------------------------------------------------------------------------------------------
+    # --- each identity once ---------------------------------------------------------------------------------
 
     def _overlapping(self, files: Sequence[Any]) -> list[str]:
-        """The partitions of records that may hold an identity of these files: those of older files of the same spool
-        and rule with sequence numbers in the same range."""
+        """The partitions of records that may hold an identity of these files: those of older files of the
+        same spool and rule with sequence numbers in the same range."""
         if not self._version.files:
             return []
-        ranges = [(row["gateway"], row["spool"], row["rule"], row["first_seq"], row["last_seq"]) for row in files]
+        ranges = [
+            (row["gateway"], row["spool"], row["rule"], row["first_seq"], row["last_seq"]) for row in files
+        ]
         new = local(self._spark, ranges, "gateway STRING, spool STRING, rule STRING, low BIGINT, high BIGINT")
         old = self._tables.read([part.path for part in self._version.files], FILES)
-        both = old.join(F.broadcast(new), ["gateway", "spool", "rule"]).where("first_seq <= high AND low <= last_seq")
+        both = old.join(F.broadcast(new), ["gateway", "spool", "rule"]).where(
+            "first_seq <= high AND low <= last_seq"
+        )
         found = both.select("rule_id", "day").distinct().collect()
         return [key for row in found if (key := _records_key(*row)) in self._version.records]
 
@@ -146,7 +163,7 @@ class Batch:
         )
         same, other = known.agg(
             *(F.count_if(F.expr(f"digest {sign} old_digest")) for sign in ("=", "<>"))
-        ).collect()[0]  # fmt: skip
+        ).collect()[0]
         counts.duplicates += same
         counts.conflicting += other
         new = unique.join(known.where("digest >= old_digest").select(*identity), identity, "left_anti")
@@ -158,7 +175,8 @@ class Batch:
         return Settled(new, losers.persist(), dirty.persist())
 
     def _restated(self, settled: Settled, files: Sequence[Any]) -> Settled:
-        """Groups of rules that state windows anew are made anew: whether a record counts depends on the others."""
+        """Groups of rules that state windows anew are made anew: whether a record counts
+        depends on the others."""
         version = self._version
         version.restated = sorted({*version.restated, *(row["rule_id"] for row in files if row["restates"])})
         rules = sorted({row["rule_id"] for row in files} & set(version.restated))
@@ -172,10 +190,11 @@ class Batch:
         paths = [path for key in keys for path in self._version.records.get(key, ())]
         return self._tables.read(paths, fleet.RECORDS) if paths else None
 
-    # --- writing ------------------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def _write(self, settled: Settled, files: Sequence[Any]) -> None:
-        """Write new records, and the fleet windows that they touch. `files` tell which partitions those are in."""
+        """Write new records, and the fleet windows that they touch. `files` tell which
+        partitions those are in."""
         keys = sorted({_records_key(row["rule_id"], row["day"]) for row in files})
         columns = [F.col("rule_id").alias("of_rule"), F.col("day").alias("of_day")]
         stored = settled.new.select(*names_of(fleet.RECORDS), *columns)
@@ -186,12 +205,15 @@ class Batch:
             self._version.records.setdefault(key, []).append(part)
         if settled.losers is not None and settled.dirty is not None:
             self.rewrite_records(self._keys_of(settled.dirty), settled.losers)
-        self.rewrite_records([key for key in written if len(self._version.records[key]) > RECORDS_PARTS_MAX], None)
+        self.rewrite_records(
+            [key for key in written if len(self._version.records[key]) > RECORDS_PARTS_MAX], None
+        )
         touched = {"/".join((f"of_rule={row['rule_id']}", *spot)) for row in files for spot in _spots(row)}
         self.merge(fleet.contributions(fleet.groups_of(settled.new)), touched, settled.dirty)
 
     def rewrite_records(self, keys: Iterable[str], without: DataFrame | None) -> None:
-        """Write partitions of records anew as one part each; `without` names columns and values of what leaves."""
+        """Write partitions of records anew as one part each; `without` names columns and
+        values of what leaves."""
         for key in sorted(keys):
             records = self._tables.read(self._version.records[key], fleet.RECORDS)
             if without is not None:
@@ -215,8 +237,8 @@ class Batch:
         return found
 
     def merge(self, cells: DataFrame, keys: set[str], dirty: DataFrame | None) -> None:
-        """Merge new cells into the fleet partitions `keys` and write these again. Groups in `dirty` are made anew from
-        the records."""
+        """Merge new cells into the fleet partitions `keys` and write these again. Groups in `dirty` are made
+        anew from the records."""
         group = list(fleet.GROUP)
         fresh = cells.persist()
         touched = fresh.select(*group)
@@ -224,7 +246,9 @@ class Batch:
             touched = touched.unionByName(dirty.select(*group))
             keys = keys | self._fleet_keys(dirty)
         touched = touched.distinct()
-        old = self._tables.read([self._version.fleet[key] for key in keys if key in self._version.fleet], fleet.FLEET)
+        old = self._tables.read(
+            [self._version.fleet[key] for key in keys if key in self._version.fleet], fleet.FLEET
+        )
         both = fresh.unionByName(fleet.cells_of(old.join(touched, group, "left_semi")))
         if dirty is not None:
             both = both.join(dirty, group, "left_anti").unionByName(self._anew(dirty))
@@ -241,7 +265,10 @@ class Batch:
     def _fleet_keys(self, groups: DataFrame) -> set[str]:
         day = F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")
         found = groups.select("rule_id", "level", day).distinct().collect()
-        return {"/".join(f"{name}={value}" for name, value in zip(FLEET_PARTITION, row, strict=True)) for row in found}
+        return {
+            "/".join(f"{name}={value}" for name, value in zip(FLEET_PARTITION, row, strict=True))
+            for row in found
+        }
 
     def _anew(self, dirty: DataFrame) -> DataFrame:
         """The cells of these groups from all their records."""
@@ -255,23 +282,31 @@ FILE_SUMMARY = ("manifest", "rule_id", "day", "gateway", "spool", "rule", "first
 
 
 def _summaries(read: DataFrame) -> DataFrame:
-    """One row per file: what the ledger says of it, or the reason why it does not count; and where its windows lie."""
+    """One row per file: what the ledger says of it, or the reason why it does not count; and where its
+    windows lie."""
     spots = F.transform(
         "windows",
         lambda span: F.struct(
-            span["level"].alias("level"), F.date_format(F.timestamp_millis(span["start"]), "yyyy-MM-dd").alias("day")
+            span["level"].alias("level"),
+            F.date_format(F.timestamp_millis(span["start"]), "yyyy-MM-dd").alias("day"),
         ),
     )
     return read.groupBy("manifest", "reason", "rule_id", "day", "gateway", "spool", "rule").agg(
-        F.min("seq").alias("first_seq"), F.max("seq").alias("last_seq"), F.count("*").alias("rows"),
-        F.min("window_start").alias("first_ms"), F.max("window_end").alias("last_ms"),
-        F.collect_set(spots).alias("spots"), (F.max("revision") > 0).alias("restates"),
-    )  # fmt: skip
+        F.min("seq").alias("first_seq"),
+        F.max("seq").alias("last_seq"),
+        F.count("*").alias("rows"),
+        F.min("window_start").alias("first_ms"),
+        F.max("window_end").alias("last_ms"),
+        F.collect_set(spots).alias("spots"),
+        (F.max("revision") > 0).alias("restates"),
+    )
 
 
 def _spots(file: Any) -> set[tuple[str, str]]:
     """The fleet partitions below its rule that a file touches."""
-    return {(f"of_level={spot['level']}", f"of_day={spot['day']}") for spots in file["spots"] for spot in spots}
+    return {
+        (f"of_level={spot['level']}", f"of_day={spot['day']}") for spots in file["spots"] for spot in spots
+    }
 
 
 def _overlap(files: Sequence[Any]) -> bool:

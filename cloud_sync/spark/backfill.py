@@ -2,9 +2,10 @@
 
     RAW/gw=<gateway>/*.jsonl[.gz]     {"at": 1763683200000, "stream": "plant", "event": {…}}, a line per event
 
-The engine itself runs in Spark's workers, one per gateway; it reads the files of its gateway by name, line by line, so
-the lines stand in the order of arrival, and memory does not grow with history. What comes out is what `penstock replay`
-gives: rows with the gateway, the instant and the columns of the SELECT, typed by its plan.
+The engine itself runs in Spark's workers, one per gateway; it reads the files of its gateway by name, line by
+line, so the lines stand in the order of arrival, and memory does not grow with history. What comes out is
+what `penstock replay` gives: rows with the gateway, the instant and the columns of the SELECT, typed by its
+plan.
 """
 
 from __future__ import annotations
@@ -35,13 +36,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOUND = "rule STRING, gateway STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, row STRING"
-"""What a worker gives. `kind` is insert, remove, late or error; `number` counts the rows of a gateway in their order;
-`row` is JSON."""
+"""What a worker gives. `kind` is insert, remove, late or error; `number` counts the rows of a gateway in
+their order; `row` is JSON."""
 ROWS_PER_BATCH = 4_096
 FIXED = ("gateway", "number", "at_ms", "kind", "reason")
 TYPES = {
-    Type.INTEGER: "BIGINT", Type.FLOAT: "DOUBLE", Type.STRING: "STRING", Type.BOOLEAN: "BOOLEAN",
-}  # fmt: skip
+    Type.INTEGER: "BIGINT",
+    Type.FLOAT: "DOUBLE",
+    Type.STRING: "STRING",
+    Type.BOOLEAN: "BOOLEAN",
+}
 """Types that a column has in SQL too. Columns of other types hold JSON text."""
 
 Sources = Sequence[tuple[str, str]]
@@ -64,7 +68,8 @@ def compiled(sources: Sources, zone: str) -> Compiled:
 def backfill(
     spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, out: str, zone: str
 ) -> dict[str, int]:
-    """Run the rules over the raw events, write one Parquet folder for each, `OUT/<rule>`; the rows of each rule.
+    """Run the rules over the raw events, write one Parquet folder for each,
+    `OUT/<rule>`; the rows of each rule.
 
     OUT must not exist. Raises BackfillError.
     """
@@ -95,7 +100,8 @@ def rows(spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, 
 
 
 def typed(found: DataFrame, plan: Plan) -> DataFrame:
-    """The rows of one rule with the columns of its SELECT; one column `row` of JSON where the messages decide them."""
+    """The rows of one rule with the columns of its SELECT; one column `row` of JSON where the
+    messages decide them."""
     if plan.output_columns is None:
         return found.drop("rule")
     columns = plan.output_columns.items()
@@ -103,7 +109,7 @@ def typed(found: DataFrame, plan: Plan) -> DataFrame:
     return found.select(*FIXED, F.from_json("row", schema).alias("row")).select(*FIXED, "row.*")
 
 
-# --- in the workers ---------------------------------------------------------------------------------------------------
+# --- in the workers -----------------------------------------------------------------------------------------
 
 
 def _run(
@@ -122,7 +128,9 @@ def _run(
     yield pa.RecordBatch.from_pylist(waiting, schema=schema)
 
 
-def _rows(known: Compiled, plans: Mapping[str, Plan], files: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _rows(
+    known: Compiled, plans: Mapping[str, Plan], files: Iterable[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
     """The rows of files that come gateway by gateway."""
     from itertools import groupby
 
@@ -131,7 +139,9 @@ def _rows(known: Compiled, plans: Mapping[str, Plan], files: Iterable[dict[str, 
     for gateway, of_gateway in groupby(files, key=lambda file: str(file["gateway"])):
         bad: list[str] = []
         number = 0
-        for emission in drive(Engine(copy_of(known.catalog)), plans, _arrivals(of_gateway, bad), known.tables):
+        for emission in drive(
+            Engine(copy_of(known.catalog)), plans, _arrivals(of_gateway, bad), known.tables
+        ):
             plan = plans.get(emission.rule)
             for kind, row in _kinds(emission) if plan else ():
                 yield _row(emission, gateway, number, kind, row, plan)
@@ -153,7 +163,11 @@ def _arrivals(files: Iterable[dict[str, Any]], bad: list[str]) -> Iterator[Arriv
                 try:
                     fields = json.loads(line)
                     at_ms, stream, event = fields["at"], fields["stream"], fields["event"]
-                    if not isinstance(at_ms, int) or not isinstance(stream, str) or not isinstance(event, dict):
+                    if (
+                        not isinstance(at_ms, int)
+                        or not isinstance(stream, str)
+                        or not isinstance(event, dict)
+                    ):
                         raise TypeError("at, stream or event is of a wrong type")
                 except (ValueError, KeyError, TypeError, RecursionError) as error:
                     bad.append(f"{file['path']}:{number}: {error}")
@@ -172,8 +186,14 @@ def _kinds(emission: Emission) -> Iterator[tuple[str, dict[str, Any]]]:
 def _row(
     emission: Emission, gateway: str, number: int, kind: str, row: dict[str, Any], plan: Plan | None
 ) -> dict[str, Any]:
-    found = {"rule": emission.rule, "gateway": gateway, "number": number, "at_ms": emission.at_ms, "kind": kind,
-             "reason": emission.error}  # fmt: skip
+    found = {
+        "rule": emission.rule,
+        "gateway": gateway,
+        "number": number,
+        "at_ms": emission.at_ms,
+        "kind": kind,
+        "reason": emission.error,
+    }
     columns = plan.output_columns if plan and kind in ("insert", "remove") else None
     shown = {name: value for name, value in row.items() if value is not None and name != "$meta"}
     if columns is None:

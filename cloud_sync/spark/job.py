@@ -2,9 +2,10 @@
 
     bucket -> what the tables do not know -> batches (`aggregate`) -> versions (`tables`)
 
-Which files were taken in is a table beside the fleet, in the same version. So there is no checkpoint that could be lost
-or disagree: a run that is killed at any instant is as if it had not begun, or as if it had ended. Every run looks
-again at files that do not count, so one that was restored, or that came after its manifest, counts in the next.
+Which files were taken in is a table beside the fleet, in the same version. So there is no checkpoint that
+could be lost or disagree: a run that is killed at any instant is as if it had not begun, or as if it had
+ended. Every run looks again at files that do not count, so one that was restored, or that came after its
+manifest, counts in the next.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class JobError(Exception):
 
 @dataclass(slots=True)
 class Metrics:
-    """What one run did, as `aggregate.Counts` says for a batch. `twins` are gateways of whose spools two were in use at
-    one time: two machines under one id."""
+    """What one run did, as `aggregate.Counts` says for a batch. `twins` are gateways of whose spools two were
+    in use at one time: two machines under one id."""
 
     run: str = ""
     version: int = 0
@@ -83,9 +84,9 @@ class Options:
 def main(bucket: str, out: str, options: Options) -> int:
     """Run the job once and return the exit code: 0 ok, 2 something is in quarantine, 1 failed.
 
-    `bucket` and `out` are paths that Spark can read. `show` prints the fleet tables, `dry_run` checks every new file
-    and writes nothing, `delta` keeps the fleet as a Delta table too. Metrics go to standard output (or to
-    `metrics_file`) as one line of JSON.
+    `bucket` and `out` are paths that Spark can read. `show` prints the fleet tables, `dry_run` checks every
+    new file and writes nothing, `delta` keeps the fleet as a Delta table too. Metrics go to standard output
+    (or to `metrics_file`) as one line of JSON.
     """
     try:
         with opened(options.master, delta=options.delta) as spark:
@@ -204,7 +205,9 @@ class _Run:
                 self._batch(listed, f"{self._run}-{number}")
         current = self._tables.current()
         if not self._metrics.batches and (current.quarantine or current.heartbeats != self._heartbeats):
-            self._batch([], f"{self._run}-0")  # what was in quarantine is gone from the bucket, or spools are alive
+            self._batch(
+                [], f"{self._run}-0"
+            )  # what was in quarantine is gone from the bucket, or spools are alive
         if self._metrics.files:
             self._metrics.twins = self._twins()
         return self._metrics
@@ -249,8 +252,16 @@ class _Run:
         from pyspark.sql import functions as F
 
         schema = RUNS.replace("at TIMESTAMP, ", "")
-        row = (run, number, counts.files, counts.rows, counts.quarantined, counts.duplicates, counts.conflicting,
-               counts.expired)  # fmt: skip
+        row = (
+            run,
+            number,
+            counts.files,
+            counts.rows,
+            counts.quarantined,
+            counts.duplicates,
+            counts.conflicting,
+            counts.expired,
+        )
         frame = local(self._spark, [row], schema).withColumn("at", F.current_timestamp())
         path = f"runs/run={run}"
         self._tables.write(frame.select("run", "version", "at", *frame.columns[2:-1]).coalesce(1), path)
@@ -263,8 +274,8 @@ class _Run:
 
 
 def _same(tables: Tables, version: Any) -> bool:
-    """Whether a version without new files says what the current one says: the same heartbeats, and in quarantine the
-    same files for the same reasons."""
+    """Whether a version without new files says what the current one says: the same heartbeats, and in
+    quarantine the same files for the same reasons."""
     from cloud_sync.spark.aggregate import QUARANTINE
 
     current = tables.current()

@@ -1,4 +1,5 @@
-"""`penstock cloud compact | retain | forget`: what is done to the tables besides taking in files, one version each."""
+"""`penstock cloud compact | retain | forget`: what is done to the tables besides taking in
+files, one version each."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ Change = Callable[[Batch, Tables, Version], int]
 
 
 def compact(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> int:
-    """Write every partition of records as one part, and delete what killed runs have left; returns the partitions."""
+    """Write every partition of records as one part, and delete what killed runs have left; returns the
+    partitions."""
 
     def change(batch: Batch, tables: Tables, version: Version) -> int:
         many = [key for key, paths in version.records.items() if len(paths) > 1]
@@ -34,8 +36,8 @@ def compact(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> int:
 
 
 def retain(spark: SparkSession, out: str, days: int, now_ms: Callable[[], int]) -> int:
-    """Keep the windows that begin on the last `days` days (UTC) and drop older ones, with their records; returns the
-    partitions dropped. Records of dropped days that arrive later are counted as expired."""
+    """Keep the windows that begin on the last `days` days (UTC) and drop older ones, with their records;
+    returns the partitions dropped. Records of dropped days that arrive later are counted as expired."""
 
     def change(batch: Batch, tables: Tables, version: Version) -> int:
         first = utc_date(max(0, now_ms() - (days - 1) * 86_400_000))
@@ -51,7 +53,8 @@ def retain(spark: SparkSession, out: str, days: int, now_ms: Callable[[], int]) 
 
 
 def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int]) -> int:
-    """Take all records of a gateway out of the tables and make the windows they were in anew; returns the records.
+    """Take all records of a gateway out of the tables and make the windows they were in
+    anew; returns the records.
 
     Its files stay in the bucket and are not taken in again; delete them there too.
     """
@@ -75,9 +78,11 @@ def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int
     return _changed(spark, out, now_ms, change)
 
 
-def _changed(spark: SparkSession, out: str, now_ms: Callable[[], int], change: Change, *, sweeps: bool = False) -> int:
-    """Make one version by `change`, with the lease in hand. `sweeps` deletes parts that no version names: after the
-    commit, which a run that lost its lease and still writes cannot follow."""
+def _changed(
+    spark: SparkSession, out: str, now_ms: Callable[[], int], change: Change, *, sweeps: bool = False
+) -> int:
+    """Make one version by `change`, with the lease in hand. `sweeps` deletes parts that no version names:
+    after the commit, which a run that lost its lease and still writes cannot follow."""
     storage = open_storage(spark, out)
     tables = Tables(spark, storage)
     run = uuid.uuid4().hex[:12]

@@ -1,8 +1,8 @@
 """`penstock cloud report OUT`: what a fleet has sent, as one static page without scripts.
 
-Rules with the age of their newest window, gateways (silent ones first) with missing sequence numbers, files that do not
-count, and the newest runs. Ages count from the newest window or heartbeat of the whole fleet, not from the clock of
-this machine.
+Rules with the age of their newest window, gateways (silent ones first) with missing sequence numbers, files
+that do not count, and the newest runs. Ages count from the newest window or heartbeat of the whole fleet, not
+from the clock of this machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 LISTED_MAX = 1_000
 """Rows of one table of the page; the rest is counted."""
 SILENT_MS = 2 * 3_600_000
-"""A gateway whose newest window and heartbeat are so much older than the fleet's is silent: two heartbeats."""
+"""A gateway whose newest window and heartbeat are so much older than the fleet's is silent: two
+heartbeats."""
 
 GATEWAY_COLUMNS = (
     "gateway",
@@ -63,24 +64,34 @@ def page(spark: SparkSession, out: str) -> str:
     gateways.sort(key=lambda row: (_alive_ms(row), row["gateway"]))
     rules = _rules(tables, len({row["gateway"] for row in gateways}))
     bad = view.quarantine(spark, out).select("file", "reason").orderBy("file").limit(LISTED_MAX + 1).collect()
-    runs = tables.read([part.path for part in version.runs], RUNS).orderBy("version", ascending=False).limit(20)
-    return "".join([
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>Fleet</title><style>{STYLE}</style>",
-        f"<h1>Fleet, version {version.number}</h1>",
-        _table("Rules", ("rule", "level", "windows", "newest", "records", "gateways", "of"), rules),
-        _table("Gateways", GATEWAY_COLUMNS, gateways),
-        _table("Files that do not count", ("file", "reason"), [row.asDict() for row in bad]),
-        _table("Newest runs", tuple(runs.columns), [row.asDict() for row in runs.collect()]),
-    ])  # fmt: skip
+    runs = (
+        tables.read([part.path for part in version.runs], RUNS).orderBy("version", ascending=False).limit(20)
+    )
+    return "".join(
+        [
+            f"<!doctype html><html lang=en><meta charset=utf-8><title>Fleet</title><style>{STYLE}</style>",
+            f"<h1>Fleet, version {version.number}</h1>",
+            _table("Rules", ("rule", "level", "windows", "newest", "records", "gateways", "of"), rules),
+            _table("Gateways", GATEWAY_COLUMNS, gateways),
+            _table("Files that do not count", ("file", "reason"), [row.asDict() for row in bad]),
+            _table("Newest runs", tuple(runs.columns), [row.asDict() for row in runs.collect()]),
+        ]
+    )
 
 
 def _rules(tables: Tables, known: int) -> list[dict[str, Any]]:
     """One row per rule and level; `gateways` of `of` are in its newest window."""
     windows = tables.read(tables.current().fleet.values(), fleet.FLEET)
-    found = windows.groupBy("rule", "level").agg(
-        F.count_distinct("start_ms").alias("windows"), F.max("window_start").alias("newest"),
-        F.sum("records").alias("records"), F.max_by("gateways", "start_ms").alias("in_newest"),
-    ).orderBy("rule", "level")  # fmt: skip
+    found = (
+        windows.groupBy("rule", "level")
+        .agg(
+            F.count_distinct("start_ms").alias("windows"),
+            F.max("window_start").alias("newest"),
+            F.sum("records").alias("records"),
+            F.max_by("gateways", "start_ms").alias("in_newest"),
+        )
+        .orderBy("rule", "level")
+    )
     return [row.asDict() | {"gateways": len(row["in_newest"]), "of": known} for row in found.collect()]
 
 

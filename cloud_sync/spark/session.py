@@ -1,7 +1,8 @@
 """Spark sessions for the job: a new one, or one beside the session that runs, with settings of its own.
 
-What the job computes must not depend on the host. In a notebook or under spark-submit the job works in a session beside
-the host's, which shares the cluster and nothing else, and sets every setting that could change a result.
+What the job computes must not depend on the host. In a notebook or under spark-submit the job works in a
+session beside the host's, which shares the cluster and nothing else, and sets every setting that could change
+a result.
 """
 
 from __future__ import annotations
@@ -57,15 +58,22 @@ class SparkMissing(Exception):
 
 @contextmanager
 def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]:
-    """A session beside the running one, or a new one that ends with the block. `delta`: it knows Delta tables."""
+    """A session beside the running one, or a new one that ends with the block. `delta`:
+    it knows Delta tables."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise SparkMissing("PySpark is not installed; install it with: pip install 'penstock[cloud]'") from None
+        raise SparkMissing(
+            "PySpark is not installed; install it with: pip install 'penstock[cloud]'"
+        ) from None
     running = SparkSession.getActiveSession()
     if running is not None:
-        if delta and DELTA_SETTINGS["spark.sql.extensions"] not in str(running.conf.get("spark.sql.extensions", "")):
-            raise SparkMissing(f"the running session knows no Delta tables; start it with {_shown(delta_settings())}")
+        if delta and DELTA_SETTINGS["spark.sql.extensions"] not in str(
+            running.conf.get("spark.sql.extensions", "")
+        ):
+            raise SparkMissing(
+                f"the running session knows no Delta tables; start it with {_shown(delta_settings())}"
+            )
         yield beside(running)
         return
     settings = start_settings(master) | (delta_settings() if delta else {})
@@ -125,7 +133,8 @@ def prepare_process() -> None:
 
 
 def start_settings(master: str | None) -> dict[str, str]:
-    """The settings of a new application; for a local master also those that keep it small and on this machine."""
+    """The settings of a new application; for a local master also those that keep it
+    small and on this machine."""
     settings: dict[str, str] = {}
     if master is None and not os.environ.get("MASTER") and "PYSPARK_GATEWAY_PORT" not in os.environ:
         master = "local[*]"

@@ -1,8 +1,8 @@
 """Small control files and deletions on any file system that Spark reads: what DataFrames cannot do.
 
-A local path is handled by Python, where a hard link is the atomic "create if absent". Every other scheme goes through
-Hadoop's FileSystem, whose `create` without overwrite is atomic on HDFS, ABFS and GCS, and on S3 by a conditional PUT
-(hadoop-aws 3.4.2 and newer).
+A local path is handled by Python, where a hard link is the atomic "create if absent". Every other scheme goes
+through Hadoop's FileSystem, whose `create` without overwrite is atomic on HDFS, ABFS and GCS, and on S3 by a
+conditional PUT (hadoop-aws 3.4.2 and newer).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Storage(Protocol):
     """Control files below one folder. Names are relative, with slashes. Failures are OSError."""
 
     root: str
-    """The folder as Spark takes it; it may hold characters that Spark reads as a pattern (`literal` escapes them)."""
+    """The folder as Spark takes it; it may hold characters that Spark reads as a pattern
+    (`literal` escapes them)."""
 
     def is_folder(self, name: str) -> bool: ...
 
@@ -109,7 +110,9 @@ class HadoopStorage:
         self.root = root.rstrip("/")
         jvm: Any = getattr(spark, "_jvm", None)
         if jvm is None:
-            raise StorageMissing(f"{root} needs a classic Spark session: Spark Connect gives no access to file systems")
+            raise StorageMissing(
+                f"{root} needs a classic Spark session: Spark Connect gives no access to file systems"
+            )
         self._jvm = jvm
         from py4j.protocol import Py4JJavaError
 

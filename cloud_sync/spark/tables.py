@@ -3,10 +3,10 @@
     OUT/_versions/000000000012.json      what the tables consist of since run 12; created once, never changed
     OUT/<table>/run=<run>/...            parts; written before the version that names them, deleted long after
 
-A run reads the newest version, writes its parts into folders of its own, and creates the next version. The creation is
-atomic and fails if another run was faster; then nothing of this run counts, and nothing is lost: which files were taken
-in is itself a table of the same version. So a reader sees a whole version, a killed run leaves only parts that no
-version names, and two runs at once cannot mix.
+A run reads the newest version, writes its parts into folders of its own, and creates the next version. The
+creation is atomic and fails if another run was faster; then nothing of this run counts, and nothing is lost:
+which files were taken in is itself a table of the same version. So a reader sees a whole version, a killed
+run leaves only parts that no version names, and two runs at once cannot mix.
 """
 
 from __future__ import annotations
@@ -51,10 +51,9 @@ class Version:
     """Which parts the tables consist of.
 
     `records` and `fleet` are partitioned: a key is a partition's path, `of_rule=…/of_day=…` and
-    `of_rule=…/of_level=…/of_day=…`, and each partition is a list of parts (one, in `fleet`). The others are lists of
-    parts.
-    `retained_from`: records of earlier days are not taken in any more. `restated`: ids of rules with windows that were
-    stated anew. `heartbeats`: the newest of each spool.
+    `of_rule=…/of_level=…/of_day=…`, and each partition is a list of parts (one, in `fleet`). The others are
+    lists of parts. `retained_from`: records of earlier days are not taken in any more. `restated`: ids of
+    rules with windows that were stated anew. `heartbeats`: the newest of each spool.
     """
 
     number: int = 0
@@ -70,7 +69,9 @@ class Version:
 
     def paths(self) -> set[str]:
         """Every part of every table."""
-        listed = {part.path for table in (self.files, self.runs, self.quarantine, self.heartbeats) for part in table}
+        listed = {
+            part.path for table in (self.files, self.runs, self.quarantine, self.heartbeats) for part in table
+        }
         return listed | set(self.fleet.values()) | {path for paths in self.records.values() for path in paths}
 
     def copy(self) -> Version:
@@ -82,9 +83,15 @@ def encode(version: Version) -> bytes:
     """A version as its file."""
     lists = {name: [[part.path, part.rows] for part in getattr(version, name)] for name in LISTS}
     found = {
-        "format": FORMAT, "number": version.number, "run": version.run, "retainedFrom": version.retained_from,
-        "records": version.records, "fleet": version.fleet, "restated": version.restated, **lists,
-    }  # fmt: skip
+        "format": FORMAT,
+        "number": version.number,
+        "run": version.run,
+        "retainedFrom": version.retained_from,
+        "records": version.records,
+        "fleet": version.fleet,
+        "restated": version.restated,
+        **lists,
+    }
     return json.dumps(found, sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -140,9 +147,12 @@ class Tables:
         return decode(content) if content else Version()
 
     def commit(self, version: Version) -> None:
-        """Make `version` (whose number is one above the one it was made from) the current one. Raises Conflict."""
+        """Make `version` (whose number is one above the one it was made from) the current one. Raises
+        Conflict."""
         if not self.storage.create(_name(version.number), encode(version)):
-            raise Conflict(f"another run has written version {version.number} of {self.storage.root} meanwhile")
+            raise Conflict(
+                f"another run has written version {version.number} of {self.storage.root} meanwhile"
+            )
         self._drop(version.number - KEPT_VERSIONS)
 
     def _drop(self, number: int) -> None:
@@ -174,8 +184,8 @@ class Tables:
         return {key: path for key, path in paths.items() if self.storage.is_folder(path)}
 
     def merged(self, parts: list[Part], run: str, table: str, schema: str) -> list[Part]:
-        """A list of parts in which few have about the same size: `TIER` of them become one. Each row is written again
-        at most once per tier, so the cost of a run follows what is new."""
+        """A list of parts in which few have about the same size: `TIER` of them become one. Each row is
+        written again at most once per tier, so the cost of a run follows what is new."""
         tiers: dict[int, list[Part]] = {}
         for part in parts:
             tiers.setdefault(int(math.log(part.rows + 1, TIER)), []).append(part)

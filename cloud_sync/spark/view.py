@@ -1,4 +1,5 @@
-"""What people read: the fleet of one rule with a column for each key and value, and what is known of the gateways."""
+"""What people read: the fleet of one rule with a column for each key and value, and what is known of the
+gateways."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ FIXED_COLUMNS = ("level", "window_start", "window_end", "gateways", "records", "
 
 
 class Part(NamedTuple):
-    """A column that the records of a rule have: a key (`merge` is "key") or a value with its merge and type."""
+    """A column that the records of a rule have: a key (`merge` is "key") or a value
+    with its merge and type."""
 
     name: str
     merge: str
@@ -29,42 +31,55 @@ class Part(NamedTuple):
 
 
 def fleet(spark: SparkSession, out: str, rule: str, level: str | None = None) -> DataFrame:
-    """The fleet table of a rule: level, window_start, window_end, its keys (as text), its values, `gateways` and
-    `records` that contributed, `keys` (JSON, where 1 and "1" differ), `run` that wrote the window, `rule_hashes`: the
-    versions of the rule that made its records. `level` picks one of several.
+    """The fleet table of a rule: level, window_start, window_end, its keys (as text), its values, `gateways`
+    and `records` that contributed, `keys` (JSON, where 1 and "1" differ), `run` that wrote the window,
+    `rule_hashes`: the versions of the rule that made its records. `level` picks one of several.
 
-    Columns are named as in the SELECT. Where a name has had several meanings there is a column for each, named
-    `n_count_int`, `n_sum_float`; nothing is written again for it.
+    Columns are named as in the SELECT. Where a name has had several meanings there is a column for each,
+    named `n_count_int`, `n_sum_float`; nothing is written again for it.
     """
     tables = Tables(spark, open_storage(spark, out))
     return _pivoted(tables.read(_paths(tables.current(), rule, level), states.FLEET))
 
 
 def gateways(spark: SparkSession, out: str) -> DataFrame:
-    """One row per gateway and spool: `rows` that count, `highest_seq`, the `first` and `last` instant of its windows.
+    """One row per gateway and spool: `rows` that count, `highest_seq`, the `first` and
+    `last` instant of its windows.
 
-    From its heartbeat: `missing` rows that it has uploaded and that are not in the tables; those that are `waiting`
-    there or `set_aside`, and those that it `dropped`, that `expired` there or were `lost`; when the `heartbeat` came,
-    and by how many milliseconds the gateway's clock is behind the bucket's. Without one `missing` is the number of
-    sequence numbers that are not there, and the others are NULL.
+    From its heartbeat: `missing` rows that it has uploaded and that are not in the tables; those that are
+    `waiting` there or `set_aside`, and those that it `dropped`, that `expired` there or were `lost`; when the
+    `heartbeat` came, and by how many milliseconds the gateway's clock is behind the bucket's. Without one
+    `missing` is the number of sequence numbers that are not there, and the others are NULL.
     """
     tables = Tables(spark, open_storage(spark, out))
     told = _heartbeats(tables).where("reason IS NULL").drop("name", "reason")
-    both = _spools(tables).join(told.withColumnRenamed("highest_seq", "stored_seq"), ["gateway", "spool"], "full_outer")
+    both = _spools(tables).join(
+        told.withColumnRenamed("highest_seq", "stored_seq"), ["gateway", "spool"], "full_outer"
+    )
     rows, seen = F.coalesce("rows", F.lit(0)), F.coalesce("seen", F.lit(0))
     return both.select(
-        "gateway", "spool", rows.alias("rows"), F.greatest("highest_seq", "stored_seq").alias("highest_seq"),
+        "gateway",
+        "spool",
+        rows.alias("rows"),
+        F.greatest("highest_seq", "stored_seq").alias("highest_seq"),
         F.when(F.col("uploaded").isNull(), F.col("highest_seq") - seen)
-        .otherwise(F.greatest(F.col("uploaded") - seen, F.lit(0))).alias("missing"),
-        "waiting", "set_aside", "dropped", "expired", "lost",
-        F.timestamp_millis("first_ms").alias("first"), F.timestamp_millis("last_ms").alias("last"),
+        .otherwise(F.greatest(F.col("uploaded") - seen, F.lit(0)))
+        .alias("missing"),
+        "waiting",
+        "set_aside",
+        "dropped",
+        "expired",
+        "lost",
+        F.timestamp_millis("first_ms").alias("first"),
+        F.timestamp_millis("last_ms").alias("last"),
         F.timestamp_millis("arrived_ms").alias("heartbeat"),
         (F.col("arrived_ms") - F.col("at_ms")).alias("clock_behind_ms"),
-    )  # fmt: skip
+    )
 
 
 def quarantine(spark: SparkSession, out: str) -> DataFrame:
-    """The files that do not count, each with the reason, as the newest run found them; heartbeats that are none too."""
+    """The files that do not count, each with the reason, as the newest run found them; heartbeats that are
+    none too."""
     tables = Tables(spark, open_storage(spark, out))
     files = tables.read([part.path for part in tables.current().quarantine], QUARANTINE)
     wrong = _heartbeats(tables).where("reason IS NOT NULL")
@@ -77,14 +92,20 @@ def quarantine(spark: SparkSession, out: str) -> DataFrame:
 def records(spark: SparkSession, out: str) -> DataFrame:
     """Every record once. Of windows that were stated anew (`revision` above 0) all statements are there."""
     tables = Tables(spark, open_storage(spark, out))
-    return tables.read([path for paths in tables.current().records.values() for path in paths], states.RECORDS)
+    return tables.read(
+        [path for paths in tables.current().records.values() for path in paths], states.RECORDS
+    )
 
 
 def twins(spark: SparkSession, tables: Tables) -> DataFrame:
-    """Gateways of whose spools two were in use at one time. A spool on a new disk begins after the old one ended."""
+    """Gateways of whose spools two were in use at one time. A spool on a new disk begins
+    after the old one ended."""
     spools = _spools(tables)
     other = spools.select(
-        "gateway", F.col("spool").alias("other"), F.col("first_ms").alias("low"), F.col("last_ms").alias("high")
+        "gateway",
+        F.col("spool").alias("other"),
+        F.col("first_ms").alias("low"),
+        F.col("last_ms").alias("high"),
     )
     both = spools.join(other, "gateway").where("spool < other AND first_ms < high AND low < last_ms")
     return both.select("gateway").distinct().orderBy("gateway")
@@ -95,14 +116,18 @@ def _heartbeats(tables: Tables) -> DataFrame:
 
 
 def _spools(tables: Tables) -> DataFrame:
-    """One row per gateway and spool; `seen`: the rows that count, and those that came after their day was dropped."""
+    """One row per gateway and spool; `seen`: the rows that count, and those that came after
+    their day was dropped."""
     version = tables.current()
     files = tables.read([part.path for part in version.files], FILES)
     seen = F.when(F.col("day") < version.retained_from, F.col("rows")).otherwise(F.col("counted"))
     return files.groupBy("gateway", "spool").agg(
-        F.sum("counted").alias("rows"), F.sum(seen).alias("seen"), F.max("last_seq").alias("highest_seq"),
-        F.min("first_ms").alias("first_ms"), F.max("last_ms").alias("last_ms"),
-    )  # fmt: skip
+        F.sum("counted").alias("rows"),
+        F.sum(seen).alias("seen"),
+        F.max("last_seq").alias("highest_seq"),
+        F.min("first_ms").alias("first_ms"),
+        F.max("last_ms").alias("last_ms"),
+    )
 
 
 def rules(version: Version) -> list[str]:
@@ -117,19 +142,32 @@ def _paths(version: Version, rule: str, level: str | None) -> list[str]:
 
 def _pivoted(rows: DataFrame) -> DataFrame:
     """Fleet rows with a column for each of their keys and values."""
-    found = [Part(*row) for row in rows.select(F.explode("values").alias("v")).select("v.name", "v.merge", "v.type")
-             .distinct().collect()]  # fmt: skip
+    found = [
+        Part(*row)
+        for row in rows.select(F.explode("values").alias("v"))
+        .select("v.name", "v.merge", "v.type")
+        .distinct()
+        .collect()
+    ]
     keys = rows.select(F.explode(F.json_object_keys("keys")).alias("name")).distinct().collect()
     found += [Part(row["name"], "key", "text") for row in keys]
     columns = [_column(part).alias(name) for part, name in column_names(found).items()]
     return rows.select(
-        "level", "window_start", "window_end", *columns, F.size("gateways").alias("gateways"), "records", "keys", "run",
+        "level",
+        "window_start",
+        "window_end",
+        *columns,
+        F.size("gateways").alias("gateways"),
+        "records",
+        "keys",
+        "run",
         "rule_hashes",
-    )  # fmt: skip
+    )
 
 
 def column_names(found: Sequence[Part]) -> dict[Part, str]:
-    """A column name for each part, keys first: its own, or with merge and type appended where that is ambiguous.
+    """A column name for each part, keys first: its own, or with merge and type appended
+    where that is ambiguous.
 
     >>> column_names([Part("n", "count", "int"), Part("n", "sum", "float"), Part("dev", "key", "text")])
     {Part(name='dev', merge='key', type='text'): 'dev', Part(name='n', merge='count', type='int'): 'n_count_int', \
@@ -146,8 +184,13 @@ Part(name='n', merge='sum', type='float'): 'n_sum_float'}
 def _column(part: Part) -> Column:
     if part.merge == "key":
         return F.element_at(F.from_json("keys", "MAP<STRING, STRING>"), F.lit(part.name))
-    same = F.filter("values", lambda value: F.struct(value["name"], value["merge"], value["type"])
-                    == F.struct(F.lit(part.name), F.lit(part.merge), F.lit(part.type)))  # fmt: skip
+    same = F.filter(
+        "values",
+        lambda value: (
+            F.struct(value["name"], value["merge"], value["type"])
+            == F.struct(F.lit(part.name), F.lit(part.merge), F.lit(part.type))
+        ),
+    )
     is_whole = part.type == "int" and part.merge != "avg"
     return F.get(same, F.lit(0))["whole" if is_whole else "real"]
 

@@ -1,8 +1,8 @@
 """The spool's SQLite file: how it is opened, its tables, its version, and who may write to it.
 
-WAL with `synchronous=FULL`: a commit that returned survives a power cut. There is exactly one connection that writes
-and checkpoints, guarded by a lock file, because SQLite before 3.51.3 can damage a WAL when two do so at once. Readers
-(`penstock spool ls`) open the file read-only and never checkpoint.
+WAL with `synchronous=FULL`: a commit that returned survives a power cut. There is exactly one connection that
+writes and checkpoints, guarded by a lock file, because SQLite before 3.51.3 can damage a WAL when two do so
+at once. Readers (`penstock spool ls`) open the file read-only and never checkpoint.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ SCHEMA_VERSION = 1
 APPLICATION_ID = 0x50454E53  # "PENS"
 
 LOG_PAGES = 256
-"""Pages in the log before they move to the database: what is in both at once must fit the reserve on a full disk."""
+"""Pages in the log before they move to the database: what is in both at once must fit the
+reserve on a full disk."""
 
 SCHEMA = """
 CREATE TABLE rows (
@@ -41,7 +42,8 @@ CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 
 
 class WriterLock:
-    """Keeps a second process from writing to the spool. Released by the operating system when this one dies."""
+    """Keeps a second process from writing to the spool. Released by the operating
+    system when this one dies."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -49,7 +51,9 @@ class WriterLock:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._descriptor)
-            raise SpoolBusy(f"spool {path} is in use by another process; stop it first, or look at a copy") from None
+            raise SpoolBusy(
+                f"spool {path} is in use by another process; stop it first, or look at a copy"
+            ) from None
 
     def release(self) -> None:
         """Let others write."""
@@ -59,7 +63,9 @@ class WriterLock:
 def connect(path: Path) -> sqlite3.Connection:
     """The one writing connection; makes the tables of a new file. The caller holds the `WriterLock`."""
     with translated(path):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # SQLite's log gets the same mode
+        os.close(
+            os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        )  # SQLite's log gets the same mode
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         connection.text_factory = readable
         try:
@@ -106,7 +112,11 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(query).fetchone()[0]
         for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
     )
-    if (application, version) == (APPLICATION_ID, SCHEMA_VERSION) or (application, version, tables) == (0, 0, 0):
+    if (application, version) == (APPLICATION_ID, SCHEMA_VERSION) or (application, version, tables) == (
+        0,
+        0,
+        0,
+    ):
         return
     if application != APPLICATION_ID:
         raise SpoolVersion(f"{path} is a database of another program, not a spool; choose another path")
@@ -144,7 +154,9 @@ def translated(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         remedy = f"save what can be read with: penstock spool repair {path}"
         if code == sqlite3.SQLITE_FULL:
-            raise SpoolFull(f"the disk is full, spool {path} cannot grow; free space or lower spoolBytesMax") from error
+            raise SpoolFull(
+                f"the disk is full, spool {path} cannot grow; free space or lower spoolBytesMax"
+            ) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise SpoolCorrupt(f"spool {path} is damaged ({error}); {remedy}") from error
         raise SpoolError(f"spool {path}: {error}; check the disk, or {remedy}") from error

@@ -1,11 +1,12 @@
 """The high-water mark: how much a spool has committed, in a small file beside it.
 
-SQLite ignores the end of a damaged log, and all of a missing one, without a word: the database is then one of the past.
-The mark tells, because it is written after each transaction and holds the counters as of then. It is behind the
-database after a crash between the two, never ahead of it; if it is, committed changes have gone.
+SQLite ignores the end of a damaged log, and all of a missing one, without a word: the database is then one of
+the past. The mark tells, because it is written after each transaction and holds the counters as of then. It
+is behind the database after a crash between the two, never ahead of it; if it is, committed changes have
+gone.
 
-Two slots are written in turn, each with a checksum, so a torn write leaves the other one. The mark is not synced: a
-power cut may leave one of half a minute before, which tells less, but nothing wrong.
+Two slots are written in turn, each with a checksum, so a torn write leaves the other one. The mark is not
+synced: a power cut may leave one of half a minute before, which tells less, but nothing wrong.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Mark(NamedTuple):
 
 
 class HighWater:
-    """The file of the mark. Never raises: a gateway without a mark is worse off than one that cannot write it."""
+    """The file of the mark. Never raises: a gateway without a mark is worse off than one
+    that cannot write it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -110,4 +112,6 @@ def decode(slot: bytes) -> Mark | None:
     if len(check) < _CHECK.size or _CHECK.unpack(check)[0] != zlib.crc32(body) or not body.startswith(_MAGIC):
         return None
     _, changes, last_seq, appended, uploaded, rows, spool_id = _SLOT.unpack(body)
-    return Mark(changes, last_seq, appended, uploaded, rows, spool_id.rstrip(b"\0").decode("ascii", "replace"))
+    return Mark(
+        changes, last_seq, appended, uploaded, rows, spool_id.rstrip(b"\0").decode("ascii", "replace")
+    )

@@ -1,4 +1,5 @@
-"""The side of the spool that the uploader uses: which rows go next, in which file, and that the cloud has them.
+"""The side of the spool that the uploader uses: which rows go next, in which file, and
+that the cloud has them.
 
 first -> take -> plan (durable) -> ... uploaded ... -> acknowledge (rows deleted, durable)
 """
@@ -32,11 +33,13 @@ class Outgoing:
     def take(
         self, rule: str, date: str, rows_max: int, bytes_max: int, last_seq: int | None = None
     ) -> list[SpooledRow]:
-        """The first intact rows of one rule and date up to `last_seq`, not more than the bounds (but at least one)."""
+        """The first intact rows of one rule and date up to `last_seq`, not more than the
+        bounds (but at least one)."""
         return self._rows.take(rule, date, rows_max, bytes_max, ANY_SEQ if last_seq is None else last_seq)
 
     def planned(self) -> PlannedFile | None:
-        """The file whose upload was begun and is not acknowledged yet. A damaged plan is forgotten: its rows wait."""
+        """The file whose upload was begun and is not acknowledged yet. A damaged plan is
+        forgotten: its rows wait."""
         store = self._store
         with store.lock:
             with translated(store.path):
@@ -49,10 +52,11 @@ class Outgoing:
         return None
 
     def plan(self, planned: PlannedFile, instead_of: PlannedFile | None = None) -> bool:
-        """Make the boundaries of a file durable, before any byte of it is sent. From then on no row of it is dropped.
+        """Make the boundaries of a file durable, before any byte of it is sent. From then on
+        no row of it is dropped.
 
-        False, and nothing is planned, where a full spool has dropped some since they were taken: they are counted as
-        dropped, so they may not be uploaded.
+        False, and nothing is planned, where a full spool has dropped some since they were taken: they are
+        counted as dropped, so they may not be uploaded.
         """
         store = self._store
         with store.lock:
@@ -70,16 +74,23 @@ class Outgoing:
             if instead_of is not None:
                 db.execute("DELETE FROM files WHERE name = ?", (instead_of.name,))
             values = (
-                planned.name, planned.rule, planned.date, planned.first_seq, planned.last_seq, planned.rows,
-                planned.bytes, planned.sha256,
-            )  # fmt: skip
+                planned.name,
+                planned.rule,
+                planned.date,
+                planned.first_seq,
+                planned.last_seq,
+                planned.rows,
+                planned.bytes,
+                planned.sha256,
+            )
             db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def acknowledge(self, planned: PlannedFile) -> None:
         """The target has the file and its manifest: delete its rows. Doing it twice does nothing.
 
-        The rows go in several transactions, the plan in the last one: a single large one would need more room in the
-        log than a full disk has. After a crash in between, the uploader finds the file in place and acknowledges again.
+        The rows go in several transactions, the plan in the last one: a single large one would need more room
+        in the log than a full disk has. After a crash in between, the uploader finds the file in place and
+        acknowledges again.
         """
         span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
         while True:
@@ -98,7 +109,8 @@ class Outgoing:
                 self._store.db.execute("DELETE FROM files WHERE name = ?", (planned.name,))
 
     def quarantine(self, planned: PlannedFile, reason: str) -> None:
-        """The target holds another content under this name: set the rows aside, so that the others can go on."""
+        """The target holds another content under this name: set the rows aside, so that
+        the others can go on."""
         with self._store.lock:
             span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
             with translated(self._store.path):
@@ -114,7 +126,9 @@ class Outgoing:
 def _is_intact(planned: PlannedFile, gateway: str) -> bool:
     """Whether the name, which follows from the other fields, is the one that was planned."""
     try:
-        name = file_name(gateway, planned.rule, planned.date, planned.first_seq, planned.last_seq, planned.sha256)
+        name = file_name(
+            gateway, planned.rule, planned.date, planned.first_seq, planned.last_seq, planned.sha256
+        )
     except (TypeError, AttributeError):
         return False
     return planned.name == name

@@ -25,7 +25,8 @@ class PendingRow(NamedTuple):
 
 
 class Pending:
-    """The group that the next commit stores, and the number of the last row of each origin, those here included."""
+    """The group that the next commit stores, and the number of the last row of each origin, those here
+    included."""
 
     def __init__(self, marks: Mapping[str, int]) -> None:
         self.bytes = 0
@@ -42,11 +43,14 @@ class Pending:
         return self._marks.get(key, 0)
 
     def add(self, records: Sequence[Record], now_ms: int, key: str | None, first: int, last: int) -> None:
-        """Let rows wait. Those of origin `key` are numbered from `first`, and `last` is the last one it has offered."""
+        """Let rows wait. Those of origin `key` are numbered from `first`, and `last` is the
+        last one it has offered."""
         with self._lock:
             if not self._rows:
                 self._since_ms = now_ms
-            self._rows += [PendingRow(record, now_ms, key, number) for number, record in enumerate(records, first)]
+            self._rows += [
+                PendingRow(record, now_ms, key, number) for number, record in enumerate(records, first)
+            ]
             self.bytes += sum(record.size_bytes for record in records)
             if key is not None and last > self.mark(key):
                 self._marks[key] = last

@@ -58,7 +58,8 @@ class Rows:
             change.counted["expired"] += self.delete(change, table, "created_ms < ?", (before_ms,))
 
     def delete_oldest(self, change: Change, excess: int) -> None:
-        """Make room for `excess` bytes: first what is set aside, then the oldest rows, but none of a planned file."""
+        """Make room for `excess` bytes: first what is set aside, then the oldest rows, but
+        none of a planned file."""
         for table in ("set_aside", "rows"):
             if excess <= 0:
                 return
@@ -86,7 +87,8 @@ class Rows:
                 self.set_aside([(DAMAGED, found[0])], corrupt_rows=1)
 
     def take(self, rule: str, date: str, rows_max: int, bytes_max: int, last_seq: int) -> list[SpooledRow]:
-        """The first intact rows of one rule and date up to `last_seq`, not more than the bounds (but at least one).
+        """The first intact rows of one rule and date up to `last_seq`, not more than the
+        bounds (but at least one).
 
         Damaged ones are set aside and counted.
         """
@@ -110,7 +112,8 @@ class Rows:
         return taken
 
     def end_of_chunk(self, span: tuple[str, str, int, int], bytes_max: int) -> int:
-        """The last sequence number of a file's first rows that take `bytes_max` bytes; its last one if all fit."""
+        """The last sequence number of a file's first rows that take `bytes_max` bytes;
+        its last one if all fit."""
         query = f"SELECT seq, length(body) FROM rows WHERE {OF_FILE} ORDER BY seq"
         size = 0
         with translated(self._store.path):
@@ -120,8 +123,11 @@ class Rows:
                     return int(seq)
         return span[-1]
 
-    def set_aside(self, reasons: Sequence[tuple[str, int]], forget: str | None = None, **counted: int) -> None:
-        """Move rows out of the line, each with its reason, and forget a planned file. Their bytes still count."""
+    def set_aside(
+        self, reasons: Sequence[tuple[str, int]], forget: str | None = None, **counted: int
+    ) -> None:
+        """Move rows out of the line, each with its reason, and forget a planned file.
+        Their bytes still count."""
         db = self._store.db
         with self._store.lock, self._store.changing(**counted):
             into = f"INSERT OR REPLACE INTO set_aside ({ROW_COLUMNS}, reason)"
@@ -135,7 +141,9 @@ class Rows:
         """Put intact rows that were set aside back in line; returns how many. Damaged ones stay."""
         db = self._store.db
         with self._store.lock, self._store.changing():
-            found = [SpooledRow(*row) for row in db.execute(f"SELECT {ROW_COLUMNS} FROM set_aside ORDER BY seq")]
+            found = [
+                SpooledRow(*row) for row in db.execute(f"SELECT {ROW_COLUMNS} FROM set_aside ORDER BY seq")
+            ]
             intact = [(row.seq,) for row in found if row.is_intact]
             copy = f"INSERT OR REPLACE INTO rows ({ROW_COLUMNS}) SELECT {ROW_COLUMNS} FROM set_aside WHERE seq = ?"
             db.executemany(copy, intact)

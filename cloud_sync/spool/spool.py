@@ -5,7 +5,8 @@
 * Every row carries a checksum. A row that does not fit its checksum is set aside and counted; the others go on.
 * The backlog stays on disk: only one file's rows are ever in memory.
 
-`append` may be called while another thread is inside `commit`; all methods are thread-safe. Time is an argument.
+`append` may be called while another thread is inside `commit`; all methods are
+thread-safe. Time is an argument.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ ROOM_BYTES = 1_000_000
 
 
 class Spool:
-    """One gateway's spool. Close it to release the file for other processes. `outgoing` is for the uploader."""
+    """One gateway's spool. Close it to release the file for other processes. `outgoing` is for the
+    uploader."""
 
     def __init__(self, path: Path, gateway: str, settings: SpoolSettings | None = None) -> None:
-        """Open or create. Raises SpoolBusy, SpoolVersion, SpoolCorrupt, or SpoolError if it is another gateway's."""
+        """Open or create. Raises SpoolBusy, SpoolVersion, SpoolCorrupt, or SpoolError if it is another
+        gateway's."""
         self.path = path
         self.gateway = gateway
         self.settings = settings or SpoolSettings()
@@ -60,7 +63,7 @@ class Spool:
         """What had been committed and was found to be gone when the spool was opened."""
         return self._store.lost
 
-    # --- writing -------------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def mark(self, key: str) -> int:
         """The number of the last row taken from an origin; 0 when there is none."""
@@ -69,8 +72,8 @@ class Spool:
     def append(self, records: Sequence[Record], now_ms: int, origin: Origin | None = None) -> None:
         """Take rows for the next commit, all or (raising SpoolFull) none. Only memory is touched.
 
-        Rows of an `origin` that were taken before are ignored. Raises ValueError for a record that is larger than the
-        whole spool may be.
+        Rows of an `origin` that were taken before are ignored. Raises ValueError for a record that is larger
+        than the whole spool may be.
         """
         key, first, last = None, 0, 0
         if origin is not None:
@@ -80,7 +83,9 @@ class Spool:
         bytes_max = self.settings.bytes_max
         for record in records:
             if record.size_bytes > bytes_max:
-                raise ValueError(f"a row of {record.size_bytes} bytes cannot enter a spool of {bytes_max} bytes")
+                raise ValueError(
+                    f"a row of {record.size_bytes} bytes cannot enter a spool of {bytes_max} bytes"
+                )
         self._pending.add(self._admitted(records), now_ms, key, first, last)
 
     def _admitted(self, records: Sequence[Record]) -> Sequence[Record]:
@@ -94,7 +99,8 @@ class Spool:
             self._store.count("dropped_newest", len(records) - len(kept))
             return kept
         if settings.on_full == "block" and self._store.bytes:
-            # An empty spool takes even more than the cap: refusing could never end, as nothing can be uploaded.
+            # An empty spool takes even more than the cap: refusing could never end, as
+            # nothing can be uploaded.
             raise SpoolFull(
                 f"spool {self.path} is full: {used} of {settings.bytes_max} bytes; "
                 "rows are refused until some are uploaded"
@@ -103,7 +109,8 @@ class Spool:
 
     @property
     def due_ms(self) -> int | None:
-        """When `commit` should be called for what is pending: in the past if the group is full; None if empty."""
+        """When `commit` should be called for what is pending: in the past if the group
+        is full; None if empty."""
         return self._pending.due_ms(self.settings.group_rows, self.settings.group_wait_ms)
 
     @property
@@ -111,12 +118,16 @@ class Spool:
         """Rows that wait for `commit`."""
         return len(self._pending)
 
-    def commit(self, now_ms: int, state: Mapping[str, bytes | None] | None = None, rows_max: int | None = None) -> int:
-        """Make pending rows (the first `rows_max`) and `state` durable in one transaction; returns the number of rows.
+    def commit(
+        self, now_ms: int, state: Mapping[str, bytes | None] | None = None, rows_max: int | None = None
+    ) -> int:
+        """Make pending rows (the first `rows_max`) and `state` durable in one transaction;
+        returns the number of rows.
 
-        `state` holds values by key; None deletes a key. A large group takes several transactions, each with the numbers
-        of its rows, because the log of a single one needs more room than a full disk has. When this raises, what was
-        not stored is still pending: SpoolFull (disk full) may pass when the uploader has made room.
+        `state` holds values by key; None deletes a key. A large group takes several transactions, each with
+        the numbers of its rows, because the log of a single one needs more room than a full disk has. When
+        this raises, what was not stored is still pending: SpoolFull (disk full) may pass when the uploader
+        has made room.
         """
         with self._store.lock:
             group = self._pending.take(rows_max)
@@ -133,8 +144,11 @@ class Spool:
                 self._pending.settle()
         return len(group)
 
-    def _store_with_room(self, group: list[PendingRow], now_ms: int, state: Mapping[str, bytes | None]) -> None:
-        """Store while the reserve is there: so on a full disk the uploader can still delete what the cloud has."""
+    def _store_with_room(
+        self, group: list[PendingRow], now_ms: int, state: Mapping[str, bytes | None]
+    ) -> None:
+        """Store while the reserve is there: so on a full disk the uploader can still
+        delete what the cloud has."""
         try:
             while self._store.rows and not self._store.has_reserve():
                 self._make_room(group)
@@ -152,14 +166,17 @@ class Spool:
             self._is_disk_full = False
 
     def _make_room(self, group: list[PendingRow]) -> None:
-        """On a full disk: drop the oldest rows. Raises SpoolFull where the settings or the rows do not allow it."""
+        """On a full disk: drop the oldest rows. Raises SpoolFull where the settings or the
+        rows do not allow it."""
         store, before = self._store, self._store.rows
         if self.settings.on_full == "drop_oldest":
             excess = max(ROOM_BYTES, sum(waiting.record.size_bytes for waiting in group))
             store.with_reserve(lambda: self._drop_oldest(excess))
             store.shrink()
         if store.rows == before:
-            raise SpoolFull(f"the disk of spool {self.path} is full; free space, or wait for uploads to make room")
+            raise SpoolFull(
+                f"the disk of spool {self.path} is full; free space, or wait for uploads to make room"
+            )
 
     def _drop_oldest(self, excess: int) -> None:
         with self._store.changing() as change:
@@ -180,10 +197,11 @@ class Spool:
             if settings.on_full == "drop_oldest":
                 self._rows.delete_oldest(change, excess=store.bytes + change.bytes - settings.bytes_max)
 
-    # --- state ---------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def state(self, prefix: str = "") -> dict[str, bytes]:
-        """The stored state by key, for keys that begin with `prefix`. A damaged entry is left out and counted."""
+        """The stored state by key, for keys that begin with `prefix`. A damaged entry is
+        left out and counted."""
         query = "SELECT key, body, checksum FROM state WHERE substr(key, 1, ?) = ? ORDER BY key"
         with self._store.lock, translated(self.path):
             found = self._store.db.execute(query, (len(prefix), prefix)).fetchall()
@@ -191,10 +209,11 @@ class Spool:
         self._store.count("corrupt_state", len(found) - len(intact))
         return intact
 
-    # --- the whole -----------------------------------------------------------------------------------------------
+    # --- the whole ------------------------------------------------------------------------------------------
 
     def restore_set_aside(self) -> int:
-        """Put intact rows that were set aside back in line, for `replay`; returns how many. Damaged ones stay."""
+        """Put intact rows that were set aside back in line, for `replay`; returns how
+        many. Damaged ones stay."""
         return self._rows.restore_set_aside()
 
     def stats(self) -> SpoolStats:
@@ -204,7 +223,9 @@ class Spool:
             totals = store.totals()
             set_aside = store.number("SELECT count(*) FROM set_aside")
         counters = {name: totals[name] for name in COUNTERS}
-        return SpoolStats(store.rows, store.bytes, set_aside, len(self._pending), self.settings.bytes_max, counters)
+        return SpoolStats(
+            store.rows, store.bytes, set_aside, len(self._pending), self.settings.bytes_max, counters
+        )
 
     @property
     def is_pressed(self) -> bool:
@@ -223,7 +244,11 @@ class Spool:
 
 def is_intact_state(key: object, body: object, check: object) -> bool:
     """Whether an entry of the state is what was written."""
-    return isinstance(key, str) and isinstance(body, bytes) and zlib.crc32(body, zlib.crc32(key.encode())) == check
+    return (
+        isinstance(key, str)
+        and isinstance(body, bytes)
+        and zlib.crc32(body, zlib.crc32(key.encode())) == check
+    )
 
 
 def _marks_of(group: list[PendingRow]) -> dict[str, bytes]:

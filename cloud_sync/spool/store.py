@@ -1,10 +1,11 @@
-"""The spool's database while it is open: its transactions, the counters that they keep, and the room on the disk.
+"""The spool's database while it is open: its transactions, the counters that they keep,
+and the room on the disk.
 
-Every change of rows is one transaction that updates the counters as well; after it the high-water mark is written. At
-the next start the mark tells whether committed changes have gone.
+Every change of rows is one transaction that updates the counters as well; after it the high-water mark is
+written. At the next start the mark tells whether committed changes have gone.
 
-A full disk is left without a hand because of the reserve, a file of `reserve_bytes`: rows are stored only while it
-exists, so when the disk is full the uploader can have its room to delete what the cloud has.
+A full disk is left without a hand because of the reserve, a file of `reserve_bytes`: rows are stored only
+while it exists, so when the disk is full the uploader can have its room to delete what the cloud has.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Store:
     """The connection that writes. All methods are thread-safe; `lock` makes several calls one step."""
 
     def __init__(self, path: Path, gateway: str, reserve_bytes: int) -> None:
-        """Open or create. Raises SpoolBusy, SpoolVersion, SpoolCorrupt, or SpoolError if it is another gateway's."""
+        """Open or create. Raises SpoolBusy, SpoolVersion, SpoolCorrupt, or SpoolError if it is another
+        gateway's."""
         self.path = path
         self.gateway = gateway
         self.lock = threading.RLock()
@@ -101,7 +103,7 @@ class Store:
                 raise
             return connect(self.path)
 
-    # --- what is there ---------------------------------------------------------------------------------------------
+    # --- what is there --------------------------------------------------------------------------------------
 
     def _load(self) -> None:
         try:
@@ -129,7 +131,9 @@ class Store:
                 "upload them under the old id first (penstock spool replay), or move the spool away"
             )
         spool_id = str(meta.get("spool_id") or os.urandom(6).hex())
-        if meta.get("gateway") != self.gateway:  # an unchanged spool opens without writing, even on a full disk
+        if (
+            meta.get("gateway") != self.gateway
+        ):  # an unchanged spool opens without writing, even on a full disk
             values = [("gateway", self.gateway), ("spool_id", spool_id)]
             self.db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
         return spool_id
@@ -138,7 +142,9 @@ class Store:
         """Hold the database against the high-water mark and its own counters; note and count what is gone."""
         counters = self.counters
         if mark is None and counters["changes"]:
-            LOG.warning("spool.no_mark", extra={"note": "whether rows of the spool are lost cannot be told this time"})
+            LOG.warning(
+                "spool.no_mark", extra={"note": "whether rows of the spool are lost cannot be told this time"}
+            )
         found = self.number(COUNT_ROWS)
         lost = missing(mark, counters, self.spool_id, found)
         if mark is not None and mark.spool_id == self.spool_id and mark.changes > counters["changes"]:
@@ -177,7 +183,7 @@ class Store:
         found = self.db.execute(query, values).fetchone()
         return int(found[0] or 0) if found else 0
 
-    # --- changes ---------------------------------------------------------------------------------------------------
+    # --- changes --------------------------------------------------------------------------------------------
 
     def count(self, name: str, count: int = 1) -> None:
         """Count something; stored by the next transaction."""
@@ -213,10 +219,15 @@ class Store:
     def _mark(self) -> Mark:
         found = self.counters
         return Mark(
-            found["changes"], self.next_seq - 1, found["appended"], found["uploaded"], found["rows"], self.spool_id
+            found["changes"],
+            self.next_seq - 1,
+            found["appended"],
+            found["uploaded"],
+            found["rows"],
+            self.spool_id,
         )
 
-    # --- room on the disk ------------------------------------------------------------------------------------------
+    # --- room on the disk -----------------------------------------------------------------------------------
 
     def has_reserve(self) -> bool:
         """Whether the reserve is there, or could be made now."""
@@ -232,8 +243,8 @@ class Store:
             write()
 
     def _use_reserve(self) -> bool:
-        """Give the reserve's room to the database: the log is emptied into it and can then be written from its start
-        without growing. Whether there was a reserve."""
+        """Give the reserve's room to the database: the log is emptied into it and can then be written from
+        its start without growing. Whether there was a reserve."""
         if not self._reserve.free():
             return False
         self.count("reserve_used")

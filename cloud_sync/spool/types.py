@@ -11,9 +11,17 @@ from cloud_sync.records import ROW_OVERHEAD_BYTES
 OnFull = Literal["block", "drop_oldest", "drop_newest"]
 
 COUNTERS = (
-    "appended", "uploaded", "dropped_oldest", "dropped_newest", "expired", "corrupt_rows", "corrupt_state", "conflicts",
-    "reserve_used", "lost",
-)  # fmt: skip
+    "appended",
+    "uploaded",
+    "dropped_oldest",
+    "dropped_newest",
+    "expired",
+    "corrupt_rows",
+    "corrupt_state",
+    "conflicts",
+    "reserve_used",
+    "lost",
+)
 
 ROW_BYTES = f"length(body) + {ROW_OVERHEAD_BYTES}"
 """What a row takes, in SQL."""
@@ -25,11 +33,12 @@ ROW_COLUMNS = "seq, rule, date, created_ms, body, checksum"
 class SpoolSettings:
     """The spool's bounds.
 
-    `bytes_max`: rows waiting, in bytes; at the bound `on_full` decides: `block` refuses new rows (SpoolFull) until
-    the uploader has made room, `drop_oldest` deletes the oldest rows, `drop_newest` does not take the new ones; both
-    count what they drop. `age_max_ms`: rows older than this are deleted and counted; None keeps them for ever.
-    `group_rows`, `group_wait_ms`: a commit is due when so many rows wait, or the first has waited so long.
-    `reserve_bytes`: size of a file that is deleted when the disk is full, so that acknowledged rows can be deleted.
+    `bytes_max`: rows waiting, in bytes; at the bound `on_full` decides: `block` refuses new rows (SpoolFull)
+    until the uploader has made room, `drop_oldest` deletes the oldest rows, `drop_newest` does not take the
+    new ones; both count what they drop. `age_max_ms`: rows older than this are deleted and counted; None
+    keeps them for ever. `group_rows`, `group_wait_ms`: a commit is due when so many rows wait, or the first
+    has waited so long. `reserve_bytes`: size of a file that is deleted when the disk is full, so that
+    acknowledged rows can be deleted.
     """
 
     bytes_max: int = 512_000_000
@@ -66,7 +75,8 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class SpoolStats:
-    """`rows` and `bytes` wait for upload or are set aside (`set_aside` of them); `counters` are since creation."""
+    """`rows` and `bytes` wait for upload or are set aside (`set_aside` of them); `counters` are since
+    creation."""
 
     rows: int
     bytes: int
@@ -78,7 +88,8 @@ class SpoolStats:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Rows that were committed and are gone; `uploaded` were deleted because the cloud has them, and may be back."""
+    """Rows that were committed and are gone; `uploaded` were deleted because the cloud has
+    them, and may be back."""
 
     rows: int
     uploaded: int

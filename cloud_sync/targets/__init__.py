@@ -18,13 +18,15 @@ TARGETS: dict[str, Callable[[str], Target]] = {}
 
 
 def register_target(scheme: str, make: Callable[[str], Target]) -> None:
-    """Make URLs of a scheme known as targets. `make(url)` connects nothing yet; a wrong URL is a BadTarget."""
+    """Make URLs of a scheme known as targets. `make(url)` connects nothing yet; a wrong URL is a
+    BadTarget."""
     assert scheme not in TARGETS and scheme not in OBJECT_STORES, f"target {scheme!r} is registered twice"
     TARGETS[scheme] = make
 
 
 def open_target(url: str) -> Target:
-    """The target that `url` names: a path or `file://` is a directory, `s3://`, `gs://`, `az://` … an object store.
+    """The target that `url` names: a path or `file://` is a directory, `s3://`, `gs://`,
+    `az://` … an object store.
 
     Raises BadTarget for an unknown scheme or a missing library. Nothing is connected yet.
     """

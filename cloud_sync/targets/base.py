@@ -1,6 +1,7 @@
 """What an upload target is: five verbs. Data is never overwritten; only `replace` does it, for heartbeats.
 
-To add one, add a file here, and its URL scheme in `targets/__init__.py`; the contract suite of the tests runs on it.
+To add one, add a file here, and its URL scheme in `targets/__init__.py`; the contract suite
+of the tests runs on it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from typing import Protocol
 
 
 class Target(Protocol):
-    """Keeps files by name. Names are relative, with `/` between elements. Every verb raises TargetError on failure."""
+    """Keeps files by name. Names are relative, with `/` between elements. Every verb raises
+    TargetError on failure."""
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
         """Store a file whole and durably, or not at all; False if the name is taken, whatever lies there."""

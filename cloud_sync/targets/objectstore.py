@@ -9,7 +9,8 @@ from cloud_sync.errors import BadTarget, TargetError
 
 
 class ObjectStoreTarget:
-    """One bucket (and prefix) behind a URL. Credentials come from the environment, as the vendors' tools read them."""
+    """One bucket (and prefix) behind a URL. Credentials come from the environment, as the
+    vendors' tools read them."""
 
     def __init__(self, url: str) -> None:
         try:

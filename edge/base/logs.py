@@ -2,10 +2,10 @@
 
     time=2026-01-01T00:00:00.000Z level=info event=rule.deployed rule=hot_pumps state=kept
 
-A place in the code logs one event name (`log.info("rule.deployed", extra={"rule": id})`). The same event of the same
-rule is printed at most once per `REPEAT_S`; what was left out is told as `repeated=N` in the next line. Exempt are
-results and what a change of the rule files brings about (`ALWAYS`). Registered
-secrets are replaced by `***` wherever they appear. Never logged: single events at info.
+A place in the code logs one event name (`log.info("rule.deployed", extra={"rule": id})`). The same event of
+the same rule is printed at most once per `REPEAT_S`; what was left out is told as `repeated=N` in the next
+line. Exempt are results and what a change of the rule files brings about (`ALWAYS`). Registered secrets are
+replaced by `***` wherever they appear. Never logged: single events at info.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ RESULTS_LOGGER = "penstock.results"
 ALWAYS = frozenset(
     {"rule.deployed", "rule.leaving", "rule.came_back", "rule.stopped", "rule.failed", "rule_file.problem"}
 )
-"""Answers to a change of a rule file. Whoever saves a file twice in a row waits for the second answer as well, and a
-file with two problems has two lines."""
+"""Answers to a change of a rule file. Whoever saves a file twice in a row waits for the second answer as
+well, and a file with two problems has two lines."""
 
 _SECRET_LENGTH_MIN = 4
 """Shorter secrets are not searched for: replacing every "a" would make logs useless and tell the secret."""
@@ -69,7 +69,11 @@ class LineFormatter(logging.Formatter):
     """One line per record; everything given as `extra` becomes a `key=value`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        at = (
+            datetime.fromtimestamp(record.created, UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z")
+        )
         parts = [f"time={at}", f"level={record.levelname.lower()}", f"event={quoted(record.getMessage())}"]
         parts += [
             f"{name}={quoted(value)}"
@@ -92,7 +96,11 @@ class RepeatFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name == RESULTS_LOGGER or record.msg in ALWAYS:
             return True
-        key = (record.name, record.msg, *(getattr(record, name, None) for name in ("rule", "file", "sink", "stream")))
+        key = (
+            record.name,
+            record.msg,
+            *(getattr(record, name, None) for name in ("rule", "file", "sink", "stream")),
+        )
         with self._lock:
             last, repeated = self._seen.get(key, (-REPEAT_S, 0))
             if 0 <= record.created - last < REPEAT_S:
@@ -107,7 +115,8 @@ class RepeatFilter(logging.Filter):
 
 
 def configure(level: str = "info", stream: IO[str] | None = None) -> None:
-    """Send the logs of penstock to `stream` (standard error). Called once, by the command that runs the daemon."""
+    """Send the logs of penstock to `stream` (standard error). Called once, by the command
+    that runs the daemon."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LineFormatter())
     handler.addFilter(RepeatFilter())

@@ -24,9 +24,9 @@ def resident_bytes() -> int:
 def be_frugal() -> None:
     """Take less memory from the start; to be called before threads are started and pydantic is imported.
 
-    One pool for all threads, instead of one for each that glibc would keep half empty: few of them allocate at the same
-    time, for the interpreter lock is theirs in turns. No plugins of pydantic, whose search reads the metadata of all
-    installed packages.
+    One pool for all threads, instead of one for each that glibc would keep half empty: few of them allocate
+    at the same time, for the interpreter lock is theirs in turns. No plugins of pydantic, whose search reads
+    the metadata of all installed packages.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -37,9 +37,10 @@ def be_frugal() -> None:
 def calm_collector() -> None:
     """Let the garbage collector look less often than after every 700 new objects.
 
-    Most objects are rows and results that die within their batch, without cycles. The collector would look at each of
-    them while it is still in use; a batch later reference counting has freed them unseen. Its second stage looks at
-    what 200,000 new objects have left, some 10 ms; with a million, new groups stopped the loop for 50 ms and more.
+    Most objects are rows and results that die within their batch, without cycles. The collector would look at
+    each of them while it is still in use; a batch later reference counting has freed them unseen. Its second
+    stage looks at what 200,000 new objects have left, some 10 ms; with a million, new groups stopped the loop
+    for 50 ms and more.
     """
     gc.set_threshold(50_000, 4, 250)
 

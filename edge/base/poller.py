@@ -1,7 +1,8 @@
 """What a loop waits for: its sockets, the clock, and other threads.
 
-A member lives on one socket. The loop asks it what it waits for, sleeps until that has come for one of them, and lets
-every member do what it can. Nothing polls: without traffic the loop sleeps until the next thing that is due.
+A member lives on one socket. The loop asks it what it waits for, sleeps until that has come for one of them,
+and lets every member do what it can. Nothing polls: without traffic the loop sleeps until the next thing that
+is due.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class Poller:
                 member.turn(False)
 
     def pause(self, timeout_ms: int) -> None:
-        """Sleep without looking at the sockets, so that what comes meanwhile is read together; `wake` ends it."""
+        """Sleep without looking at the sockets, so that what comes meanwhile is read
+        together; `wake` ends it."""
         if timeout_ms > PROMPT_MS and self._orders.poll(timeout_ms - PROMPT_MS):
             return
         for member in self._members:
@@ -77,7 +79,8 @@ class Poller:
         self._orders.poll(min(timeout_ms, PROMPT_MS))
 
     def wait(self, timeout_ms: int | None) -> None:
-        """Sleep until a member has something to do, `wake` was called, or the time has passed; then let all turn."""
+        """Sleep until a member has something to do, `wake` was called, or the time has
+        passed; then let all turn."""
         self._owner = threading.get_ident()
         for member in self._members:
             self._register(member, member.interest())

@@ -1,8 +1,8 @@
 """SIGTERM and SIGINT, heard by a thread of their own.
 
-Python runs a signal handler in the main thread, between two of its steps; a signal that comes just before the main
-thread falls asleep on a lock is noticed when the lock is released, which may be never. So the interpreter writes the
-number of the signal into a socket, and a thread that reads it does what is to be done.
+Python runs a signal handler in the main thread, between two of its steps; a signal that comes just before the
+main thread falls asleep on a lock is noticed when the lock is released, which may be never. So the
+interpreter writes the number of the signal into a socket, and a thread that reads it does what is to be done.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 def listen(on_first: Callable[[], None]) -> None:
     """From now on call `on_first` at the first signal, in another thread, and exit at once at the second.
 
-    Must be called from the main thread. Exiting at once does what a power cut does: nothing acknowledged is lost.
+    Must be called from the main thread. Exiting at once does what a power cut does:
+    nothing acknowledged is lost.
     """
     reader, writer = socket.socketpair()
     writer.setblocking(False)

@@ -9,11 +9,20 @@ from edge.commands.shared import recorded, rule_arguments, watching
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     rule_arguments.add_paths(parser)
-    parser.add_argument("--sample", action="append", default=[], metavar="STREAM=DATA.jsonl",
-                        help="recorded events of a stream: columns that none of them has are told")  # fmt: skip
+    parser.add_argument(
+        "--sample",
+        action="append",
+        default=[],
+        metavar="STREAM=DATA.jsonl",
+        help="recorded events of a stream: columns that none of them has are told",
+    )
     parser.add_argument("--quiet", action="store_true", help="print problems only, no summary")
-    parser.add_argument("--format", choices=("text", "json", "github"), default="text",
-                        help="json: one array for programs; github: annotations of GitHub Actions")  # fmt: skip
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "github"),
+        default="text",
+        help="json: one array for programs; github: annotations of GitHub Actions",
+    )
     watching.add_watch(parser)
 
 
@@ -34,7 +43,11 @@ def _check(arguments: argparse.Namespace) -> int:
         print(FORMATS[arguments.format](problems))
     errors = sum(problem.is_error for problem in problems)
     if not arguments.quiet and arguments.format == "text":
-        counts = {"file": len(compiled.loaded.files), "rule": len(compiled.rules), "error": errors,
-                  "warning": len(problems) - errors}  # fmt: skip
+        counts = {
+            "file": len(compiled.loaded.files),
+            "rule": len(compiled.rules),
+            "error": errors,
+            "warning": len(problems) - errors,
+        }
         print(", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()))
     return 1 if errors else 0

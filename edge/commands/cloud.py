@@ -13,37 +13,67 @@ from edge.commands.shared import rule_arguments, spool_arguments
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    aggregate = verbs.add_parser("aggregate", help="merge uploaded files of all gateways into fleet tables, with Spark")
+    aggregate = verbs.add_parser(
+        "aggregate", help="merge uploaded files of all gateways into fleet tables, with Spark"
+    )
     aggregate.add_argument(
         "bucket", metavar="BUCKET", help="path of the uploaded files, local or a URL that Spark can read"
     )
-    aggregate.add_argument("out", metavar="OUT", help="path for the tables, local or a URL that Spark can write")
-    aggregate.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
+    aggregate.add_argument(
+        "out", metavar="OUT", help="path for the tables, local or a URL that Spark can write"
+    )
+    aggregate.add_argument(
+        "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
+    )
     aggregate.add_argument("--show", action="store_true", help="print the fleet tables")
     aggregate.add_argument("--dry-run", action="store_true", help="verify every file and write nothing")
     aggregate.add_argument(
-        "--format", choices=("parquet", "delta"), default="parquet",
+        "--format",
+        choices=("parquet", "delta"),
+        default="parquet",
         help="delta: keep the fleet as a Delta table too, in OUT/delta/fleet",
-    )  # fmt: skip
-    aggregate.add_argument("--metrics", metavar="FILE", help="write the run's metrics there as one line of JSON")
-    compact = verbs.add_parser("compact", help="write the tables in fewer files; delete what killed runs have left")
-    retain = verbs.add_parser("retain", help="drop windows that are older than so many days, with their records")
+    )
+    aggregate.add_argument(
+        "--metrics", metavar="FILE", help="write the run's metrics there as one line of JSON"
+    )
+    compact = verbs.add_parser(
+        "compact", help="write the tables in fewer files; delete what killed runs have left"
+    )
+    retain = verbs.add_parser(
+        "retain", help="drop windows that are older than so many days, with their records"
+    )
     forget = verbs.add_parser("forget", help="take a gateway's records out of the tables and their windows")
     for verb in (compact, retain, forget):
         verb.add_argument("out", metavar="OUT", help="path of the tables")
-        verb.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
-    report = verbs.add_parser("report", help="write one static page: rules, gateways, files that do not count, runs")
+        verb.add_argument(
+            "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
+        )
+    report = verbs.add_parser(
+        "report", help="write one static page: rules, gateways, files that do not count, runs"
+    )
     report.add_argument("out", metavar="OUT", help="path of the tables")
-    report.add_argument("--html", type=Path, default=Path("fleet.html"), metavar="FILE", help="the page (fleet.html)")
-    report.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
-    retain.add_argument("--days", type=_days, required=True, metavar="N", help="the days that stay, today included")
+    report.add_argument(
+        "--html", type=Path, default=Path("fleet.html"), metavar="FILE", help="the page (fleet.html)"
+    )
+    report.add_argument(
+        "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
+    )
+    retain.add_argument(
+        "--days", type=_days, required=True, metavar="N", help="the days that stay, today included"
+    )
     forget.add_argument("gateway", metavar="GATEWAY", help="id of the gateway")
-    backfill = verbs.add_parser("backfill", help="run rules over raw events of the past, the engine itself in Spark")
+    backfill = verbs.add_parser(
+        "backfill", help="run rules over raw events of the past, the engine itself in Spark"
+    )
     backfill.add_argument("rules", type=Path, metavar="RULES", help="a rule file, or a directory of them")
-    backfill.add_argument("raw", metavar="RAW", help="path with gw=<gateway>/*.jsonl[.gz]: at, stream and event a line")
+    backfill.add_argument(
+        "raw", metavar="RAW", help="path with gw=<gateway>/*.jsonl[.gz]: at, stream and event a line"
+    )
     backfill.add_argument("out", metavar="OUT", help="new folder: one Parquet table for each rule")
     backfill.add_argument("--rule", metavar="ID", help="only this rule")
-    backfill.add_argument("--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)")
+    backfill.add_argument(
+        "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
+    )
     rule_arguments.add_zone(backfill)
     upload = verbs.add_parser("upload-once", help="upload everything in the spool of a stopped gateway")
     spool_arguments.add_data(upload)
@@ -74,9 +104,13 @@ def aggregate(arguments: argparse.Namespace) -> int:
     from edge.clock import SystemClock
 
     options = job.Options(
-        SystemClock().now_ms, master=arguments.master, show=arguments.show, dry_run=arguments.dry_run,
-        metrics_file=arguments.metrics, delta=arguments.format == "delta",
-    )  # fmt: skip
+        SystemClock().now_ms,
+        master=arguments.master,
+        show=arguments.show,
+        dry_run=arguments.dry_run,
+        metrics_file=arguments.metrics,
+        delta=arguments.format == "delta",
+    )
     return job.main(arguments.bucket, arguments.out, options)
 
 
@@ -94,7 +128,9 @@ def backfill(arguments: argparse.Namespace) -> int:
     if errors := [problem for problem in problems if problem.is_error]:
         raise UsageError(f"the rules have problems\n{render_all(errors)}")
     if arguments.rule is not None and arguments.rule not in compiled.rules:
-        hint = did_you_mean(arguments.rule, compiled.rules) or f"there are {', '.join(compiled.rules) or 'none'}"
+        hint = (
+            did_you_mean(arguments.rule, compiled.rules) or f"there are {', '.join(compiled.rules) or 'none'}"
+        )
         raise UsageError(f"there is no rule '{arguments.rule}'; {hint}")
     # The neighbours of a rule's file may define its streams.
     files = rule_files(path if path.is_dir() else path.parent)

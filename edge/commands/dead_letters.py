@@ -1,8 +1,8 @@
 """`penstock dead-letters ls | show | retry`: what could not be processed or delivered, and sending it again.
 
-`retry` publishes at the gateway's broker: a message that was refused on its way in goes to the topic it came on, so
-every client that reads this topic gets it again; a result that the mqtt sink could not deliver goes to its topic. A
-letter is sent again once; `--again` sends it once more.
+`retry` publishes at the gateway's broker: a message that was refused on its way in goes to the topic it came
+on, so every client that reads this topic gets it again; a result that the mqtt sink could not deliver goes to
+its topic. A letter is sent again once; `--again` sends it once more.
 """
 
 from __future__ import annotations
@@ -34,16 +34,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         verb = verbs.add_parser(name, help=text, description=text)
         verb.add_argument(
-            "--data", type=Path, metavar="DIR", default=data, help="the gateway's data directory (default %(default)s)"
+            "--data",
+            type=Path,
+            metavar="DIR",
+            default=data,
+            help="the gateway's data directory (default %(default)s)",
         )
-        verb.add_argument("--id", action="append", default=[], metavar="ID", help="only this letter; may be repeated")
+        verb.add_argument(
+            "--id", action="append", default=[], metavar="ID", help="only this letter; may be repeated"
+        )
         verb.add_argument("--rule", metavar="ID", help="only letters of this rule")
-        verb.add_argument("--topic", metavar="FILTER", help="only messages on topics that match, such as plant/#")
+        verb.add_argument(
+            "--topic", metavar="FILTER", help="only messages on topics that match, such as plant/#"
+        )
         verb.add_argument("--reason", metavar="TEXT", help="only letters whose reason contains this")
         if name != "ls":
             verb.add_argument("--last", type=int, metavar="N", help="only the newest N of these")
         if name == "retry":
-            verb.add_argument("--config", type=Path, metavar="FILE", help="the gateway's configuration, for its broker")
+            verb.add_argument(
+                "--config", type=Path, metavar="FILE", help="the gateway's configuration, for its broker"
+            )
             verb.add_argument("--broker", metavar="URL", help="another broker than that of the configuration")
             verb.add_argument("--again", action="store_true", help="also letters that were sent again before")
             verb.add_argument("--dry-run", action="store_true", help="only say what would be published")
@@ -78,7 +88,9 @@ def _ls(arguments: argparse.Namespace, letters: list[Letter]) -> int:
     for found in sorted(kinds.values(), key=len, reverse=True):
         last = found[-1]
         where = (
-            f"rule {last.rule}" + (f", {last.sink}" if last.sink else "") if last.rule else f"topic {last.topic or '?'}"
+            f"rule {last.rule}" + (f", {last.sink}" if last.sink else "")
+            if last.rule
+            else f"topic {last.topic or '?'}"
         )
         print(f"{len(found):6}  last {_time(last.at_ms)}  {where}: {last.reason}")
     print(f"{len(letters)} dead letter{'' if len(letters) == 1 else 's'} in {arguments.data}")
@@ -88,7 +100,11 @@ def _ls(arguments: argparse.Namespace, letters: list[Letter]) -> int:
 def _show(arguments: argparse.Namespace, letters: list[Letter]) -> int:
     for letter in letters:
         print(f"{letter.id}  {_time(letter.at_ms)}  {letter.reason}")
-        told = {key: value for key, value in letter.fields.items() if key not in ("at_ms", "reason", "topic") and value}
+        told = {
+            key: value
+            for key, value in letter.fields.items()
+            if key not in ("at_ms", "reason", "topic") and value
+        }
         for name, value in ({"topic": letter.topic} if letter.topic else {}).items() | told.items():
             print(f"    {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
         if letter.payload is not None:
@@ -100,7 +116,9 @@ def _retry(arguments: argparse.Namespace, letters: list[Letter]) -> int:
     from edge.delivery.letters import note_retried, retried
 
     before = set() if arguments.again else retried(arguments.data)
-    sendable = [(letter, topic) for letter in letters if letter.id not in before and (topic := letter.destination)]
+    sendable = [
+        (letter, topic) for letter in letters if letter.id not in before and (topic := letter.destination)
+    ]
     rest = len(letters) - len(sendable)
     if arguments.dry_run:
         for letter, topic in sendable:

@@ -30,7 +30,9 @@ BROKER_HINT = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML configuration to check as well")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="data directory, if not that of the configuration")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="data directory, if not that of the configuration"
+    )
     parser.add_argument("--broker", metavar="URL", help="broker to visit, if not that of the configuration")
     parser.add_argument(
         "--rules", type=Path, metavar="DIR", help="rules whose topics are looked at; default: all topics"
@@ -53,7 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"ok       python {platform.python_version()} on {platform.machine()}")
     findings = [*_libraries(), _sqlite(), _clock(), *_data(config.data.dir), _java()]
     if config.mqtt.server is None:
-        findings.append(("warning", "no mqtt.server is configured; rules with MQTT streams will not get events"))
+        findings.append(
+            ("warning", "no mqtt.server is configured; rules with MQTT streams will not get events")
+        )
     else:
         findings.append(("note", f"broker {config.mqtt.server}: {BROKER_HINT}"))
         if arguments.seconds > 0:
@@ -71,7 +75,9 @@ def _libraries() -> list[tuple[str, str]]:
         except metadata.PackageNotFoundError:
             found.append(("error", f"{name} is not installed; run pip install penstock"))
     found += [
-        ("note", f"{name} is not installed: {effect}") for name, effect in OPTIONAL.items() if find_spec(name) is None
+        ("note", f"{name} is not installed: {effect}")
+        for name, effect in OPTIONAL.items()
+        if find_spec(name) is None
     ]
     return found
 
@@ -90,7 +96,10 @@ def _sqlite() -> tuple[str, str]:
 def _clock() -> tuple[str, str]:
     if SystemClock().is_sane():
         return "ok", "clock is set"
-    return "warning", "the clock has not been set; uploads wait for it, processing-time windows will be in the past"
+    return (
+        "warning",
+        "the clock has not been set; uploads wait for it, processing-time windows will be in the past",
+    )
 
 
 def _data(directory: Path) -> list[tuple[str, str]]:

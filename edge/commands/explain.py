@@ -1,4 +1,5 @@
-"""`penstock explain RULE_FILE`: how a rule is executed, as a tree; its generated code; or a picture of its windows."""
+"""`penstock explain RULE_FILE`: how a rule is executed, as a tree; its generated code; or a
+picture of its windows."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     rule_arguments.add_rule(parser)
     parser.add_argument("--code", action="store_true", help="show the generated code, or why there is none")
-    parser.add_argument("--timeline", metavar="DATA.jsonl", help="draw what enters and leaves the windows over time")
+    parser.add_argument(
+        "--timeline", metavar="DATA.jsonl", help="draw what enters and leaves the windows over time"
+    )
     parser.add_argument("--svg", type=Path, metavar="FILE", help="with --timeline: draw it into an SVG file")
     parser.add_argument(
         "--start", metavar="TIME", help="with --timeline: when the rule starts; default: the first event"

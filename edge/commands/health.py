@@ -9,7 +9,9 @@ from edge.monitor import client
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     client.add_address_argument(parser)
-    parser.add_argument("--ready", action="store_true", help="also demand that sources are connected and all rules run")
+    parser.add_argument(
+        "--ready", action="store_true", help="also demand that sources are connected and all rules run"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

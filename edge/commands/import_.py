@@ -1,7 +1,9 @@
-"""`penstock import ekuiper EXPORT.json --out DIR`: rule files from an export of eKuiper's rulesets or all of its data.
+"""`penstock import ekuiper EXPORT.json --out DIR`: rule files from an export of eKuiper's
+rulesets or all of its data.
 
-An export is JSON whose streams, tables and rules are texts by name. Streams and tables become `streams.yaml`, each rule
-a file of its own, word for word, so that `check` speaks of what was written. What has no equivalent is listed.
+An export is JSON whose streams, tables and rules are texts by name. Streams and tables become `streams.yaml`,
+each rule a file of its own, word for word, so that `check` speaks of what was written. What has no equivalent
+is listed.
 """
 
 from __future__ import annotations
@@ -79,7 +81,10 @@ def _files(export: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
     texts = [_text(export, part, name) for part in ("streams", "tables") for name in _part(export, part)]
     if texts:
-        yield "streams.yaml", yaml.safe_dump({"streams": texts}, allow_unicode=True, width=10_000, sort_keys=False)
+        yield (
+            "streams.yaml",
+            yaml.safe_dump({"streams": texts}, allow_unicode=True, width=10_000, sort_keys=False),
+        )
     taken: set[str] = set()
     for name in _part(export, "rules"):
         rule = _rule(export, name)
@@ -105,7 +110,8 @@ def _text(export: Mapping[str, Any], part: str, name: str) -> str:
 
 
 def _rule(export: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A rule, which an export holds as text inside JSON. Without an id it is called as the export calls it."""
+    """A rule, which an export holds as text inside JSON. Without an id it is called
+    as the export calls it."""
     written = export["rules"][name]
     try:
         rule = json.loads(written) if isinstance(written, str) else written
@@ -136,6 +142,8 @@ def _checked(paths: list[Path], zone: str) -> int:
     if problems:
         print(render_all(problems))
     errors = sum(problem.is_error for problem in problems)
-    print(f"{len(compiled.rules)} of {len([1 for file in compiled.loaded.files for _ in file.rules])} rules compile, "
-          f"{errors} errors, {len(problems) - errors} warnings")  # fmt: skip
+    print(
+        f"{len(compiled.rules)} of {len([1 for file in compiled.loaded.files for _ in file.rules])} rules compile, "
+        f"{errors} errors, {len(problems) - errors} warnings"
+    )
     return 1 if errors else 0

@@ -22,12 +22,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         verb = verbs.add_parser(name, help=text, description=text)
         spool_arguments.add_data(verb)
         if name == "cut":
-            verb.add_argument("position", type=int, metavar="POSITION", help="the first position to go, as `ls` has it")
+            verb.add_argument(
+                "position", type=int, metavar="POSITION", help="the first position to go, as `ls` has it"
+            )
 
 
 def run(arguments: argparse.Namespace) -> int:
     if not (arguments.data / "journal").is_dir():
-        raise UsageError(f"there is no journal at {arguments.data}; name the gateway's data directory with --data")
+        raise UsageError(
+            f"there is no journal at {arguments.data}; name the gateway's data directory with --data"
+        )
     if arguments.verb == "cut":
         return _cut(arguments.data, arguments.position)
     return {"ls": _ls, "verify": _verify}[arguments.verb](arguments.data)
@@ -62,7 +66,9 @@ def _verify(data: Path) -> int:
     for text in bad:
         print(text)
     torn = f", {reading.torn_bytes} bytes of a torn tail" if reading.torn_bytes else ""
-    print(f"{records} records, {messages} messages, end at {reading.end}{torn}: {'damaged' if bad else 'sound'}")
+    print(
+        f"{records} records, {messages} messages, end at {reading.end}{torn}: {'damaged' if bad else 'sound'}"
+    )
     return 1 if bad else 0
 
 
@@ -81,7 +87,9 @@ def _cut(data: Path, position: int) -> int:
         listed = segments(data / "journal")
         ends = {entry.end for entry in read(data / "journal", listed[0].start if listed else 0, Reading())}
         if position not in {*ends, *(segment.start for segment in listed)}:
-            raise UsageError(f"no record begins at {position}; penstock journal ls shows where segments begin")
+            raise UsageError(
+                f"no record begins at {position}; penstock journal ls shows where segments begin"
+            )
         cut(data / "journal", position, Disk())
         for path in _snapshots(data):
             if int(path.stem) > position:

@@ -1,12 +1,12 @@
 """`penstock replay RULE_FILE DATA.jsonl`: recorded events through a rule, as fast as it can.
 
-Time moves with the data: timers fire between the events, windows still open at the end are closed. So the answer to
-"would this rule have fired last week?" is always the same. One JSON line for each output:
+Time moves with the data: timers fire between the events, windows still open at the end are closed. So the
+answer to "would this rule have fired last week?" is always the same. One JSON line for each output:
 
     {"at": 1767225610000, "rows": [{"device": "pump-07", "avg": 61.2}]}
 
-Several streams at once: files of `penstock record` and of `mosquitto_sub -F %j`, or STREAM=FILE for each; CSV with a
-header too. Rules that feed the rule, over `insert into` or memory topics, run as well.
+Several streams at once: files of `penstock record` and of `mosquitto_sub -F %j`, or STREAM=FILE for each; CSV
+with a header too. Rules that feed the rule, over `insert into` or memory topics, run as well.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def _replay_mixed(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
     from edge.commands.shared.mixed import Mixed, tell_rejected
 
     names = dict.fromkeys(name for item in with_feeders(compiled, rule) for name in item.plan.streams)
-    streams = {name: compiled.catalog.streams[name] for name in names if not compiled.catalog.streams[name].derived}
+    streams = {
+        name: compiled.catalog.streams[name] for name in names if not compiled.catalog.streams[name].derived
+    }
     if arguments.stream is not None:
         streams = {arguments.stream: streams[recorded.chosen_stream(tuple(streams), arguments.stream)]}
     progress = Progress(None, SystemClock())
@@ -98,7 +100,9 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
                 if relations_of(plan):
                     deploy_with(engine, rule, compiled, batch.instants[0])
                 else:
-                    engine.deploy(rule.id, plan, batch.instants[0], shape=shape, make_row=row_maker(plan, shape))
+                    engine.deploy(
+                        rule.id, plan, batch.instants[0], shape=shape, make_row=row_maker(plan, shape)
+                    )
             for line in recording.samples:
                 lessons.look(line)
             errors += shown(_of(rule, engine.push_instants(stream, batch.rows, batch.instants)))
@@ -127,7 +131,8 @@ def shown(emissions: Iterable[Emission]) -> int:
 
 
 def printed(emission: Emission) -> str:
-    """An emission as one line of JSON; NaN and infinities, which JSON cannot hold, are null as in the sinks."""
+    """An emission as one line of JSON; NaN and infinities, which JSON cannot hold, are
+    null as in the sinks."""
     line = as_line(emission)
     try:
         return json.dumps(line, ensure_ascii=False, default=str, allow_nan=False)

@@ -13,13 +13,21 @@ from edge.base.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rules", type=Path, metavar="RULES_DIR", help="directory of rule files; watched for changes")
+    parser.add_argument(
+        "rules", type=Path, metavar="RULES_DIR", help="directory of rule files; watched for changes"
+    )
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML configuration")
     parser.add_argument("--broker", metavar="URL", help="MQTT broker, mqtt://host:port or mqtts://host:port")
-    parser.add_argument("--client-id", metavar="ID", help="MQTT client id; the broker keeps the session under it")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="spool, state, dead letters and output files")
+    parser.add_argument(
+        "--client-id", metavar="ID", help="MQTT client id; the broker keeps the session under it"
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="spool, state, dead letters and output files"
+    )
     parser.add_argument("--gateway-id", metavar="ID", help="name of this gateway in uploaded files")
-    parser.add_argument("--http", metavar="ADDR", help="address:port of /metrics, /healthz, /readyz, /status; or off")
+    parser.add_argument(
+        "--http", metavar="ADDR", help="address:port of /metrics, /healthz, /readyz, /status; or off"
+    )
     parser.add_argument("--upload", metavar="TARGET", help="directory or object store URL for uploads")
     parser.add_argument("--upload-interval-ms", type=int, metavar="MS", help="between two uploads")
     parser.add_argument("--zone", metavar="NAME", help="time zone of calendar windows and crontabs")

@@ -7,7 +7,9 @@ import json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", action="store_true", help="the schema of the gateway's configuration instead")
+    parser.add_argument(
+        "--config", action="store_true", help="the schema of the gateway's configuration instead"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

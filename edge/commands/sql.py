@@ -1,7 +1,7 @@
 """`penstock sql`: a prompt over recorded data, live streams, or the tables of a running gateway.
 
-Statements end with a semicolon; `help` lists them, `quit` or the end of the input ends the prompt. With --execute the
-statements come from the command line.
+Statements end with a semicolon; `help` lists them, `quit` or the end of the input ends the prompt. With
+--execute the statements come from the command line.
 """
 
 from __future__ import annotations
@@ -25,13 +25,26 @@ PROMPT, CONTINUED = "penstock> ", "       -> "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", type=Path, metavar="FILE|DIR", help="rule files whose streams are known")
-    parser.add_argument("--data", action="append", default=[], metavar="STREAM=DATA.jsonl",
-                        help="recorded events of a stream; may be given several times")  # fmt: skip
-    parser.add_argument("--time-column", metavar="NAME", help="column with the time at which the event arrived")
+    parser.add_argument(
+        "paths", nargs="*", type=Path, metavar="FILE|DIR", help="rule files whose streams are known"
+    )
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="STREAM=DATA.jsonl",
+        help="recorded events of a stream; may be given several times",
+    )
+    parser.add_argument(
+        "--time-column", metavar="NAME", help="column with the time at which the event arrived"
+    )
     parser.add_argument("--broker", metavar="URL", help="MQTT broker of live streams")
-    parser.add_argument("--seconds", type=float, metavar="N", help="how long a query of live streams runs; default: "
-                        "until it is interrupted")  # fmt: skip
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        metavar="N",
+        help="how long a query of live streams runs; default: until it is interrupted",
+    )
     parser.add_argument("--execute", metavar="TEXT", help="run these statements instead of asking for some")
     parser.add_argument(
         "--gateway",
@@ -73,7 +86,9 @@ def _complete(names: Sequence[str]) -> None:
     """Let the tab key complete words of the language and these names."""
     import readline
 
-    words = sorted({*names, "select", "from", "where", "group by", "order by", "limit", ".tables", "describe table"})
+    words = sorted(
+        {*names, "select", "from", "where", "group by", "order by", "limit", ".tables", "describe table"}
+    )
 
     def complete(text: str, state: int) -> str | None:
         return ([word for word in words if word.startswith(text)] + [""])[state] or None
@@ -159,7 +174,7 @@ def split(text: str) -> list[str]:
     return [piece.strip() for piece in (*pieces, text[at:]) if piece.strip()]
 
 
-# --- data -------------------------------------------------------------------------------------------------------------
+# --- data ---------------------------------------------------------------------------------------------------
 
 
 def _catalog(arguments: argparse.Namespace) -> Catalog:

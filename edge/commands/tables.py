@@ -70,7 +70,9 @@ def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
     ['A     B', 'long  x']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
 
 
 def _shown(arguments: argparse.Namespace) -> list[str]:

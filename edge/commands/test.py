@@ -13,7 +13,9 @@ from edge.commands.shared import rule_arguments, watching
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     rule_arguments.add_paths(parser)
     parser.add_argument("--verbose", action="store_true", help="also name the tests that pass")
-    parser.add_argument("--junit", type=Path, metavar="FILE.xml", help="write the results as JUnit XML as well")
+    parser.add_argument(
+        "--junit", type=Path, metavar="FILE.xml", help="write the results as JUnit XML as well"
+    )
     watching.add_watch(parser)
 
 

@@ -1,6 +1,7 @@
 """`penstock top`: what the rules of a running gateway do, from its `/status`.
 
-It goes on while the gateway is restarted. Keys: q quits; e, r, m, x and n sort by events, rows, memory, errors, name.
+It goes on while the gateway is restarted. Keys: q quits; e, r, m, x and n sort by events, rows, memory,
+errors, name.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--interval", type=float, default=2.0, metavar="S", help="seconds between two looks (default 2)"
     )
     parser.add_argument("--once", action="store_true", help="print one table and exit")
-    parser.add_argument("--sort", choices=sorted(SORTS.values()), default="EVENTS/S", help="column to sort rules by")
+    parser.add_argument(
+        "--sort", choices=sorted(SORTS.values()), default="EVENTS/S", help="column to sort rules by"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

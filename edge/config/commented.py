@@ -50,7 +50,9 @@ def commented() -> str:
         if isinstance(model, type) and issubclass(model, BaseModel):
             parts.append(f"\n{_comment(' '.join((model.__doc__ or '').split()), '')}# {key}:\n")
             for inner, part in model.model_fields.items():
-                parts.append(_key(key, str(part.alias or inner), part, documented.get((model.__name__, inner), "")))
+                parts.append(
+                    _key(key, str(part.alias or inner), part, documented.get((model.__name__, inner), ""))
+                )
         elif not name.startswith("_"):
             parts.append("\n" + _key("", key, field, documented.get(("Config", name), "")))
     return "".join(parts)

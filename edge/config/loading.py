@@ -53,14 +53,18 @@ def _read(path: Path) -> Document | None:
     if document is None or document.data is None:
         return None
     if not isinstance(document.data, dict):
-        raise ConfigError(f"{path}:1:1: expected sections such as 'mqtt:', got a {type(document.data).__name__}")
+        raise ConfigError(
+            f"{path}:1:1: expected sections such as 'mqtt:', got a {type(document.data).__name__}"
+        )
     return document
 
 
 def _sentence(item: Any, document: Document | None) -> str:
     """pydantic's message with the place of the key, without the value: it may be a secret."""
     keys = tuple(item["loc"])
-    message = "unknown key" if item["type"] == "extra_forbidden" else str(item["msg"]).removeprefix("Value error, ")
+    message = (
+        "unknown key" if item["type"] == "extra_forbidden" else str(item["msg"]).removeprefix("Value error, ")
+    )
     text = f"{'.'.join(map(str, keys)) or 'configuration'}: {message}"
     while document is not None and keys and keys not in document.places:
         keys = keys[:-1]
@@ -71,14 +75,17 @@ def _sentence(item: Any, document: Document | None) -> str:
 
 
 def _spelled(model: type[BaseModel], keys: list[str], variable: str) -> list[str]:
-    """The YAML keys meant by the words of an environment variable, whose case and underscores do not count."""
+    """The YAML keys meant by the words of an environment variable, whose case and
+    underscores do not count."""
     spelled = []
     for key in keys:
         known = {name.replace("_", ""): (to_camel(name), field) for name, field in model.model_fields.items()}
         found = known.get(key.lower().replace("_", ""))
         if found is None:
             choices = ", ".join(sorted(name.upper() for name in known))
-            raise ConfigError(f"environment variable {variable}: unknown key '{key}'; expected one of {choices}")
+            raise ConfigError(
+                f"environment variable {variable}: unknown key '{key}'; expected one of {choices}"
+            )
         spelled.append(found[0])
         annotation = found[1].annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -97,11 +104,14 @@ def _put(values: dict[str, Any], keys: list[str], value: Any) -> None:
 
 
 def _resolved(values: dict[str, Any], environment: Mapping[str, str]) -> Any:
-    """`values` with `${env:NAME}` and `${file:name}` replaced by what they name; the models hide secrets again."""
+    """`values` with `${env:NAME}` and `${file:name}` replaced by what they name; the
+    models hide secrets again."""
     section = values.get("secrets")
     directory = section.get("dir") if isinstance(section, dict) else None
     # Whoever writes the configuration owns the process, so unlike a rule file it may use any variable.
-    secrets = Secrets(env_prefixes=("",), directory=Path(directory or SECRETS_DIR), env=environment, is_of_rules=False)
+    secrets = Secrets(
+        env_prefixes=("",), directory=Path(directory or SECRETS_DIR), env=environment, is_of_rules=False
+    )
     resolved, failures = secrets.resolve_all(values)
     if failures:
         raise ConfigError("\n".join(f"{'.'.join(map(str, keys))}: {reason}" for keys, reason in failures))

@@ -1,8 +1,9 @@
 """The daemon's configuration: what may be set, its default, and what happens at each bound.
 
-Three sources, the later wins: a YAML file (`--config`), environment variables, command line flags. A variable is
-named `PENSTOCK__SECTION__KEY`, case does not matter: `PENSTOCK__MQTT__SERVER=mqtts://broker:8883` sets `mqtt.server`.
-Secrets are best given as `${env:NAME}` or `${file:name}` (below `secrets.dir`); they are never printed.
+Three sources, the later wins: a YAML file (`--config`), environment variables, command line flags. A variable
+is named `PENSTOCK__SECTION__KEY`, case does not matter: `PENSTOCK__MQTT__SERVER=mqtts://broker:8883` sets
+`mqtt.server`. Secrets are best given as `${env:NAME}` or `${file:name}` (below `secrets.dir`); they are never
+printed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 def _split(value: Any) -> Any:
     """Environment variables give lists as text."""
-    return tuple(item.strip() for item in value.split(",") if item.strip()) if isinstance(value, str) else value
+    return (
+        tuple(item.strip() for item in value.split(",") if item.strip()) if isinstance(value, str) else value
+    )
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
@@ -49,23 +52,32 @@ class ConfigError(UsageError):
 class Section(BaseModel):
     """Keys are camelCase in YAML; an unknown key is an error, never ignored."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True,
-                              hide_input_in_errors=True, defer_build=True)  # fmt: skip
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        defer_build=True,
+    )
 
 
 class GatewayConfig(Section):
     """Who this gateway is."""
 
-    id: str = Field(default_factory=lambda: safe_name(socket.gethostname()), pattern=r"^[A-Za-z0-9._-]{1,64}$")
+    id: str = Field(
+        default_factory=lambda: safe_name(socket.gethostname()), pattern=r"^[A-Za-z0-9._-]{1,64}$"
+    )
     """Part of every uploaded file's name; must be unique among the gateways of one bucket."""
     zone: str = "UTC"
     """Time zone of calendar windows and crontabs, unless the rule names its own."""
     latency_ms: int = Field(default=5, ge=0, le=1_000)
-    """How long a message may wait for others on its way in. On a quiet line it is taken at once; on a busy one the
-    gateway wakes at most once in this time. 0: it always wakes at once, which costs processor time."""
+    """How long a message may wait for others on its way in. On a quiet line it is taken at once; on a busy
+    one the gateway wakes at most once in this time. 0: it always wakes at once, which costs processor
+    time."""
     removed_grace_ms: int = Field(default=600_000, ge=0)
-    """A rule whose file is gone keeps its state and its subscription for so long, and its results are held back; if the
-    file comes back, nothing was missed. 0: it is removed at once."""
+    """A rule whose file is gone keeps its state and its subscription for so long, and its results are held
+    back; if the file comes back, nothing was missed. 0: it is removed at once."""
 
     @field_validator("zone")
     @classmethod
@@ -73,7 +85,9 @@ class GatewayConfig(Section):
         try:
             ZoneInfo(zone)
         except (KeyError, ValueError, OSError) as error:
-            raise ValueError(f"'{zone}' is not a time zone; expected a name such as 'Europe/Berlin'") from error
+            raise ValueError(
+                f"'{zone}' is not a time zone; expected a name such as 'Europe/Berlin'"
+            ) from error
         return zone
 
 
@@ -83,24 +97,28 @@ class MqttConfig(Section):
     server: str | None = None
     """`mqtt://host:port` or `mqtts://host:port`; without it rules with mqtt streams wait as not ready."""
     client_id: str | None = None
-    """Default: `penstock-<gateway id>`. The broker keeps the session under this name, so it must not change."""
+    """Default: `penstock-<gateway id>`. The broker keeps the session under this name,
+    so it must not change."""
     username: str | None = None
     password: Secret | None = None
     protocol_version: Literal["auto", "3.1.1", "5"] = "auto"
     """auto: MQTT 5 first, 3.1.1 where the broker does not know it."""
     qos: int = Field(default=1, ge=0, le=1)
-    """Of the subscriptions. 1: acknowledged when the effect is durable. 0: the broker's messages may be lost."""
+    """Of the subscriptions. 1: acknowledged when the effect is durable. 0: the broker's
+    messages may be lost."""
     keepalive_s: int = Field(default=20, ge=5, le=3_600)
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
     insecure_skip_verify: bool = False
     session_expiry_s: int = Field(default=7 * 86_400, ge=0)
-    """How long the broker keeps messages for this gateway while it is away (3.1.1: for ever, 0: not at all)."""
+    """How long the broker keeps messages for this gateway while it is away (3.1.1: for
+    ever, 0: not at all)."""
     receive_max: int = Field(default=1_000, ge=1, le=65_535)
     """Unacknowledged messages the broker may send (MQTT 5); it holds back the others."""
     status_prefix: str | None = "penstock"
-    """`<prefix>/<client id>/status` tells "online" or "offline", retained; null: no status and no last will."""
+    """`<prefix>/<client id>/status` tells "online" or "offline", retained; null: no
+    status and no last will."""
 
     @field_validator("server")
     @classmethod
@@ -123,8 +141,8 @@ class SecretsConfig(Section):
     dir: Path = SECRETS_DIR
     """`${file:name}` is a file below this directory."""
     env_prefixes: Names = ("PENSTOCK_",)
-    """`${env:NAME}` of rule files may only use variables that begin with one of these; never those that begin with
-    `PENSTOCK__`, and never a secret that this configuration itself refers to."""
+    """`${env:NAME}` of rule files may only use variables that begin with one of these; never those that begin
+    with `PENSTOCK__`, and never a secret that this configuration itself refers to."""
     allow: Names | None = None
     """`env:NAME` and `file:name`: rule files may use these and no others."""
 
@@ -133,8 +151,8 @@ class OutgoingConfig(Section):
     """Where rules may send to."""
 
     allow: Names | None = None
-    """Hosts that actions and `httppull` streams may name: `host`, `host:port`, patterns such as `*.plant.example`.
-    null: any. `connections` and the broker of the streams are not asked."""
+    """Hosts that actions and `httppull` streams may name: `host`, `host:port`, patterns such as
+    `*.plant.example`. null: any. `connections` and the broker of the streams are not asked."""
 
 
 class HttpConfig(Section):
@@ -143,8 +161,9 @@ class HttpConfig(Section):
     bind: str = "127.0.0.1:9620"
     """`address:port`; port 0 picks a free one (printed at start), `off` starts no server."""
     token: Secret | None = None
-    """Demanded as `Authorization: Bearer …` for /metrics and /status. Without one, the gateway makes one at its first
-    start, in `http.token` below `data.dir`; `penstock top` reads it there. Required when bind is not loopback."""
+    """Demanded as `Authorization: Bearer …` for /metrics and /status. Without one, the gateway makes one at
+    its first start, in `http.token` below `data.dir`; `penstock top` reads it there. Required when bind is
+    not loopback."""
     open: Names = ()
     """Pages that need no token: `metrics`, `status`."""
 
@@ -203,8 +222,8 @@ class LimitsConfig(Section):
     """Bounds of memory and disk; each says what happens when it is reached."""
 
     intake_bytes_max: int = Field(default=8_000_000, ge=10_000)
-    """Payload bytes waiting for the rules. At the bound messages of QoS 0 are dropped and counted, the oldest of the
-    busiest topics; otherwise sources are paused and the broker keeps the messages."""
+    """Payload bytes waiting for the rules. At the bound messages of QoS 0 are dropped and counted, the oldest
+    of the busiest topics; otherwise sources are paused and the broker keeps the messages."""
     unacknowledged_max: int = Field(default=20_000, ge=1)
     """Messages taken in but not yet durable. At the bound sources are paused until a commit."""
     payload_bytes_max: int = Field(default=1_000_000, ge=1)
@@ -216,9 +235,11 @@ class LimitsConfig(Section):
     spool_bytes_max: int = Field(default=512_000_000, ge=100_000)
     """Of the spool on disk. At the bound `cloud.onFull` decides."""
     function_ms_max: int = Field(default=1_000, ge=1)
-    """Of one call of a function in Python. A longer one is ended; after three the function is switched off."""
+    """Of one call of a function in Python. A longer one is ended; after three the
+    function is switched off."""
     delivery_rows_max: int = Field(default=20_000, ge=1)
-    """Result rows that sinks with a full queue have refused. At the bound intake is paused until they catch up."""
+    """Result rows that sinks with a full queue have refused. At the bound intake is
+    paused until they catch up."""
 
 
 class JournalConfig(Section):
@@ -229,20 +250,22 @@ class JournalConfig(Section):
     quiet_ms: int = Field(default=2, ge=0)
     """A line on which nothing has come for so long is acknowledged at once."""
     idle_interval_ms: int = Field(default=5_000, ge=100)
-    """At most this long until something is durable for which no acknowledgement waits (QoS 0, timers, receipts)."""
+    """At most this long until something is durable for which no acknowledgement waits (QoS 0, timers,
+    receipts)."""
     spool_interval_ms: int = Field(default=200, ge=0)
-    """At most this long until rows for the cloud are in the spool's file; until then the journal has their inputs."""
+    """At most this long until rows for the cloud are in the spool's file; until then the
+    journal has their inputs."""
     snapshot_bytes: int = Field(default=4_000_000, ge=10_000)
-    """State is stored when the journal has grown by this much, or by four times the size of the state, if that is more.
-    It bounds what a restart replays."""
+    """State is stored when the journal has grown by this much, or by four times the size of the state, if
+    that is more. It bounds what a restart replays."""
     segment_bytes: int = Field(default=2_000_000, ge=100_000)
     """Size of one file of the journal, reserved as a whole."""
     recorder_bytes: int = Field(default=4_000_000, ge=0)
-    """So much of the journal is kept for each stream, with the snapshots before it, for `penstock why`; all streams
-    share the sum. 0: no more than a restart needs."""
+    """So much of the journal is kept for each stream, with the snapshots before it, for `penstock why`; all
+    streams share the sum. 0: no more than a restart needs."""
     bytes_per_day: int | None = Field(default=None, ge=1)
-    """Of journal and snapshots together, for the wear of the flash. Where a day would come to more, at the rate of the
-    last hour, log and `/status` say so. Nothing is held back."""
+    """Of journal and snapshots together, for the wear of the flash. Where a day would come to more, at the
+    rate of the last hour, log and `/status` say so. Nothing is held back."""
     compression: Literal["auto", "none", "zlib", "zstd"] = "auto"
     """Of records from 400 bytes on. auto: zstd where it is installed (extra `zstd`), else zlib."""
 
@@ -276,12 +299,15 @@ class Config(Section):
     cloud: CloudConfig = Field(default_factory=CloudConfig)
     http_push: HttpPushConfig = Field(default_factory=HttpPushConfig)
     sources: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
-    """Settings of stream sources: by TYPE, then by the name that CONF_KEY gives; `default` where it gives none."""
+    """Settings of stream sources: by TYPE, then by the name that CONF_KEY gives;
+    `default` where it gives none."""
     connections: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Settings that actions share, by a name that `connectionSelector` gives: `server`, `username`, `password`, …"""
+    """Settings that actions share, by a name that `connectionSelector` gives: `server`, `username`,
+    `password`, …"""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     shutdown_timeout_ms: int = Field(default=10_000, ge=100)
-    """From SIGTERM to exit. What sinks have not taken by then is in the journal and sent at the next start."""
+    """From SIGTERM to exit. What sinks have not taken by then is in the journal and
+    sent at the next start."""
 
     _reserved: frozenset[str] = PrivateAttr(frozenset())
 
@@ -296,16 +322,27 @@ class Config(Section):
 
     @property
     def sink_connections(self) -> dict[str, dict[str, Any]]:
-        """The connections under the names that sinks give their settings; `mqtt` is the broker of the streams."""
+        """The connections under the names that sinks give their settings; `mqtt` is the
+        broker of the streams."""
         mqtt = self.mqtt
         version = None if mqtt.protocol_version == "auto" else mqtt.protocol_version
-        files = {"rootCaPath": mqtt.ca_file, "certificationPath": mqtt.cert_file, "privateKeyPath": mqtt.key_file}
+        files = {
+            "rootCaPath": mqtt.ca_file,
+            "certificationPath": mqtt.cert_file,
+            "privateKeyPath": mqtt.key_file,
+        }
         broker = {
-            "server": _for_sinks(mqtt.server), "username": mqtt.username, "password": mqtt.password,
-            "protocolVersion": version, "insecureSkipVerify": mqtt.insecure_skip_verify or None,
+            "server": _for_sinks(mqtt.server),
+            "username": mqtt.username,
+            "password": mqtt.password,
+            "protocolVersion": version,
+            "insecureSkipVerify": mqtt.insecure_skip_verify or None,
             **{name: None if file is None else str(file) for name, file in files.items()},
-        }  # fmt: skip
-        return {"mqtt": {name: value for name, value in broker.items() if value is not None}, **self.connections}
+        }
+        return {
+            "mqtt": {name: value for name, value in broker.items() if value is not None},
+            **self.connections,
+        }
 
 
 def _for_sinks(server: str | None) -> str | None:

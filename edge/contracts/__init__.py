@@ -1,1 +1,2 @@
-"""Test suites that a package with sinks or sources of its own runs for them; they say what penstock relies on."""
+"""Test suites that a package with sinks or sources of its own runs for them; they say
+what penstock relies on."""

@@ -9,8 +9,8 @@
             path = folder / "out.txt"
             return Destination({"path": str(path)}, lambda: [json.loads(line)["N"] for line in path.open()])
 
-The rows that are sent are `{"n": number}`, one message each. Nothing here needs a test framework but `tmp_path`, the
-folder that pytest gives.
+The rows that are sent are `{"n": number}`, one message each. Nothing here needs a test framework but
+`tmp_path`, the folder that pytest gives.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class Letters:
 
     kept: list[dict[str, Any]] = field(default_factory=list)
 
-    def write(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
+    def write(
+        self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any
+    ) -> None:
         self.kept.append({"reason": reason, "payload": payload, **fields})
 
     def sync(self) -> None:
@@ -73,9 +75,14 @@ class Bench:
         self.memory = MemoryBus()
         self.receipts: list[tuple[Any, Outcome]] = []
         self.environment = Environment(
-            self.clock, random.Random(3), folder / "data", self.letters, self.memory,
-            lambda token, outcome: self.receipts.append((token, outcome)), cache_dir=folder / "cache",
-        )  # fmt: skip
+            self.clock,
+            random.Random(3),
+            folder / "data",
+            self.letters,
+            self.memory,
+            lambda token, outcome: self.receipts.append((token, outcome)),
+            cache_dir=folder / "cache",
+        )
 
     def deadline_ms(self) -> int:
         """A time by which a delivery may be closed."""
@@ -235,7 +242,9 @@ class SinkContract:
                 delivery.submit(emission(1), "token")
                 case.bench.await_receipts(1)
                 letters = json.dumps(case.bench.letters.kept, default=repr)
-                shown = "".join([repr(delivery.stats()), letters, repr(case.settings), repr(case.sink), *lines])
+                shown = "".join(
+                    [repr(delivery.stats()), letters, repr(case.settings), repr(case.sink), *lines]
+                )
         finally:
             logger.removeHandler(handler)
         assert "***" in shown

@@ -7,8 +7,8 @@
             station = Station()
             return Plant(make=lambda: WeatherSource("air", station.address, SystemClock()), send=station.say)
 
-`send` lets the outside world send messages whose payloads are `{"n": number}`; it may return before they have arrived.
-Nothing here needs a test framework but `tmp_path`, the folder that pytest gives.
+`send` lets the outside world send messages whose payloads are `{"n": number}`; it may return before they have
+arrived. Nothing here needs a test framework but `tmp_path`, the folder that pytest gives.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Consumer:
 
 
 class SourceContract:
-    """A source that passes these tests can feed rules: nothing is lost or doubled, and it ends when it is told to."""
+    """A source that passes these tests can feed rules: nothing is lost or doubled, and it
+    ends when it is told to."""
 
     def plant(self, folder: Path) -> Plant:
         """The source's surroundings, new."""
@@ -146,7 +147,9 @@ class SourceContract:
                 return
             plant.send(range(10))
             consumer.wait(10)
-            consumer.source.acknowledge([token for _, _, token, _ in consumer.messages[:4] if token is not None])
+            consumer.source.acknowledge(
+                [token for _, _, token, _ in consumer.messages[:4] if token is not None]
+            )
             assert consumer.source.stop(STOP_MS)
             again = Consumer(plant.make()).start()
             try:

@@ -50,7 +50,8 @@ class ActionBuilder:
         outbox: Outbox,
         lines: Lines | None = None,
     ) -> None:
-        """`lines`: connections on which the loop publishes; None: every mqtt action has a thread of its own."""
+        """`lines`: connections on which the loop publishes; None: every mqtt action
+        has a thread of its own."""
         self._lines = lines
         self._environment = environment
         self._spool = spool
@@ -59,7 +60,8 @@ class ActionBuilder:
         self._outbox = outbox
 
     def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]:
-        """The actions of a rule; those of `before` that stand at the same place with the same settings are kept."""
+        """The actions of a rule; those of `before` that stand at the same place with the
+        same settings are kept."""
         kept = {(action.role, action.position): action for action in before}
         found = []
         for role, listed in (("actions", rule.actions), ("late", rule.rule.late), ("error", rule.rule.error)):
@@ -85,7 +87,9 @@ class ActionBuilder:
         """The number of the last row that the spool or a cached action has of a rule."""
         roles = {"actions": rule.rule.actions, "late": rule.rule.late, "error": rule.rule.error}
         places = [
-            (f"{rule.id}/{role}/{at}", action) for role, listed in roles.items() for at, action in enumerate(listed)
+            (f"{rule.id}/{role}/{at}", action)
+            for role, listed in roles.items()
+            for at, action in enumerate(listed)
         ]
         return max((self._mark(key, action) for key, action in places), default=0)
 
@@ -101,10 +105,21 @@ class ActionBuilder:
             assert isinstance(settings, CloudSettings)
             on_done, takes_errors = self._outbox.on_done_in_loop, role == "error"
             return CloudAction(
-                settings, rule_id, self._spool, self._clock, self._dead_letters, on_done, key, takes_errors=takes_errors
+                settings,
+                rule_id,
+                self._spool,
+                self._clock,
+                self._dead_letters,
+                on_done,
+                key,
+                takes_errors=takes_errors,
             )
         context = SinkContext(rule_id, sink, self._environment)
-        if sink == MQTT and self._lines is not None and (action := self._mqtt(settings, context, self._lines)):
+        if (
+            sink == MQTT
+            and self._lines is not None
+            and (action := self._mqtt(settings, context, self._lines))
+        ):
             return action
         if sink in INLINE and not settings.batches and not settings.enable_cache:
             on_done = self._outbox.on_done_in_loop

@@ -1,7 +1,7 @@
 """The cloud action inside the gateway loop: rows enter the spool with their numbers.
 
-Appending to the spool only touches memory, so it is done here, in the loop. After a crash the replay makes rows again
-with the same numbers, and the spool ignores those that it has: none is lost, none is doubled.
+Appending to the spool only touches memory, so it is done here, in the loop. After a crash the replay makes
+rows again with the same numbers, and the spool ignores those that it has: none is lost, none is doubled.
 
 A full spool refuses: the result stays in the outbox, and intake stops at its bound (`cloud.onFull: block`).
 """
@@ -44,8 +44,9 @@ class CloudAction:
         *,
         takes_errors: bool,
     ) -> None:
-        """`key` names the action in the spool, for all its life. `takes_errors`: errors are its rows; for any other
-        action they are not, because an error (`sendError`) has none of the columns and would count as an empty row."""
+        """`key` names the action in the spool, for all its life. `takes_errors`: errors are its rows; for any
+        other action they are not, because an error (`sendError`) has none of the columns and would count as
+        an empty row."""
         self.name = CLOUD
         self._key = key
         self._takes_errors = takes_errors
@@ -91,9 +92,15 @@ class CloudAction:
         """The counters, in the words of all deliveries."""
         rejected = self._rejections
         return Stats(
-            "retrying" if self._full_error else "ok", self._sent, self._refused, rejected.count, 0, 0, 0,
+            "retrying" if self._full_error else "ok",
+            self._sent,
+            self._refused,
+            rejected.count,
+            0,
+            0,
+            0,
             self._full_error or rejected.last_error,
-        )  # fmt: skip
+        )
 
     def _records(self, emission: Emission) -> tuple[list[Record], list[tuple[Any, str]]]:
         """The records of an emission, and the rows that make none, each with the reason."""

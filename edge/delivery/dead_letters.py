@@ -3,8 +3,9 @@
     {"at_ms": 1767225600000, "reason": "not JSON: …", "topic": "plant/7/temp", …, "payload": "bm90IGpzb24="}
 
 Bounded: the file is rotated at `bytes_max`, and at most `files_max` files are kept; the oldest is deleted and
-counted. Sources use `keep`, which never fails, for a broken disk must not stop the gateway; sinks use `write`, and
-try again. A large letter that is kept waits for `sync`: writing a megabyte would hold the gateway's loop.
+counted. Sources use `keep`, which never fails, for a broken disk must not stop the gateway; sinks use
+`write`, and try again. A large letter that is kept waits for `sync`: writing a megabyte would hold the
+gateway's loop.
 """
 
 from __future__ import annotations
@@ -53,8 +54,11 @@ class DeadLetters:
         """Payload bytes of large letters that `sync` will write."""
         self._lock = threading.Lock()
 
-    def write(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
-        """Keep one letter with further JSON `fields`: the rule, the sink, the row. Raises OSError, leaving no trace."""
+    def write(
+        self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any
+    ) -> None:
+        """Keep one letter with further JSON `fields`: the rule, the sink, the row. Raises
+        OSError, leaving no trace."""
         letter = {"at_ms": at_ms, "reason": reason, "topic": topic} | fields
         if self.on_letter is not None:
             self.on_letter(letter, payload)
@@ -71,7 +75,9 @@ class DeadLetters:
             self._dirty = True
             self.written += 1
 
-    def keep(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
+    def keep(
+        self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any
+    ) -> None:
         """`write`, now or with the next `sync`, but what the disk refuses is counted in `lost` and logged."""
         size = 0 if payload is None or self.is_muted else len(payload)
         write = partial(self._keep, at_ms, reason, topic, payload, fields, size if size >= LARGE_BYTES else 0)
@@ -83,7 +89,13 @@ class DeadLetters:
             self._waiting.append(write)
 
     def _keep(
-        self, at_ms: int, reason: str, topic: str, payload: bytes | None, fields: dict[str, Any], waited_bytes: int
+        self,
+        at_ms: int,
+        reason: str,
+        topic: str,
+        payload: bytes | None,
+        fields: dict[str, Any],
+        waited_bytes: int,
     ) -> None:
         try:
             self.write(at_ms, reason, topic, payload, **fields)

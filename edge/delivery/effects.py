@@ -37,7 +37,8 @@ class Effects:
         return None if due_ms is None else max(0, due_ms - self._clock.now_ms())
 
     def rows(self, *, force: bool) -> int:
-        """How many rows are to enter the spool's file now: all that wait if that is due, or with `force`; else none."""
+        """How many rows are to enter the spool's file now: all that wait if that is due, or with `force`;
+        else none."""
         due_ms = self.due_in_ms()
         return 0 if due_ms is None or not (force or due_ms == 0) else self._spool.pending_rows
 

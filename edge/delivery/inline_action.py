@@ -1,8 +1,9 @@
-"""Actions whose sink never waits, such as `nop` and `log`: rendered and sent inside the gateway loop, without a thread.
+"""Actions whose sink never waits, such as `nop` and `log`: rendered and sent inside the
+gateway loop, without a thread.
 
-What a thread costs here is more than the work: a queue, two wake-ups, and a share of the interpreter for each result.
-A `memory` action gives rows to other rules within the step of their input. So a replay computes chains of rules again,
-and no row of them is lost or counted twice.
+What a thread costs here is more than the work: a queue, two wake-ups, and a share of the interpreter for each
+result. A `memory` action gives rows to other rules within the step of their input. So a replay computes
+chains of rules again, and no row of them is lost or counted twice.
 """
 
 from __future__ import annotations

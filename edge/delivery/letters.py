@@ -23,7 +23,8 @@ RETRIED = "dead-letters.retried"
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """One dead letter. `id` tells it from all others; `fields` is all that was written, without the payload."""
+    """One dead letter. `id` tells it from all others; `fields` is all that was
+    written, without the payload."""
 
     id: str
     at_ms: int
@@ -58,7 +59,8 @@ class Letter:
 
 
 def read_letters(data: Path) -> Iterator[Letter]:
-    """All letters below a data directory. A line that is no letter, such as one cut off by a power cut, is left out."""
+    """All letters below a data directory. A line that is no letter, such as one cut off by a power cut, is
+    left out."""
     folder = data / FOLDER
     files = sorted(folder.glob(f"{FILE}.*"), key=_age, reverse=True)
     for path in [*files, *([folder / FILE] if (folder / FILE).exists() else [])]:

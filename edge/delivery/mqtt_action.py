@@ -1,4 +1,5 @@
-"""The mqtt action inside the gateway loop: results are packets of the next write, receipts come with confirmations."""
+"""The mqtt action inside the gateway loop: results are packets of the next write, receipts come with
+confirmations."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ class MqttAction:
         self._sent = self._non_finite = 0
 
     def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
-        """Queue the messages of an emission; False, and nothing changed, where `bufferLength` emissions wait."""
+        """Queue the messages of an emission; False, and nothing changed, where
+        `bufferLength` emissions wait."""
         if self._in_hand >= self._settings.buffer_length or self._is_closing:
             return False
         rendered = self._renderer.render([emission])
@@ -84,7 +86,8 @@ class MqttAction:
         self._is_closing = True
 
     def close(self, deadline_ms: int) -> int:
-        """Wait for confirmations until the deadline; how many emissions are unconfirmed. May be called twice."""
+        """Wait for confirmations until the deadline; how many emissions are
+        unconfirmed. May be called twice."""
         self._is_closing = True
         while self._in_hand and (left_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
             self._line.poller.wait(min(left_ms, FLUSH_STEP_MS))
@@ -98,9 +101,15 @@ class MqttAction:
         problem = self._line.source.problem if self._in_hand and not self._is_closed else None
         rejected = self._rejections
         return Stats(
-            "closed" if self._is_closed else "retrying" if problem else "ok", self._sent, 0, rejected.count, 0,
-            self._in_hand, self._non_finite, problem or rejected.last_error,
-        )  # fmt: skip
+            "closed" if self._is_closed else "retrying" if problem else "ok",
+            self._sent,
+            0,
+            rejected.count,
+            0,
+            self._in_hand,
+            self._non_finite,
+            problem or rejected.last_error,
+        )
 
     def _done(self, entry: _Entry, message: Message, refusal: str | None) -> None:
         """The broker has a message, or will never take it."""

@@ -1,7 +1,7 @@
 """Connections that mqtt actions publish on, one for all actions with the same broker and credentials.
 
-The gateway's loop serves them, as it serves the source. They are not the source's own connection: that one is not read
-while intake pauses, and confirmations of results must come through above all then.
+The gateway's loop serves them, as it serves the source. They are not the source's own connection: that one is
+not read while intake pauses, and confirmations of results must come through above all then.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ GOODBYE_MS = 200
 
 @dataclass(slots=True, eq=False)
 class Line:
-    """A connection, and how many actions use it. It is opened when the first of them has something to send."""
+    """A connection, and how many actions use it. It is opened when the first of them
+    has something to send."""
 
     source: MqttSource
     publishing: Publishing
@@ -92,7 +93,9 @@ class Lines:
         from edge.intake.sources.publishing import Publishing
 
         publishing = Publishing(settings.timeout)
-        source = MqttSource(options_of(settings), self.clock, self.rng, poller=self.poller, publishing=publishing)
+        source = MqttSource(
+            options_of(settings), self.clock, self.rng, poller=self.poller, publishing=publishing
+        )
         return Line(source, publishing, self.poller)
 
 
@@ -101,12 +104,19 @@ def options_of(settings: MqttSettings) -> MqttOptions:
     assert settings.server is not None
     user = reveal(settings.username)
     return MqttOptions(
-        server=reveal(settings.server), client_id=reveal(settings.clientid),
-        version=VERSIONS[settings.protocol_version], username=user or None,
-        password=reveal(settings.password) if user else None, tls=partial(_tls, settings),
-        keepalive_s=settings.keepalive, connect_timeout_s=settings.timeout / 1_000, session_expiry_s=0,
-        status_prefix=None, reconnect_ms_min=settings.retry_interval, reconnect_ms_max=settings.retry_max_interval,
-    )  # fmt: skip
+        server=reveal(settings.server),
+        client_id=reveal(settings.clientid),
+        version=VERSIONS[settings.protocol_version],
+        username=user or None,
+        password=reveal(settings.password) if user else None,
+        tls=partial(_tls, settings),
+        keepalive_s=settings.keepalive,
+        connect_timeout_s=settings.timeout / 1_000,
+        session_expiry_s=0,
+        status_prefix=None,
+        reconnect_ms_min=settings.retry_interval,
+        reconnect_ms_max=settings.retry_max_interval,
+    )
 
 
 def _tls(settings: MqttSettings) -> Any:

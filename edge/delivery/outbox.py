@@ -1,17 +1,17 @@
 """Results on their way to the sinks, numbered, and which of them have not arrived yet.
 
-Every emission goes to the actions of its rule: results to `actions`, late events to `late`, errors to `error`; errors
-that no action wants become dead letters. The rows of a rule are numbered from 1. Replaying the journal gives every row
-its number again, so each receiver can tell what it has:
+Every emission goes to the actions of its rule: results to `actions`, late events to `late`, errors to
+`error`; errors that no action wants become dead letters. The rows of a rule are numbered from 1. Replaying
+the journal gives every row its number again, so each receiver can tell what it has:
 
     the spool       stores the number of the last row with the rows, and ignores what it has
     other sinks     give a receipt; receipts are journalled, and what has none is handed over again
 
 A sink may therefore see a result twice after a crash, but never misses one; the cloud gets each exactly once.
 
-A delivery whose queue is full refuses; its results wait here in order, and the gateway stops taking in messages when
-`rows_max` rows wait. Rows that timers produce meanwhile are still taken: they stem from state that is bounded
-already.
+A delivery whose queue is full refuses; its results wait here in order, and the gateway stops taking in
+messages when `rows_max` rows wait. Rows that timers produce meanwhile are still taken: they stem from state
+that is bounded already.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Taker(Protocol):
 
 @dataclass(slots=True)
 class Action:
-    """One delivery of a rule: its list and place there, the settings it was built from, and what it has not taken.
+    """One delivery of a rule: its list and place there, the settings it was built from,
+    and what it has not taken.
 
     is_replayed  its effects are part of the replay, or known by their numbers: it is given everything again
     open         emissions without a receipt by the number of their last row, each with that of its first
@@ -105,15 +106,16 @@ class Outbox:
         self._told: dict[tuple[str, str, int, str], int] = {}
         self._held: set[str] = set()
         self.dropped_held = 0
-        """Rows of rules that were about to be removed which were more than `rows_max`, or whose rule was removed."""
+        """Rows of rules that were about to be removed which were more than `rows_max`, or
+        whose rule was removed."""
 
-    # --- from any thread -------------------------------------------------------------------------------------------
+    # --- from any thread ------------------------------------------------------------------------------------
 
     def on_done(self, token: Token, outcome: Outcome) -> None:
         """The receipt of a delivery; taken into account by the next `reconcile`."""
         self._receipts.append(token)
 
-    # --- from the loop ---------------------------------------------------------------------------------------------
+    # --- from the loop --------------------------------------------------------------------------------------
 
     def on_done_in_loop(self, token: Token, outcome: Outcome) -> None:
         """The receipt of an action that works inside the loop."""
@@ -137,7 +139,8 @@ class Outbox:
         return [action for action in before if action not in actions]
 
     def hand_over(self, emissions: Iterable[Emission], origins: Origins | None = None) -> None:
-        """Number each emission, and give it to the actions that want it. `origins`: of the events behind them."""
+        """Number each emission, and give it to the actions that want it. `origins`: of
+        the events behind them."""
         for emission in emissions:
             first = self.numbers.get(emission.rule, 0) + 1
             last = self.numbers[emission.rule] = first + rows_of(emission) - 1
@@ -184,10 +187,11 @@ class Outbox:
             for last in action.waiting
         )
 
-    # --- rules about to be removed ---------------------------------------------------------------------------------
+    # --- rules about to be removed --------------------------------------------------------------------------
 
     def hold(self, rule: str) -> None:
-        """Keep the results of a rule back, the newest `rows_max` of each action, until `release` or `drop_held`."""
+        """Keep the results of a rule back, the newest `rows_max` of each action, until `release` or
+        `drop_held`."""
         self._held.add(rule)
 
     def release(self, rule: str) -> None:
@@ -222,7 +226,8 @@ class Outbox:
         self.dropped_held += rows_of(emission)
 
     def close_action(self, action: Action, deadline_ms: int) -> int:
-        """Flush and close an action that is no longer used; what it could not deliver becomes dead letters."""
+        """Flush and close an action that is no longer used; what it could not deliver
+        becomes dead letters."""
         action.delivery.close(deadline_ms)
         self.reconcile()
         left = list(action.open.values())
@@ -245,13 +250,15 @@ class Outbox:
         if action.waiting or not action.delivery.submit(emission, Token(action, first, last)):
             action.waiting.append(last)
 
-    def _dead_letter(self, emission: Emission, reason: str | None = None, origins: Origins | None = None) -> None:
+    def _dead_letter(
+        self, emission: Emission, reason: str | None = None, origins: Origins | None = None
+    ) -> None:
         rows = [*emission.inserted, *emission.removed]
         topic = origins.topic_of(rows[0]) if origins is not None and rows else ""
         why = reason or emission.error or "error"
         self._dead_letters.keep(emission.at_ms, why, topic, rule=emission.rule, kind=emission.kind, rows=rows)
 
-    # --- journal ---------------------------------------------------------------------------------------------------
+    # --- journal --------------------------------------------------------------------------------------------
 
     def receipts(self) -> Receipts | None:
         """What sinks have taken since this was asked last; None when that is nothing."""
@@ -287,19 +294,31 @@ class Outbox:
             "numbers": self.numbers,
             "fired": self.fired,
             "actions": [
-                [rule, action.role, action.position, action.delivery.name, action.last,
-                 [[first, last, emission_to_json(emission)] for last, (first, emission) in action.open.items()]]
+                [
+                    rule,
+                    action.role,
+                    action.position,
+                    action.delivery.name,
+                    action.last,
+                    [
+                        [first, last, emission_to_json(emission)]
+                        for last, (first, emission) in action.open.items()
+                    ],
+                ]
                 for rule, action in self._all()
             ],
-        }  # fmt: skip
+        }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Know again what an earlier run had not delivered; without an action for it, it becomes a dead letter."""
+        """Know again what an earlier run had not delivered; without an action for it, it
+        becomes a dead letter."""
         self.numbers |= saved["numbers"]
         self.fired |= saved.get("fired", {})
         for rule, role, position, sink, last, entries in saved["actions"]:
             key = (rule, role, position, sink)
-            action = next((a for r, a in self._all() if (r, a.role, a.position, a.delivery.name) == key), None)
+            action = next(
+                (a for r, a in self._all() if (r, a.role, a.position, a.delivery.name) == key), None
+            )
             if action is not None:
                 action.last = last
                 self._told[key] = entries[0][0] - 1 if entries else last
@@ -316,14 +335,22 @@ class Outbox:
 def emission_to_json(emission: Emission) -> dict[str, Any]:
     """An emission as JSON values."""
     return {
-        "rule": emission.rule, "at_ms": emission.at_ms, "kind": emission.kind, "error": emission.error,
-        "inserted": emission.inserted, "removed": emission.removed,
-    }  # fmt: skip
+        "rule": emission.rule,
+        "at_ms": emission.at_ms,
+        "kind": emission.kind,
+        "error": emission.error,
+        "inserted": emission.inserted,
+        "removed": emission.removed,
+    }
 
 
 def emission_from_json(entry: Mapping[str, Any]) -> Emission:
     """The emission that `emission_to_json` wrote."""
     return Emission(
-        rule=entry["rule"], at_ms=entry["at_ms"], kind=entry["kind"], error=entry["error"],
-        inserted=entry["inserted"], removed=entry["removed"],
-    )  # fmt: skip
+        rule=entry["rule"],
+        at_ms=entry["at_ms"],
+        kind=entry["kind"],
+        error=entry["error"],
+        inserted=entry["inserted"],
+        removed=entry["removed"],
+    )

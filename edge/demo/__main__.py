@@ -1,9 +1,10 @@
 """`python -m edge.demo`: the whole way, from fifty machines to the fleet table, in about a minute.
 
-    machines --MQTT--> broker --> penstock run rules/examples --> files, topics, log, spool --> bucket --> Spark
+    machines --MQTT--> broker --> penstock run rules/examples --> files, topics, log,
+    spool --> bucket --> Spark
 
-Every part is the real one, in a process of its own, as on a gateway; only the machines are simulated. Everything is
-written below `demo-run`, which is emptied at the start.
+Every part is the real one, in a process of its own, as on a gateway; only the machines are simulated.
+Everything is written below `demo-run`, which is emptied at the start.
 """
 
 from __future__ import annotations
@@ -61,9 +62,15 @@ class Demo:
         self._step(1, "broker", self._start_broker())
         self._step(2, "gateway", f"penstock run {shown(self.rules)} --data {shown(self.folder)}/data")
         address = self._start_daemon()
-        self._step(3, "plant", f"{plant.DEVICES} machines, {self.seconds} s: some silent, some late, some send rubbish")
+        self._step(
+            3,
+            "plant",
+            f"{plant.DEVICES} machines, {self.seconds} s: some silent, some late, some send rubbish",
+        )
         self._watch(address)
-        self._step(4, "stop", "the gateway stores its state, open windows too; the rest of the spool is uploaded")
+        self._step(
+            4, "stop", "the gateway stores its state, open windows too; the rest of the spool is uploaded"
+        )
         self._stop_daemon()
         self._upload_rest()
         self._step(5, "cloud", "the Spark job merges what was uploaded into fleet tables")
@@ -75,7 +82,7 @@ class Demo:
         """End every process and thread that was started."""
         self._processes.close()
 
-    # --- steps -----------------------------------------------------------------------------------------------------
+    # --- steps ----------------------------------------------------------------------------------------------
 
     def _empty_folder(self) -> None:
         marker = self.folder / ".penstock-demo"
@@ -89,7 +96,9 @@ class Demo:
         if self.broker is not None:
             return f"{self.broker} (yours)"
         if find_spec("amqtt") is None:
-            raise DemoError("the embedded broker is not installed: pip install 'penstock[demo]', or use --broker URL")
+            raise DemoError(
+                "the embedded broker is not installed: pip install 'penstock[demo]', or use --broker URL"
+            )
         port = free_port()
         self.broker = f"mqtt://127.0.0.1:{port}"
         process = self._processes.start("broker.log", ["edge.demo.broker", str(port)])
@@ -147,7 +156,9 @@ class Demo:
                 print(f"  {(now_ms - begin_ms) / 1000:5.1f} s  {result_line(label, rows)}", flush=True)
             if now_ms >= status_ms:
                 status_ms += STATUS_MS
-                print(f"  {(now_ms - begin_ms) / 1000:5.1f} s  {status_line(self._status(address))}", flush=True)
+                print(
+                    f"  {(now_ms - begin_ms) / 1000:5.1f} s  {status_line(self._status(address))}", flush=True
+                )
         self._summary(seen, results, self._status(address))
 
     def _stop_daemon(self) -> None:
@@ -155,7 +166,9 @@ class Demo:
         try:
             code = self._daemon.wait(STOP_S)
         except subprocess.TimeoutExpired:
-            raise DemoError(f"the gateway did not stop within {STOP_S} s; see {self.folder}/gateway.log") from None
+            raise DemoError(
+                f"the gateway did not stop within {STOP_S} s; see {self.folder}/gateway.log"
+            ) from None
         if code:
             raise DemoError(f"the gateway ended with exit code {code}; see {self.folder}/gateway.log")
 
@@ -173,7 +186,7 @@ class Demo:
             raise DemoError(f"the Spark job failed; see {self.folder / 'cloud.log'}")
         return code
 
-    # --- helpers ---------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------
 
     def _step(self, number: int, name: str, text: str) -> None:
         elapsed = (self.clock.monotonic_ms() - self.started_ms) / 1000
@@ -234,12 +247,22 @@ def status_line(status: dict[str, Any]) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser(prog="python -m edge.demo", description="From fifty machines to the fleet table.")
-    made.add_argument("--broker", metavar="URL", help="your broker, such as mqtt://127.0.0.1:1883 (default: embedded)")
-    made.add_argument("--rules", type=Path, default=EXAMPLES, metavar="DIR", help="rules (default: the examples)")
-    made.add_argument("--seconds", type=int, default=28, metavar="N", help="how long the plant runs (default 28)")
+    made = argparse.ArgumentParser(
+        prog="python -m edge.demo", description="From fifty machines to the fleet table."
+    )
+    made.add_argument(
+        "--broker", metavar="URL", help="your broker, such as mqtt://127.0.0.1:1883 (default: embedded)"
+    )
+    made.add_argument(
+        "--rules", type=Path, default=EXAMPLES, metavar="DIR", help="rules (default: the examples)"
+    )
+    made.add_argument(
+        "--seconds", type=int, default=28, metavar="N", help="how long the plant runs (default 28)"
+    )
     made.add_argument("--seed", type=int, default=1, metavar="N", help="of the plant's dice (default 1)")
-    made.add_argument("--folder", type=Path, default=Path("demo-run"), metavar="DIR", help="default: demo-run")
+    made.add_argument(
+        "--folder", type=Path, default=Path("demo-run"), metavar="DIR", help="default: demo-run"
+    )
     return made
 
 

@@ -1,4 +1,5 @@
-"""The demo's own broker: `python -m edge.demo.broker PORT` serves MQTT 3.1.1 on loopback until it is ended."""
+"""The demo's own broker: `python -m edge.demo.broker PORT` serves MQTT 3.1.1 on
+loopback until it is ended."""
 
 from __future__ import annotations
 

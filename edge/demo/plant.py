@@ -1,10 +1,11 @@
-"""A small plant of fifty machines that publish by MQTT, as machines do: some silent, some late, some sending rubbish.
+"""A small plant of fifty machines that publish by MQTT, as machines do: some silent, some
+late, some sending rubbish.
 
     topic    plant/<device>/temperature
     payload  {"dev": "pump-07", "temp": 61.2, "ts": 1767225600000, "status": "ok"}
 
-This is what the streams of `rules/examples` read. The messages of a run depend on the seed alone, so a demo can be
-repeated. `ts` is relative to the start that is passed in.
+This is what the streams of `rules/examples` read. The messages of a run depend on the seed alone, so a demo
+can be repeated. `ts` is relative to the start that is passed in.
 
 Run it by itself: `python -m edge.demo.plant --broker mqtt://127.0.0.1:1883 --seconds 30`.
 """
@@ -84,7 +85,8 @@ class Machine:
 
 
 def machines(devices: int = DEVICES) -> list[Machine]:
-    """The plant: every 10th machine falls silent, every 7th is late, every 12th sends rubbish, every 15th overheats."""
+    """The plant: every 10th machine falls silent, every 7th is late, every 12th sends rubbish, every 15th
+    overheats."""
     return [
         Machine(
             number,
@@ -131,7 +133,8 @@ def reading(machine: Machine, at_ms: int, start_ms: int, dice: random.Random) ->
 
 
 def publish(broker: str, seconds: int, seed: int, clock: Clock, stop: threading.Event) -> int:
-    """Send a run's messages to a broker at their times; returns how many. Raises OSError if it cannot be reached."""
+    """Send a run's messages to a broker at their times; returns how many. Raises OSError if
+    it cannot be reached."""
     from edge.intake.sources.mqtt_client import MqttOptions, connect, make_client
 
     options = MqttOptions(broker, "penstock-plant", version="3.1.1", session_expiry_s=0, status_prefix=None)
@@ -156,7 +159,9 @@ def publish(broker: str, seconds: int, seed: int, clock: Clock, stop: threading.
 
 def main() -> int:
     """The command line of the plant."""
-    parser = argparse.ArgumentParser(prog="python -m edge.demo.plant", description="A plant of fifty machines.")
+    parser = argparse.ArgumentParser(
+        prog="python -m edge.demo.plant", description="A plant of fifty machines."
+    )
     parser.add_argument("--broker", default="mqtt://127.0.0.1:1883", metavar="URL")
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,5 @@
-"""The processes of the demo: started with their output in a file, watched while they start, ended with the demo."""
+"""The processes of the demo: started with their output in a file, watched while they
+start, ended with the demo."""
 
 from __future__ import annotations
 
@@ -37,25 +38,34 @@ class Processes:
         """End every process that still runs, and whatever else was put on `ending`."""
         self.ending.close()
 
-    def start(self, log: str, words: list[str], settings: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def start(
+        self, log: str, words: list[str], settings: dict[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         """Start `python -m WORDS` beside the demo."""
         with (self.folder / log).open("ab") as output:
             command = [sys.executable, "-m", *words]
-            process = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ | (settings or {}))
+            process = subprocess.Popen(
+                command, stdout=output, stderr=output, env=os.environ | (settings or {})
+            )
         self.ending.callback(end, process)
         return process
 
     def call(self, log: str, *words: str) -> int:
-        """Run a penstock command to its end, with its results on our standard output; returns its exit code."""
-        print(f"  $ penstock {' '.join(shown(Path(word)) if '/' in word else word for word in words)}", flush=True)
+        """Run a penstock command to its end, with its results on our standard output;
+        returns its exit code."""
+        print(
+            f"  $ penstock {' '.join(shown(Path(word)) if '/' in word else word for word in words)}",
+            flush=True,
+        )
         with (self.folder / log).open("ab") as output:
             done = subprocess.run([sys.executable, "-m", "edge.cli", *words], stderr=output, check=False)
         return done.returncode
 
     def until(
         self, condition: Callable[[], bool], process: subprocess.Popen[bytes], what: str, log: str
-    ) -> None:  # fmt: skip
-        """Wait until a process that was just started is ready. Raises DemoError when it ends or takes too long."""
+    ) -> None:
+        """Wait until a process that was just started is ready. Raises DemoError when it
+        ends or takes too long."""
         deadline_ms = self._clock.monotonic_ms() + START_MS
         while not condition():
             if process.poll() is not None:

@@ -2,8 +2,8 @@
 
     mqtt   subscribed at the broker         file   read as it grows         log   read from the daemon's log
 
-Which rule sends where is read from the rule files, so the demo shows any directory of rules. A rule with several
-actions is shown once.
+Which rule sends where is read from the rule files, so the demo shows any directory of rules. A rule with
+several actions is shown once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def channels(rules: Path) -> list[Channel]:
     found = []
     for rule in load_directory(rules).rules:
         for label, actions in ((rule.id, rule.rule.actions), (f"{rule.id} (late)", rule.rule.late)):
-            usable = [(sink, settings) for action in actions for sink, settings in action.items() if sink in SHOWN]
+            usable = [
+                (sink, settings) for action in actions for sink, settings in action.items() if sink in SHOWN
+            ]
             if usable:
                 sink, settings = min(usable, key=lambda item: SHOWN.index(item[0]))
                 found.append(Channel(label, sink, place(sink, settings)))

@@ -1,7 +1,9 @@
-"""Rules that feed each other in a circle: `insert into` or a memory action leads back to a stream that was read.
+"""Rules that feed each other in a circle: `insert into` or a memory action leads back
+to a stream that was read.
 
-Such rules are legal, and end where a condition lets no row through. Where none does, each event makes rows without
-end: those of `insert into` up to a bound of the engine, those of memory topics as fast as the gateway can.
+Such rules are legal, and end where a condition lets no row through. Where none does, each event makes rows
+without end: those of `insert into` up to a bound of the engine, those of memory topics as fast as the gateway
+can.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class _Step(NamedTuple):
 
 
 def circle_problems(compiled: Compiled) -> list[FileProblem]:
-    """A warning for each circle, at the rule that closes it. Of one that inserts into what it reads, its plan tells."""
+    """A warning for each circle, at the rule that closes it. Of one that inserts into what it
+    reads, its plan tells."""
     steps: dict[str, list[_Step]] = {}
     for rule in compiled.rules.values():
         for target in targets(rule, compiled):
@@ -76,4 +79,6 @@ def _problem(circle: list[_Step]) -> FileProblem:
     who = "the rule feeds itself" if len(circle) == 1 else "rules feed each other"
     loaded = circle[-1].rule.rule
     message = f"{who} in a circle: stream {circle[0].source} -> {way}"
-    return loaded.reading.problem_at(Problem("E102", message, hint=HINT, severity="warning"), loaded.name_span)
+    return loaded.reading.problem_at(
+        Problem("E102", message, hint=HINT, severity="warning"), loaded.name_span
+    )

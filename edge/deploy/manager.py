@@ -1,4 +1,5 @@
-"""The rules that run: deployed, swapped and stopped as the rule directory changes, without disturbing the others.
+"""The rules that run: deployed, swapped and stopped as the rule directory changes,
+without disturbing the others.
 
     watch thread   RuleFiles.read: load, check, plan everything         (may take a while; the loop goes on)
     gateway loop   Manager.apply: swap what differs, between two batches (milliseconds)
@@ -41,7 +42,8 @@ from sql.rows import Shape
 log = logging.getLogger("penstock.rules")
 
 ACTION_CLOSE_MS = 2_000
-"""How long an action that was removed may flush, in the loop; what it still holds then becomes dead letters."""
+"""How long an action that was removed may flush, in the loop; what it still holds then
+becomes dead letters."""
 
 CROSSING = (
     "in MQTT 5 the broker sends a message that matches both twice, and rules count it twice; "
@@ -53,9 +55,17 @@ class Manager:
     """Applies what the rule directory wants to the gateway. Used by the gateway loop only."""
 
     def __init__(
-        self, gateway: Gateway, builder: Builder, memory: MemoryBus, mqtt: MqttSource | None,
-        *, qos: int, payload_bytes_max: int, grace_ms: int = 0, sources: StreamSources | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        gateway: Gateway,
+        builder: Builder,
+        memory: MemoryBus,
+        mqtt: MqttSource | None,
+        *,
+        qos: int,
+        payload_bytes_max: int,
+        grace_ms: int = 0,
+        sources: StreamSources | None = None,
+    ) -> None:
         """`grace_ms`: how long a rule whose file is gone goes on, its results held back."""
         self.running: dict[str, Running] = {}
         self.tables = Tables(gateway.engine)
@@ -108,7 +118,8 @@ class Manager:
         self._run_sources()
 
     def _run_sources(self) -> None:
-        """Run the sources of the streams; never while the journal is replayed, for what they read is in it."""
+        """Run the sources of the streams; never while the journal is replayed, for
+        what they read is in it."""
         if self._sources is not None:
             fresh = {rule_id for rule_id, item in self.running.items() if item.state in ("new", "reset")}
             self._sources.apply(self._gateway, self._feeds, fresh)
@@ -116,7 +127,8 @@ class Manager:
     def apply(self, wanted: Wanted, now_ms: int, numbers: Mapping[str, int]) -> None:
         """Make the running rules those that are wanted, as of a time.
 
-        `numbers`: where the rows of a rule are numbered from, if the spool has rows of it that the journal knows not.
+        `numbers`: where the rows of a rule are numbered from, if the spool has rows of it
+        that the journal knows not.
         """
         self._tell(wanted)
         self._now_ms = now_ms
@@ -146,7 +158,8 @@ class Manager:
         self._set_alarm()
 
     def _by_schedule(self, wanted: Wanted) -> Wanted:
-        """What is wanted now: without the rules that sleep, which are taken out of the engine; their actions stay."""
+        """What is wanted now: without the rules that sleep, which are taken out of the
+        engine; their actions stay."""
         before, self._wanted, self.asleep = self.asleep, wanted, asleep(wanted.rules, self._now_ms)
         outbox = self._gateway.outbox
         for rule_id in before.keys() - wanted.rules.keys():
@@ -157,7 +170,9 @@ class Manager:
                 log.info("rule.asleep", extra={"rule": rule_id, "until_ms": self.asleep[rule_id]})
             self._connect_actions(wanted.rules[rule_id])
         self._wake_ms = look_again_ms(wanted.rules, self._now_ms)
-        return replace(wanted, rules={name: rule for name, rule in wanted.rules.items() if name not in self.asleep})
+        return replace(
+            wanted, rules={name: rule for name, rule in wanted.rules.items() if name not in self.asleep}
+        )
 
     def _let_go(self, rule_id: str, texts: Mapping[str, str]) -> None:
         """No file has the rule: it goes on for a while without results, in case its file comes back."""
@@ -198,7 +213,9 @@ class Manager:
         if self._wake_ms is not None and self._wake_ms <= now_ms and self._wanted is not None:
             self.reload(self._wanted)
 
-    def restore(self, wanted: Wanted, saved: Mapping[str, Any], left: Mapping[str, CompiledRule], now_ms: int) -> None:
+    def restore(
+        self, wanted: Wanted, saved: Mapping[str, Any], left: Mapping[str, CompiledRule], now_ms: int
+    ) -> None:
         """Run the rules of a snapshot with their states, in its order, and its tables and variables.
 
         `wanted` is what ran then, `left` what no file had any more; `saved` has rules, tables and variables.
@@ -217,7 +234,9 @@ class Manager:
             if rule_id in rules:
                 self._deploy(rules[rule_id], None, state)
             else:
-                log.error("rule.state_dropped", extra={"rule": rule_id, "note": "its rule file compiles no more"})
+                log.error(
+                    "rule.state_dropped", extra={"rule": rule_id, "note": "its rule file compiles no more"}
+                )
         self._connect_streams()
 
     def restore_leaving(self, leaving: Mapping[str, int], left: Mapping[str, tuple[str, str]]) -> None:
@@ -234,7 +253,8 @@ class Manager:
             item.state = "restored"
 
     def _declare(self, wanted: Wanted) -> frozenset[str]:
-        """Make the streams, variables and tables of the rule files known; the tables that have been emptied."""
+        """Make the streams, variables and tables of the rule files known; the tables
+        that have been emptied."""
         declare_streams(self._gateway.engine.catalog, wanted.compiled.catalog)
         return self.tables.declare(wanted.compiled.tables, self._now_ms)
 
@@ -253,7 +273,8 @@ class Manager:
         return [*wanted.rules.values(), *kept]
 
     def _reshape(self) -> None:
-        """Give other rules of a stream rows of another shape, where a new rule sees more of it or one is gone."""
+        """Give other rules of a stream rows of another shape, where a new rule sees more
+        of it or one is gone."""
         for rule_id, item in self.running.items():
             shape = shape_of(item.rule.plan, self._structs)
             if shape != item.shape:
@@ -267,7 +288,11 @@ class Manager:
 
     def states(self) -> dict[str, Any]:
         """The states of all rules, in the order of their deployment; of one that fails, None."""
-        return {rule_id: self._state(rule_id) for rule_id in self._gateway.engine.queries if rule_id in self.running}
+        return {
+            rule_id: self._state(rule_id)
+            for rule_id in self._gateway.engine.queries
+            if rule_id in self.running
+        }
 
     def _state(self, rule_id: str) -> dict[str, Any] | None:
         try:
@@ -282,8 +307,11 @@ class Manager:
         tell(wanted.problems, self.problems, {rule.path for rule in running})
         self.problems, self.files, self.stopped = wanted.problems, wanted.files, wanted.stopped
 
-    def _deploy(self, rule: CompiledRule, known: Running | None, state: Any = None, *, anew: bool = False) -> None:
-        """Start a rule, or put it in the place of its earlier version, whose state it keeps unless it begins `anew`.
+    def _deploy(
+        self, rule: CompiledRule, known: Running | None, state: Any = None, *, anew: bool = False
+    ) -> None:
+        """Start a rule, or put it in the place of its earlier version, whose state it keeps
+        unless it begins `anew`.
 
         `state`: that of a snapshot.
         """
@@ -295,7 +323,9 @@ class Manager:
         try:
             self._start(rule, state, shape)
             if state is not None:
-                same = rule.plan.fingerprint == (known.rule.plan.fingerprint if known else state.get("fingerprint"))
+                same = rule.plan.fingerprint == (
+                    known.rule.plan.fingerprint if known else state.get("fingerprint")
+                )
                 began = ("kept" if known else "restored") if same else "reset"
                 if not same:
                     differs = differences(known.rule.plan, rule.plan) if known else [SINCE_SNAPSHOT]
@@ -304,7 +334,11 @@ class Manager:
             self._start(rule, None, shape)
             began, differs = "reset", [f"the saved state cannot be read: {error}"]
         except Exception as error:
-            log.error("rule.failed", extra={"rule": rule.id, "file": rule.path, "error": repr(error)}, exc_info=error)
+            log.error(
+                "rule.failed",
+                extra={"rule": rule.id, "file": rule.path, "error": repr(error)},
+                exc_info=error,
+            )
             self.failed[rule.id] = f"{type(error).__name__}: {error}"
             return
         self.failed.pop(rule.id, None)

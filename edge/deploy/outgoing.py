@@ -1,7 +1,8 @@
-"""Where rules may send to: `outgoing.allow` of the configuration, held against the addresses that rule files name.
+"""Where rules may send to: `outgoing.allow` of the configuration, held against the
+addresses that rule files name.
 
-Whoever may write rule files can so choose what is sent, but not to whom. Connections of the configuration itself
-(`connections`, `mqtt`) are not asked.
+Whoever may write rule files can so choose what is sent, but not to whom. Connections of the configuration
+itself (`connections`, `mqtt`) are not asked.
 """
 
 from __future__ import annotations
@@ -34,8 +35,15 @@ def outgoing_problems(
     for loaded in streams:
         stream = compiled.catalog.streams.get(loaded.name)
         address = "" if stream is None else str(stream.options.get("DATASOURCE", ""))
-        if stream is not None and stream_type(stream) == PULL and "://" in address and not is_allowed(address, allow):
-            message = f"the DATASOURCE of stream '{loaded.name}' leads to a host that this gateway may not talk to"
+        if (
+            stream is not None
+            and stream_type(stream) == PULL
+            and "://" in address
+            and not is_allowed(address, allow)
+        ):
+            message = (
+                f"the DATASOURCE of stream '{loaded.name}' leads to a host that this gateway may not talk to"
+            )
             found.append(loaded.reading.problem_at(Problem("E103", message, hint=HINT), loaded.name_span))
     return found
 

@@ -1,7 +1,8 @@
-"""Recovery: the newest snapshot, then every record of the journal since, in order and with the recorded times.
+"""Recovery: the newest snapshot, then every record of the journal since, in order and
+with the recorded times.
 
-The state of the gateway is a function of its inputs. `state` is what a snapshot holds of it; `run` brings it back.
-What rows of the replay mean to sinks is decided by their numbers, see `edge.delivery.outbox`.
+The state of the gateway is a function of its inputs. `state` is what a snapshot holds of it; `run` brings it
+back. What rows of the replay mean to sinks is decided by their numbers, see `edge.delivery.outbox`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Recovered:
 class Recovery:
     """Brings the gateway back to where an earlier run ended. Used by the gateway loop only."""
 
-    def __init__(self, gateway: Gateway, manager: Manager, files: RuleFiles, dead_letters: DeadLetters) -> None:
+    def __init__(
+        self, gateway: Gateway, manager: Manager, files: RuleFiles, dead_letters: DeadLetters
+    ) -> None:
         self.found = Recovered()
         self.wake = gateway.intake.wake
         """Ends the sleep of the gateway's loop."""
@@ -158,26 +161,38 @@ class Recovery:
     def _tell(self, reading: Reading, start: int, elapsed_ms: int) -> None:
         found = self.found
         found.end, found.bytes, found.ms = reading.end, reading.end - start, elapsed_ms
-        found.damaged, found.damaged_bytes = len(reading.damage), sum(damage.bytes for damage in reading.damage)
+        found.damaged, found.damaged_bytes = (
+            len(reading.damage),
+            sum(damage.bytes for damage in reading.damage),
+        )
         for damage in reading.damage:
             log.error("journal.damaged", extra={"error": str(damage), "note": DAMAGE_REMEDY})
         if found.records or reading.torn_bytes:
-            log.info("journal.replayed", extra={
-                "records": found.records, "messages": found.messages, "bytes": found.bytes, "torn": reading.torn_bytes,
-                "ms": elapsed_ms,
-            })  # fmt: skip
+            log.info(
+                "journal.replayed",
+                extra={
+                    "records": found.records,
+                    "messages": found.messages,
+                    "bytes": found.bytes,
+                    "torn": reading.torn_bytes,
+                    "ms": elapsed_ms,
+                },
+            )
 
 
 def open_journal(
     recovery: Recovery, data: Path, clock: Clock, config: JournalConfig, effects: Effects, *, spool: Spool
 ) -> Commits:
-    """Recover, and go on writing behind what was found; the state of a version before the journal is taken over."""
+    """Recover, and go on writing behind what was found; the state of a version before the
+    journal is taken over."""
     snapshots = Snapshots(data / "snapshots", clock)
     snapshot, old = snapshots.load(), None
     if snapshot is None and not segments(data / "journal"):
         snapshot = old = recovery.old_snapshot(spool, data)
     found = recovery.run(snapshot, data / "journal")
-    journal = Journal(data / "journal", found.end, segment_bytes=config.segment_bytes, compression=config.compression)
+    journal = Journal(
+        data / "journal", found.end, segment_bytes=config.segment_bytes, compression=config.compression
+    )
     commits = Commits(journal, snapshots, clock, config, effects, recovery.wake)
     if old is not None and commits.snapshot(fork=False):
         remove_old(spool, data, clock.now_ms())

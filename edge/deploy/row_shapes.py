@@ -1,9 +1,10 @@
-"""Which rows the rules of a stream get: structs with just the columns that are read, or whole messages as dicts.
+"""Which rows the rules of a stream get: structs with just the columns that are read, or
+whole messages as dicts.
 
-A struct is decoded several times faster and holds only what some rule reads. A stream gets dicts where anybody may want
-to see the whole message: a rule that selects `*` of an undeclared stream, that passes late or erroneous events on, or
-that has the messages checked against declared types; and where rows come from several sides (joins, `insert into`,
-memory, windows that post statistics instead of events).
+A struct is decoded several times faster and holds only what some rule reads. A stream gets dicts where
+anybody may want to see the whole message: a rule that selects `*` of an undeclared stream, that passes late
+or erroneous events on, or that has the messages checked against declared types; and where rows come from
+several sides (joins, `insert into`, memory, windows that post statistics instead of events).
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
 
 
 def takes_dicts(plan: Plan) -> bool:
-    """Whether rows come from several sides, some are no events of the stream, or they may enter a relation."""
+    """Whether rows come from several sides, some are no events of the stream, or they may enter a
+    relation."""
     if plan.acts is not None or plan.relations:
         return True
     return len(plan.sources) > 1 or len(plan.streams) > 1 or bool(plan.subqueries) or _has_statistics(plan)

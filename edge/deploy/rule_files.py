@@ -1,8 +1,8 @@
 """The rule directory as it should run: what is right in it, and the last good version of what is not.
 
-A file with an error is not used at all: the version of it that ran before stays, and its problems are told. A file
-that is right in itself but does not compile with the others is treated alike. So a reload never makes a running rule
-worse; nor does a restart, for the journal has the texts of what ran.
+A file with an error is not used at all: the version of it that ran before stays, and its problems are told. A
+file that is right in itself but does not compile with the others is treated alike. So a reload never makes a
+running rule worse; nor does a restart, for the journal has the texts of what ran.
 
 Pure as far as the engine is concerned: `RuleFiles.read` may run in any one thread.
 """
@@ -60,7 +60,8 @@ class RuleFiles:
         self._copies: dict[str, str] = {}
         self._wanted: Wanted | None = None
         self._beside = [*load_functions([directory]), *load_schemas([directory])]
-        """What is wrong with the functions in Python and the schemas; they are read once, before the rules."""
+        """What is wrong with the functions in Python and the schemas; they are read
+        once, before the rules."""
         self._compiled: tuple[dict[str, str], Compiled, list[FileProblem]] | None = None
 
     def remember(self, texts: Mapping[str, str]) -> None:
@@ -86,8 +87,12 @@ class RuleFiles:
                 self._good[path] = copy
         usable = {name: file if file.ok else self._good.get(name) for name, file in current.items()}
         used = {name: file for name, file in usable.items() if file is not None}
-        told = [*self._beside, *(problem for file in current.values() if not file.ok for problem in file.problems)]
-        # Files that do not compile as they are make room for their last good version, until what is left compiles.
+        told = [
+            *self._beside,
+            *(problem for file in current.values() if not file.ok for problem in file.problems),
+        ]
+        # Files that do not compile as they are make room for their last good version, until
+        # what is left compiles.
         while True:
             compiled, found = self._compile(used)
             told += [problem for problem in found if used.get(problem.path) is current.get(problem.path)]
@@ -160,11 +165,17 @@ class RuleFiles:
 
 def texts_of(files: Mapping[str, LoadedFile]) -> dict[str, str]:
     """The texts of files by name."""
-    return {file_name(path): file.document.text.text for path, file in files.items() if file.document is not None}
+    return {
+        file_name(path): file.document.text.text for path, file in files.items() if file.document is not None
+    }
 
 
 def _wanted(
-    compiled: Compiled, kept: frozenset[str], texts: dict[str, str], problems: list[FileProblem], files: tuple[str, ...]
+    compiled: Compiled,
+    kept: frozenset[str],
+    texts: dict[str, str],
+    problems: list[FileProblem],
+    files: tuple[str, ...],
 ) -> Wanted:
     triggered = {id_: rule for id_, rule in compiled.rules.items() if rule.rule.rule.triggered}
     stopped = tuple(compiled.rules.keys() - triggered.keys())

@@ -19,7 +19,8 @@ class Running:
 
     rule: CompiledRule
     state: str
-    """How it began: new, kept (state carried over), restored (from a snapshot) or reset (its plan is another)."""
+    """How it began: new, kept (state carried over), restored (from a snapshot) or reset (its plan is
+    another)."""
     shape: Shape = "dict"
     """What its rows are."""
     differs: tuple[str, ...] = ()
@@ -28,10 +29,20 @@ class Running:
 
 def definition(rule: CompiledRule) -> tuple[Any, ...]:
     """What makes two versions of a rule the same: the query, what it computes with, options, and actions."""
-    return (rule.rule.sql, rule.plan.fingerprint, rule.options, rule.rule.actions, rule.rule.late, rule.rule.error)
+    return (
+        rule.rule.sql,
+        rule.plan.fingerprint,
+        rule.options,
+        rule.rule.actions,
+        rule.rule.late,
+        rule.rule.error,
+    )
 
 
 def rule_hash(rule: CompiledRule) -> str:
-    """Eight digits that are equal where gateways run the same rule: the query, what it computes with, its options."""
-    text = json.dumps([rule.rule.sql, rule.plan.fingerprint, rule.options.model_dump(mode="json")], sort_keys=True)
+    """Eight digits that are equal where gateways run the same rule: the query, what it
+    computes with, its options."""
+    text = json.dumps(
+        [rule.rule.sql, rule.plan.fingerprint, rule.options.model_dump(mode="json")], sort_keys=True
+    )
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -1,7 +1,7 @@
 """Which rules sleep now, because `cron`, `duration` and `cronDatetimeRange` say so, and when that may change.
 
-A rule that falls asleep is taken out of the engine, with its windows, and reads its streams no more; its actions go
-on to deliver what they have. When its time comes it begins anew.
+A rule that falls asleep is taken out of the engine, with its windows, and reads its streams no more; its
+actions go on to deliver what they have. When its time comes it begins anew.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ def _scheduled(rules: Iterable[CompiledRule]) -> Iterator[tuple[str, Schedule]]:
 
 def asleep(rules: Mapping[str, CompiledRule], now_ms: int) -> dict[str, int | None]:
     """The rules that do not run now, and when each runs next; None: never again."""
-    return {name: found.next_on(now_ms) for name, found in _scheduled(rules.values()) if not found.is_on(now_ms)}
+    return {
+        name: found.next_on(now_ms) for name, found in _scheduled(rules.values()) if not found.is_on(now_ms)
+    }
 
 
 def look_again_ms(rules: Mapping[str, CompiledRule], now_ms: int) -> int | None:

@@ -99,7 +99,10 @@ def _source_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | N
     found = source_kind(kind)
     assert found is not None
     if kind != "simulator" and not stream.options.get("DATASOURCE"):
-        yield f"{_word(stream)} '{stream.name}' has no DATASOURCE", "write the file's name, or the path of the address"
+        yield (
+            f"{_word(stream)} '{stream.name}' has no DATASOURCE",
+            "write the file's name, or the path of the address",
+        )
     try:
         settings = settings_of(found, stream)
         if stream.kind == "scan" and kind == FILE:
@@ -218,8 +221,9 @@ def feeds(
 ) -> Feeds:
     """What must be read for these plans, and nothing else.
 
-    `meta` names streams that must carry metadata, beside those whose rules ask for it; `structs` the columns of those
-    streams whose messages become structs; `sections` the settings of sources in the gateway's configuration.
+    `meta` names streams that must carry metadata, beside those whose rules ask for it; `structs` the columns
+    of those streams whose messages become structs; `sections` the settings of sources in the gateway's
+    configuration.
     """
     plans = list(plans)
     wants_meta = {*meta, *(stream for plan in plans if plan.uses_meta for stream in plan.streams)}
@@ -228,7 +232,10 @@ def feeds(
         stream = catalog.streams.get(name)
         if stream is None or not (kind := stream_type(stream)):
             continue
-        topic, text_format = str(stream.options.get("DATASOURCE", "")), str(stream.options.get("FORMAT", "json"))
+        topic, text_format = (
+            str(stream.options.get("DATASOURCE", "")),
+            str(stream.options.get("FORMAT", "json")),
+        )
         if kind == MEMORY:
             found.memory.append((name, topic))
             continue
@@ -250,6 +257,8 @@ def feeds(
             columns, parts = (structs or {}).get(name), topic_parts(stream) if source is None else {}
             here = topic if source is None else topic_of(own)
             is_sampled = source is None and text_format.lower() == "json"
-            spec = StreamSpec(own, here, text_format, options, columns, name in wants_meta, feed.reader, parts)
+            spec = StreamSpec(
+                own, here, text_format, options, columns, name in wants_meta, feed.reader, parts
+            )
             found.decoded.append(replace(spec, lessons=_lessons(stream, plans)) if is_sampled else spec)
     return found

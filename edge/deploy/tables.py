@@ -1,6 +1,8 @@
-"""The tables and named windows of the rule files: made, bounded anew, emptied where their declaration is another, gone.
+"""The tables and named windows of the rule files: made, bounded anew, emptied where their declaration is
+another, gone.
 
-A table outlives the rules that use it. While a rule that no file has any more goes on for its grace, so do its tables.
+A table outlives the rules that use it. While a rule that no file has any more goes on for its
+grace, so do its tables.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ class Tables:
         make_table(self._engine, name, table, now_ms, state)
 
     def drop(self, wanted: Collection[str], kept: Collection[str], used: Collection[str]) -> None:
-        """Remove the tables that no file declares and no running rule uses; files in `kept` have a last version."""
+        """Remove the tables that no file declares and no running rule uses; files in
+        `kept` have a last version."""
         for name, table in list(self.running.items()):
             if name not in wanted and table.path not in kept and name not in used:
                 self._engine.remove(statement_of(name))
@@ -83,7 +86,9 @@ class Tables:
             try:
                 found[name] = self._engine.snapshot(statement_of(name))
             except Exception as error:
-                log.error("table.snapshot_failed", extra={"table": name, "error": repr(error)}, exc_info=error)
+                log.error(
+                    "table.snapshot_failed", extra={"table": name, "error": repr(error)}, exc_info=error
+                )
         return found
 
     def counters(self) -> dict[str, dict[str, int]]:

@@ -1,6 +1,7 @@
 """State of versions before the journal: they kept it in the spool, and copies of the rule files beside it.
 
-It is read once, as a snapshot at the beginning of a new journal; when that snapshot is on the disk, the old is removed.
+It is read once, as a snapshot at the beginning of a new journal; when that snapshot is on the
+disk, the old is removed.
 """
 
 from __future__ import annotations
@@ -43,14 +44,21 @@ def old_snapshot(spool: Spool, data: Path, texts: Mapping[str, str], now_ms: int
             numbers[key[0]] = numbers.get(key[0], 0) + 1
             numbered.append([numbers[key[0]], numbers[key[0]], entry])
         listed.append([*key, numbers[key[0]], numbered])
-    return Snapshot(0, {
-        "at_ms": now_ms,
-        "texts": dict(texts) | _copies(data),
-        "kept": [],
-        "rules": {key.removeprefix(RULE_PREFIX): state for key, state in stored.items() if key.startswith(RULE_PREFIX)},
-        "outbox": {"numbers": numbers, "actions": listed},
-        "redeliveries": stored.get("redelivery", b""),
-    })  # fmt: skip
+    return Snapshot(
+        0,
+        {
+            "at_ms": now_ms,
+            "texts": dict(texts) | _copies(data),
+            "kept": [],
+            "rules": {
+                key.removeprefix(RULE_PREFIX): state
+                for key, state in stored.items()
+                if key.startswith(RULE_PREFIX)
+            },
+            "outbox": {"numbers": numbers, "actions": listed},
+            "redeliveries": stored.get("redelivery", b""),
+        },
+    )
 
 
 def remove_old(spool: Spool, data: Path, now_ms: int) -> None:

@@ -1,8 +1,8 @@
 """Notices that something in the rule directory changed, and says so once the writing has come to rest.
 
-Linux tells at once (inotify). Every `POLL_MS` the directory is looked at as well: notices are lost before the watch is
-in place and on some file systems, and other systems give none. What changed is not told, for the manager compares
-anyway.
+Linux tells at once (inotify). Every `POLL_MS` the directory is looked at as well: notices are lost before the
+watch is in place and on some file systems, and other systems give none. What changed is not told, for the
+manager compares anyway.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def fingerprint(directory: Path) -> dict[str, Stamp]:
 
 
 def open_notices(directory: Path) -> int | None:
-    """A descriptor that can be read when something in `directory` has changed; None where the system has no such."""
+    """A descriptor that can be read when something in `directory` has changed; None where
+    the system has no such."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "inotify_init1"):
         return None
@@ -71,7 +72,12 @@ class DirectoryWatch:
     """Calls `changed` from its own thread after each change below `directory`, until `close`."""
 
     def __init__(
-        self, directory: Path, changed: Callable[[], None], seen: dict[str, Stamp] | None = None, *, poll: bool = False
+        self,
+        directory: Path,
+        changed: Callable[[], None],
+        seen: dict[str, Stamp] | None = None,
+        *,
+        poll: bool = False,
     ) -> None:
         """`seen` is the `fingerprint` of what the caller knows already; default: of what is there now.
 

@@ -1,7 +1,7 @@
 """`python -m edge.docs` writes docs/reference/ and docs/cookbook/; `--check` fails when a page is stale.
 
-Nothing is described twice: a window, function, aggregate, sink, option, command or problem code is documented where it
-is defined.
+Nothing is described twice: a window, function, aggregate, sink, option, command or problem code is documented
+where it is defined.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def pages() -> dict[str, str]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Write the pages, or check that they are as they would be written."""
-    parser = argparse.ArgumentParser(prog="python -m edge.docs", description="Write the reference pages of the manual.")
+    parser = argparse.ArgumentParser(
+        prog="python -m edge.docs", description="Write the reference pages of the manual."
+    )
     parser.add_argument("--check", action="store_true", help="write nothing; fail when a page is stale")
     parser.add_argument("--to", type=Path, default=Path("docs"), help="the folder of the manual")
     arguments = parser.parse_args(words)

@@ -9,7 +9,10 @@ from edge.docs.markdown import code, table
 
 GATEWAY_CODES = {
     "E101": ("a stream that this gateway cannot feed", "the hint names the stream types there are"),
-    "E102": ("warning: rules that feed each other in a circle", "write to another stream, or end it by a condition"),
+    "E102": (
+        "warning: rules that feed each other in a circle",
+        "write to another stream, or end it by a condition",
+    ),
     "E103": ("an address that outgoing.allow does not list", "list its host in the gateway's configuration"),
 }
 """Codes of the gateway itself."""
@@ -21,16 +24,18 @@ def errors() -> str:
     from sql.codes import CODES as SQL_CODES
 
     heads = ("code", "meaning", "what to do")
-    return "\n".join([
-        "# Problem codes\n\nA problem names file, line and column, shows the line with a caret, and suggests a "
-        "remedy. All problems of a file are reported at once; a bad file never replaces the last good one.\n",
-        "## In the rule file\n",
-        table(heads[:2], [(code(name), text) for name, text in sorted(RULE_CODES.items())]),
-        "\n## In the query\n",
-        table(heads, [(code(name), entry.title, entry.remedy) for name, entry in SQL_CODES.items()]),
-        "\n## Of the gateway\n",
-        table(heads, [(code(name), *texts) for name, texts in GATEWAY_CODES.items()]),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "# Problem codes\n\nA problem names file, line and column, shows the line with a caret, and suggests a "
+            "remedy. All problems of a file are reported at once; a bad file never replaces the last good one.\n",
+            "## In the rule file\n",
+            table(heads[:2], [(code(name), text) for name, text in sorted(RULE_CODES.items())]),
+            "\n## In the query\n",
+            table(heads, [(code(name), entry.title, entry.remedy) for name, entry in SQL_CODES.items()]),
+            "\n## Of the gateway\n",
+            table(heads, [(code(name), *texts) for name, texts in GATEWAY_CODES.items()]),
+        ]
+    )
 
 
 def cli() -> str:

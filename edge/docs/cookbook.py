@@ -67,7 +67,9 @@ def _index(chapters: dict[str, list[Recipe]]) -> str:
     lines = [INTRODUCTION]
     for folder, recipes in chapters.items():
         lines.append(f"\n## {CHAPTERS[folder]}\n")
-        lines += [f"- [{recipe.title}]({folder}.md#{recipe.anchor}): {_first(recipe.about)}" for recipe in recipes]
+        lines += [
+            f"- [{recipe.title}]({folder}.md#{recipe.anchor}): {_first(recipe.about)}" for recipe in recipes
+        ]
     return "\n".join(lines)
 
 
@@ -100,10 +102,14 @@ def _picture(path: Path) -> str:
     rule = compiled.rules[loaded.nested_in.id if loaded.nested_in else str(loaded.test.rule)]
     if rule.plan.relations:
         return explain(rule.plan, compiled.catalog)  # tables are no windows: nothing to draw
-    return draw_text(rule.plan, compiled.catalog, list(_inputs(rule, compiled, loaded.test))).partition("\n")[2]
+    return draw_text(rule.plan, compiled.catalog, list(_inputs(rule, compiled, loaded.test))).partition("\n")[
+        2
+    ]
 
 
-def _inputs(rule: CompiledRule, compiled: Compiled, test: Test) -> Iterator[tuple[int, str, dict[str, object]]]:
+def _inputs(
+    rule: CompiledRule, compiled: Compiled, test: Test
+) -> Iterator[tuple[int, str, dict[str, object]]]:
     now_ms = test.start
     for step in test.events:
         now_ms = step.at.since_epoch(test.start) if step.at is not None else now_ms + (step.advance or 0)

@@ -146,22 +146,30 @@ def rule_file() -> str:
         if name in definitions:
             about = " ".join(str(definitions[name].get("description", "")).split())
             parts.append(f"\n## {title}\n\n{about}\n\n{settings(definitions[name])}")
-    parts.append("\nThe options of a rule are on [their own page](options.md), its actions under [sinks](sinks.md).")
+    parts.append(
+        "\nThe options of a rule are on [their own page](options.md), its actions under [sinks](sinks.md)."
+    )
     return "\n".join(parts)
 
 
 def options() -> str:
     """The options of a rule: those with effect, and those that are only accepted."""
     schema = _schema()["Options"]["properties"]
-    inert = {name: part for name, part in schema.items() if str(part.get("description", "")).startswith("no effect")}
+    inert = {
+        name: part
+        for name, part in schema.items()
+        if str(part.get("description", "")).startswith("no effect")
+    }
     working = {name: part for name, part in schema.items() if name not in inert}
-    return "\n".join([
-        "# Rule options\n\nUnder `options:` of a rule. Durations are milliseconds or text such as `10s`.\n",
-        settings({"properties": working}),
-        "\n## Accepted without effect\n\neKuiper's options that mean nothing here are accepted, so that rule files "
-        "drop in. A value other than eKuiper's default gets a note.\n",
-        settings({"properties": inert}),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "# Rule options\n\nUnder `options:` of a rule. Durations are milliseconds or text such as `10s`.\n",
+            settings({"properties": working}),
+            "\n## Accepted without effect\n\neKuiper's options that mean nothing here are accepted, so that rule files "
+            "drop in. A value other than eKuiper's default gets a note.\n",
+            settings({"properties": inert}),
+        ]
+    )
 
 
 def gateway() -> str:
@@ -179,11 +187,18 @@ def gateway() -> str:
         if section is None:
             continue
         rows = [
-            (code(part.alias or key), _annotation(part), _default(part), documented.get((section.__name__, key), ""))
+            (
+                code(part.alias or key),
+                _annotation(part),
+                _default(part),
+                documented.get((section.__name__, key), ""),
+            )
             for key, part in section.model_fields.items()
         ]
         about = " ".join((section.__doc__ or "").split())
-        parts.append(f"\n## {field.alias or name}\n\n{about}\n\n{table(('key', 'type', 'default', 'meaning'), rows)}")
+        parts.append(
+            f"\n## {field.alias or name}\n\n{about}\n\n{table(('key', 'type', 'default', 'meaning'), rows)}"
+        )
     return "\n".join(parts)
 
 

@@ -17,8 +17,15 @@ def windows() -> str:
 
     def rows(found: Iterable[Any]) -> Iterator[Sequence[str]]:
         for spec in found:
-            yield (code(spec.signature), spec.composition, spec.cost, spec.state, spec.clock, spec.summary,
-                   code(spec.example))  # fmt: skip
+            yield (
+                code(spec.signature),
+                spec.composition,
+                spec.cost,
+                spec.state,
+                spec.clock,
+                spec.summary,
+                code(spec.example),
+            )
 
     epl = all_windows()
     roles = {
@@ -36,7 +43,8 @@ def windows() -> str:
         table(heads, rows(SAMPLED.values())),
     ]
     parts += [
-        f"\n## {title}\n\n{table(heads, rows(s for s in epl if s.role in names))}" for title, names in roles.items()
+        f"\n## {title}\n\n{table(heads, rows(s for s in epl if s.role in names))}"
+        for title, names in roles.items()
     ]
     parts.append(f"\n## Stream queries\n\n{table(heads, rows(LOTS.values()))}")
     return "\n".join(parts)
@@ -69,7 +77,10 @@ def functions() -> str:
         parts += [_function(item) for item in found if item.category == category]
     parts.append("\n## Functions about windows and earlier events\n")
     rows = [(f"{name}()", f"the window's {what}") for name, what in WINDOW_FUNCTIONS.items()]
-    rows += [(f"{name}(…)", "analytic: keeps values between events; OVER(PARTITION BY … WHEN …)") for name in ANALYTICS]
+    rows += [
+        (f"{name}(…)", "analytic: keeps values between events; OVER(PARTITION BY … WHEN …)")
+        for name in ANALYTICS
+    ]
     rows += [(f"{name}(…)", "earlier events of a window of FROM, or of the stream") for name in PREVS]
     rows += [
         (f"{name}()", f"how often, or when last, the clause was met: {', '.join(where)}")
@@ -92,9 +103,7 @@ def _function(item: Any) -> str:
     notes = [note for note in (f"also {', '.join(item.aliases)}" if item.aliases else "", nulls) if note]
     examples = "\n".join(f"{text}  →  {result(value)}" for text, value in item.examples)
     head = f"### {_signature(item)}\n\n{' '.join(item.doc.split())}"
-    about = (
-        f"\n\n{code(types + returns) if types or returns else ''}{' · ' if notes else ''}{' · '.join(notes)}".rstrip()
-    )
+    about = f"\n\n{code(types + returns) if types or returns else ''}{' · ' if notes else ''}{' · '.join(notes)}".rstrip()
     return f"{head}{about}\n\n{FENCE}\n{examples}\n{FENCE}\n"
 
 

@@ -1,7 +1,7 @@
 """The flight recorder: why a live rule fired or did not, and what passes right now.
 
-Nothing is traced while the rules run. The journal has the last messages and ticks, with snapshots before them; the
-engine is deterministic, so a private one that is given the same does the same, and shows how.
+Nothing is traced while the rules run. The journal has the last messages and ticks, with snapshots before
+them; the engine is deterministic, so a private one that is given the same does the same, and shows how.
 
     rerun     a private gateway without broker and sinks that goes through the journal again
     census    what the messages of a stream held: topics, columns, types, time stamps

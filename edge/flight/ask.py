@@ -1,4 +1,5 @@
-"""Asking why a rule fired or did not: the loop is asked for facts and a commit, a process of its own does the rest."""
+"""Asking why a rule fired or did not: the loop is asked for facts and a commit, a process of
+its own does the rest."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ class Why:
         self.last: dict[str, dict[str, Any]] = {}
         """By rule: the newest answer in short, for /status and the metrics. Replaced as a whole."""
 
-    def answer(self, rule: str, since_ms: int, key: str | None, *, as_test: bool, timeline: bool = False) -> bytes:
+    def answer(
+        self, rule: str, since_ms: int, key: str | None, *, as_test: bool, timeline: bool = False
+    ) -> bytes:
         """The answer as JSON. Raises TimeoutError when the loop does not answer, and Unanswered."""
         if not self._busy.acquire(blocking=False):
             raise Unanswered("another question is being answered; ask again")
@@ -58,11 +61,15 @@ class Why:
     def shortfalls(self, rule: str) -> dict[str, float]:
         """By how much each condition of a rule was missed at least, as of the newest answer."""
         return {
-            text: miss["short"] for text, miss in self.last.get(rule, {}).get("nearest", {}).items() if miss["short"]
+            text: miss["short"]
+            for text, miss in self.last.get(rule, {}).get("nearest", {}).items()
+            if miss["short"]
         }
 
     def _remember(self, rule: str, told: dict[str, Any]) -> None:
-        nearest = {item["text"]: item["nearest"] for item in told["conditions"] if item["nearest"] is not None}
+        nearest = {
+            item["text"]: item["nearest"] for item in told["conditions"] if item["nearest"] is not None
+        }
         short = {"asked_ms": told["until_ms"], "findings": told["findings"], "nearest": nearest}
         known = {name: item for name, item in self.last.items() if name in self._daemon.manager.running}
         self.last = known | {rule: short}
@@ -91,10 +98,16 @@ def _run(question: Question) -> bytes:
     command = [sys.executable, "-m", "edge.flight.child"]
     try:
         done = subprocess.run(
-            command, input=msgspec.json.encode(question), capture_output=True, timeout=CHILD_TIMEOUT_S, check=False
+            command,
+            input=msgspec.json.encode(question),
+            capture_output=True,
+            timeout=CHILD_TIMEOUT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Unanswered(f"the journal could not be gone through in {CHILD_TIMEOUT_S:g} s; ask for less time") from None
+        raise Unanswered(
+            f"the journal could not be gone through in {CHILD_TIMEOUT_S:g} s; ask for less time"
+        ) from None
     if done.returncode != 0:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it ended without a word"]
         raise Unanswered(f"the process that goes through the journal failed: {last[0]}")

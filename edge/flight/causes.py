@@ -1,6 +1,7 @@
 """From what was seen to findings: where the way of the events ends, and by what. Pure.
 
-Findings stand in the order of the way; the first is the cause. What only costs a part of the events is a note.
+Findings stand in the order of the way; the first is the cause. What only costs a part
+of the events is a note.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _fired(seen: Seen) -> str:
     return f"it fired: {results.rows} rows in {results.emissions} outputs, the last one {ago} ago"
 
 
-# --- the gateway ------------------------------------------------------------------------------------------------------
+# --- the gateway --------------------------------------------------------------------------------------------
 
 
 def _of_the_gateway(seen: Seen, facts: Facts) -> Iterator[Finding]:
@@ -68,7 +69,7 @@ def _of_the_gateway(seen: Seen, facts: Facts) -> Iterator[Finding]:
         yield Finding("clock", "the gateway's clock is not set: it shows a year before 2025", is_whole=False)
 
 
-# --- streams ----------------------------------------------------------------------------------------------------------
+# --- streams ------------------------------------------------------------------------------------------------
 
 
 def _of_streams(seen: Seen) -> Iterator[Finding]:
@@ -96,14 +97,20 @@ def _needs_all(seen: Seen) -> bool:
 
 def _rejected(census: Census) -> Iterator[Finding]:
     for reason, count in census.bad.most_common(3):
-        text = f"{count} of {census.messages} messages of stream '{census.stream}' cannot be decoded: {reason}"
+        text = (
+            f"{count} of {census.messages} messages of stream '{census.stream}' cannot be decoded: {reason}"
+        )
         yield Finding("rejected", text, is_whole=count == census.messages)
 
 
 def _clock(census: Census) -> Iterator[Finding]:
     if census.bad_times:
-        text = f"{census.bad_times} of {census.rows} events of stream '{census.stream}' have no time stamp in "
-        yield Finding("clock", f"{text}'{census.timestamp}' that is a whole number", census.bad_times == census.rows)
+        text = (
+            f"{census.bad_times} of {census.rows} events of stream '{census.stream}' have no time stamp in "
+        )
+        yield Finding(
+            "clock", f"{text}'{census.timestamp}' that is a whole number", census.bad_times == census.rows
+        )
     if not census.ahead_ms:
         return
     least, most = census.ahead_ms
@@ -127,11 +134,16 @@ def _unit_hint(census: Census) -> str:
     """Seconds read as milliseconds show January 1970."""
     column = census.columns.get(census.timestamp or "")
     value = None if column is None else column.example
-    return "; they look like seconds, milliseconds are expected" if isinstance(value, int) and 1e9 < value < 4e9 else ""
+    return (
+        "; they look like seconds, milliseconds are expected"
+        if isinstance(value, int) and 1e9 < value < 4e9
+        else ""
+    )
 
 
 def _columns(seen: Seen, census: Census) -> Iterator[Finding]:
-    """Columns the rule reads that no payload had, and columns whose values are no numbers where one is compared."""
+    """Columns the rule reads that no payload had, and columns whose values are no numbers where one is
+    compared."""
     if seen.plan is None or not census.rows:
         return
     for name in sorted(seen.plan.columns(census.stream) or ()):
@@ -139,7 +151,9 @@ def _columns(seen: Seen, census: Census) -> Iterator[Finding]:
             continue
         hint = did_you_mean(name, census.columns) or f"they have {', '.join(sorted(census.columns)[:8])}"
         text = f"column '{name}' was in none of {census.rows} events of stream '{census.stream}'; {hint}"
-        yield Finding("column", text, is_whole=not seen.results.rows and name in _columns_of_conditions(seen.plan))
+        yield Finding(
+            "column", text, is_whole=not seen.results.rows and name in _columns_of_conditions(seen.plan)
+        )
 
 
 def _columns_of_conditions(plan: Plan) -> set[str]:
@@ -152,7 +166,7 @@ def _columns_of_conditions(plan: Plan) -> set[str]:
     return {part.column for part in parts if isinstance(part, Read) and part.column is not None}
 
 
-# --- conditions -------------------------------------------------------------------------------------------------------
+# --- conditions ---------------------------------------------------------------------------------------------
 
 
 def _of_events(seen: Seen) -> Iterator[Finding]:
@@ -186,11 +200,17 @@ def _open_windows(seen: Seen, stage: Stage) -> str:
 
 def _of_event_time(stage: Stage) -> Iterator[Finding]:
     if late := stage.lost.get("late", 0):
-        yield Finding("late", f"{late} of {stage.count} events came too late: their windows were closed", stage.is_end)
+        yield Finding(
+            "late", f"{late} of {stage.count} events came too late: their windows were closed", stage.is_end
+        )
     if future := stage.lost.get("too far in the future", 0):
-        yield Finding("clock", f"{future} of {stage.count} events had time stamps too far in the future", stage.is_end)
+        yield Finding(
+            "clock", f"{future} of {stage.count} events had time stamps too far in the future", stage.is_end
+        )
     if stage.held and stage.is_end:
-        yield Finding("waiting", f"{stage.held} events wait for the watermark: time goes on with newer events")
+        yield Finding(
+            "waiting", f"{stage.held} events wait for the watermark: time goes on with newer events"
+        )
 
 
 NAMES = {"filter": "filter", "joined": "filter", "having": "having"}
@@ -204,7 +224,9 @@ def _of_conditions(seen: Seen, stage: Stage) -> Iterator[Finding]:
             yield from _of_condition(seen, stage, item, tally.rows)
         for message, count in tally.errors.most_common(2):
             text = f"{count} {stage.unit} could not be evaluated: {message}"
-            yield Finding("type", text, is_whole=stage.is_end and count == tally.errors.total() and not failed)
+            yield Finding(
+                "type", text, is_whole=stage.is_end and count == tally.errors.total() and not failed
+            )
 
 
 def _of_condition(seen: Seen, stage: Stage, item: Failed, rows: int) -> Iterator[Finding]:
@@ -239,7 +261,9 @@ def near_miss(miss: Miss) -> str:
     'avg(temp) 89.97, 0.03 short (dev=a)'
     """
     values = ", ".join(f"{text} {value_text(value)}" for text, value in miss.values.items())
-    short = "" if miss.short is None else f", {miss.short:g} short" if miss.short else ", exactly at the bound"
+    short = (
+        "" if miss.short is None else f", {miss.short:g} short" if miss.short else ", exactly at the bound"
+    )
     keys = ", ".join(f"{text}={value_text(value)}" for text, value in miss.keys.items())
     return f"{values}{short}" + (f" ({keys})" if keys else "")
 
@@ -252,7 +276,7 @@ def _of_limit(seen: Seen, stage: Stage) -> Iterator[Finding]:
         yield Finding("type", f"{count} events failed: {message}", is_whole=stage.is_end)
 
 
-# --- sinks ------------------------------------------------------------------------------------------------------------
+# --- sinks --------------------------------------------------------------------------------------------------
 
 
 def _of_results(seen: Seen, facts: Facts) -> Iterator[Finding]:
@@ -260,4 +284,6 @@ def _of_results(seen: Seen, facts: Facts) -> Iterator[Finding]:
         problem: Any = item.last_error and item.state != "ok"
         if problem or item.rejected or item.queued > 100:
             text = f"action {item.sink}: {item.state}, {item.sent} sent, {item.queued} queued, {item.rejected} rejected"
-            yield Finding("sink", f"{text}{': ' + item.last_error if item.last_error else ''}", is_whole=bool(problem))
+            yield Finding(
+                "sink", f"{text}{': ' + item.last_error if item.last_error else ''}", is_whole=bool(problem)
+            )

@@ -1,4 +1,5 @@
-"""What the messages of a stream held, decoded whole: topics, columns with their types, time stamps, bad payloads."""
+"""What the messages of a stream held, decoded whole: topics, columns with their types, time stamps, bad
+payloads."""
 
 from __future__ import annotations
 

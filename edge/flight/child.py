@@ -1,7 +1,8 @@
-"""The process that answers: it reads a question from standard input, goes through the journal, and prints the answer.
+"""The process that answers: it reads a question from standard input, goes through the
+journal, and prints the answer.
 
-It is started by `edge.flight.ask`, shares nothing with the gateway but the data directory, which it only reads, and
-gives way to it.
+It is started by `edge.flight.ask`, shares nothing with the gateway but the data directory, which it only
+reads, and gives way to it.
 """
 
 from __future__ import annotations
@@ -61,7 +62,11 @@ def reply(question: Question) -> bytes:
     seen = Seen(question.rule, question.from_ms, facts.now_ms)
     for attempt in range(ATTEMPTS):
         observer = Observer(
-            lambda hear: Rerun(question.settings, hear), question.rule, question.from_ms, facts.now_ms, question.key
+            lambda hear: Rerun(question.settings, hear),
+            question.rule,
+            question.from_ms,
+            facts.now_ms,
+            question.key,
         )
         try:
             seen = observer.run()

@@ -76,7 +76,9 @@ class _Writer:
 
 
 def _shown(row: Any) -> dict[str, Any]:
-    return {name: value for name, value in as_dict(row).items() if value is not None and not name.startswith("$")}
+    return {
+        name: value for name, value in as_dict(row).items() if value is not None and not name.startswith("$")
+    }
 
 
 class Listen:
@@ -91,7 +93,10 @@ class Listen:
         names = list(names) or sorted(streams)
         for name in names:
             if name not in streams and name not in rules:
-                hint = did_you_mean(name, [*streams, *rules]) or f"there are {', '.join([*streams, *rules]) or 'none'}"
+                hint = (
+                    did_you_mean(name, [*streams, *rules])
+                    or f"there are {', '.join([*streams, *rules]) or 'none'}"
+                )
                 raise NotThere(f"there is no stream or rule '{name}'; {hint}")
         decoders = {name: _decoder(streams[name]) for name in names if name in streams}
         passes = {} if where is None else {name: _condition(where, streams.get(name)) for name in names}

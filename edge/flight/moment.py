@@ -29,7 +29,9 @@ def as_test(seen: Seen) -> str:
     expected = list(_expected(seen, start_ms))
     if expected:
         test["expect"] = expected
-    text = yaml.safe_dump({"tests": [test]}, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
+    text = yaml.safe_dump(
+        {"tests": [test]}, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110
+    )
     note = "# the last events; windows that began before them are empty in a test, so read what it expects\n"
     return note + text
 

@@ -121,7 +121,7 @@ class Observer:
             self._is_watching = True
             self._follow_rule()
 
-    # --- the rule -----------------------------------------------------------------------------------------------------
+    # --- the rule -------------------------------------------------------------------------------------------
 
     def _follow_rule(self, *, is_deployed: bool = False) -> None:
         """The rule may be another than before, or read other streams."""
@@ -161,7 +161,7 @@ class Observer:
             self._tallies[name] = Tally(probe, self._key)
         self.seen.tallies = list(self._tallies.values())
 
-    # --- streams ------------------------------------------------------------------------------------------------------
+    # --- streams --------------------------------------------------------------------------------------------
 
     def _count_streams(self, plan: Plan) -> None:
         engine, gateway = self._rerun.engine, self._rerun.gateway
@@ -209,7 +209,7 @@ class Observer:
                 if stream in self.seen.streams:
                     self.seen.streams[stream].rejected(letter["reason"])
 
-    # --- results ------------------------------------------------------------------------------------------------------
+    # --- results --------------------------------------------------------------------------------------------
 
     def _hear(self, emission: Emission, first: int) -> None:
         if not self._is_watching:
@@ -229,12 +229,17 @@ class Observer:
             results.late += len(emission.inserted)
         elif emission.kind == "error":
             text = emission.error or "error"
-            results.errors[text if text in results.errors or len(results.errors) < ERRORS_MAX else "others"] += 1
+            results.errors[
+                text if text in results.errors or len(results.errors) < ERRORS_MAX else "others"
+            ] += 1
         else:
             results.emissions += 1
             results.rows += rows_of(emission)
             results.last_ms = emission.at_ms
-            results.fired = [*results.fired[-19:], (emission.at_ms, emission.inserted, list(emission.removed))]
+            results.fired = [
+                *results.fired[-19:],
+                (emission.at_ms, emission.inserted, list(emission.removed)),
+            ]
 
     def _finish(self) -> None:
         seen, engine = self.seen, self._rerun.engine

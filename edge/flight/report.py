@@ -29,7 +29,9 @@ def answer(seen: Seen, facts: Facts) -> dict[str, Any]:
         "fired": {"rows": seen.results.rows, "outputs": seen.results.emissions, "last_ms": last_fired},
         "findings": [{"code": item.code, "text": item.text} for item in found],
         "stages": [_stage(stage) for stage in stages_of(seen)],
-        "conditions": [_condition(tally.rows, failed) for tally in seen.tallies for failed in tally.conditions],
+        "conditions": [
+            _condition(tally.rows, failed) for tally in seen.tallies for failed in tally.conditions
+        ],
         "streams": [
             {
                 "stream": census.stream,
@@ -89,7 +91,7 @@ def _miss(miss: Miss) -> dict[str, Any]:
     return {"at_ms": miss.at_ms, "keys": keys, "values": plain, "short": miss.short, "text": near_miss(miss)}
 
 
-# --- text -------------------------------------------------------------------------------------------------------------
+# --- text ---------------------------------------------------------------------------------------------------
 
 
 def lines(told: dict[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """A private gateway that goes through the journal again: the same engine, without broker, sinks and spool.
 
-Memory topics between rules work, for such chains are part of what the engine computes. Emissions carry the numbers of
-their rows, as in the running gateway.
+Memory topics between rules work, for such chains are part of what the engine computes. Emissions carry the
+numbers of their rows, as in the running gateway.
 """
 
 from __future__ import annotations
@@ -125,8 +125,9 @@ class Rerun:
         self._recovery = Recovery(self.gateway, self.manager, files, letters)
 
     def begin(self, from_ms: int) -> tuple[int, int | None]:
-        """Restore the newest snapshot that is not younger than `from_ms`, else the oldest that the journal goes on
-        from; its position and time. Without a snapshot the rerun begins with nothing, at the start of the journal."""
+        """Restore the newest snapshot that is not younger than `from_ms`, else the oldest that the journal
+        goes on from; its position and time. Without a snapshot the rerun begins with nothing, at the start of
+        the journal."""
         listed = segments(self.directory / "journal")
         first = listed[0].start if listed else 0
         found: Snapshot | None = None

@@ -1,4 +1,5 @@
-"""The way of the events as stages whose counts telescope: what goes into one is what came out of the one before."""
+"""The way of the events as stages whose counts telescope: what goes into one is what came
+out of the one before."""
 
 from __future__ import annotations
 
@@ -57,7 +58,9 @@ def _filter(seen: Seen) -> Stage:
     if not tallies:
         rows = sum(census.rows for census in seen.streams.values())
         return Stage("filter", "events", rows, rows)
-    stage = Stage("filter", "events", sum(tally.rows for tally in tallies), sum(tally.passed for tally in tallies))
+    stage = Stage(
+        "filter", "events", sum(tally.rows for tally in tallies), sum(tally.passed for tally in tallies)
+    )
     for tally in tallies:
         _add_losses(stage, tally)
     return stage

@@ -1,7 +1,8 @@
-"""What passes through the gateway, handed to those who listen. With nobody listening it costs one look a batch.
+"""What passes through the gateway, handed to those who listen. With nobody listening
+it costs one look a batch.
 
-The loop puts references into a bounded buffer and never waits: what a slow listener has no room for is dropped and
-counted. Decoding, filtering and writing are done by the listener's own thread.
+The loop puts references into a bounded buffer and never waits: what a slow listener has no room for is
+dropped and counted. Decoding, filtering and writing are done by the listener's own thread.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class Tap:
             self._changed.notify()
 
     def take(self, timeout_ms: int) -> tuple[list[Passed], int]:
-        """Everything that has passed, waiting for it at most so long; and how much was dropped before that."""
+        """Everything that has passed, waiting for it at most so long; and how much
+        was dropped before that."""
         with self._changed:
             if not self._items and not self.dropped:
                 self.clock.wait(self._changed, timeout_ms)
@@ -92,9 +94,11 @@ class Taps:
         with self._lock:
             self.listeners = tuple(known for known in self.listeners if known is not tap)
 
-    # --- what passes --------------------------------------------------------------------------------------------------
+    # --- what passes ----------------------------------------------------------------------------------------
 
-    def messages(self, messages: Sequence[Message], now_ms: int, streams_of: Callable[[str], Sequence[str]]) -> None:
+    def messages(
+        self, messages: Sequence[Message], now_ms: int, streams_of: Callable[[str], Sequence[str]]
+    ) -> None:
         """Messages that are about to take effect."""
         for tap in self.listeners:
             names = tap.names
@@ -114,7 +118,9 @@ class Taps:
                 rows = len(emission.inserted) + len(emission.removed)
                 tap.offer(Passed(emission.at_ms, emission.rule, emission), ROW_BYTES * rows)
 
-    def letter(self, streams_of: Callable[[str], Sequence[str]], letter: dict[str, Any], payload: bytes | None) -> None:
+    def letter(
+        self, streams_of: Callable[[str], Sequence[str]], letter: dict[str, Any], payload: bytes | None
+    ) -> None:
         """A dead letter of a rule, or of the streams that read its topic. On any thread."""
         if not self.listeners:
             return

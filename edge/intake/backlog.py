@@ -1,13 +1,15 @@
-"""What the sources have handed over and the rules have not seen yet, given out in slices, topic by topic in turn.
+"""What the sources have handed over and the rules have not seen yet, given out in
+slices, topic by topic in turn.
 
-A slice is what the loop does between two looks at everything else: timers, commits, questions from other threads. It is
-small enough that none of them waits long, however much has come at once.
+A slice is what the loop does between two looks at everything else: timers, commits, questions from other
+threads. It is small enough that none of them waits long, however much has come at once.
 
-Where more waits than one slice, each topic has a lane, and a slice takes the same number of bytes from each: a flood on
-one topic, or a few payloads of a megabyte, hold up its own lane and no other. The order within a topic is kept.
+Where more waits than one slice, each topic has a lane, and a slice takes the same number of bytes from each:
+a flood on one topic, or a few payloads of a megabyte, hold up its own lane and no other. The order within a
+topic is kept.
 
-Slices become smaller where rules take long for them, and larger again where they do not: so the time of a slice is
-bounded too, whatever an event costs.
+Slices become smaller where rules take long for them, and larger again where they do not: so the time of a
+slice is bounded too, whatever an event costs.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ SLICE_BYTES = 250_000
 """Bounds of a slice; one message at least."""
 
 LANE_BYTES_MIN = 2_000
-"""What a slice takes of each lane at least, if there is so much: with thousands of topics a turn has several slices."""
+"""What a slice takes of each lane at least, if there is so much: with thousands of topics a
+turn has several slices."""
 
 SLICE_PARTS_MAX = 32
 """A slice is this part of its usual size at least."""
@@ -52,8 +55,8 @@ class Backlog:
         self.bytes = 0
         """Payload bytes that wait."""
         self.sheds: str | None = None
-        """The source whose messages of QoS 0 are dropped, rather than held back, where too many wait. Its sender drops
-        what is not read, uncounted, and what comes on other topics would wait behind it."""
+        """The source whose messages of QoS 0 are dropped, rather than held back, where too many wait. Its
+        sender drops what is not read, uncounted, and what comes on other topics would wait behind it."""
         self.dropped = 0
         """Messages of QoS 0 that were dropped."""
         self._parts = 1
@@ -78,14 +81,16 @@ class Backlog:
             self._parts //= 2
 
     def relieve(self, bytes_max: int) -> None:
-        """Where `bytes_max` wait, drop messages of QoS 0 until three quarters do, the oldest of the fullest lanes."""
+        """Where `bytes_max` wait, drop messages of QoS 0 until three quarters do, the oldest
+        of the fullest lanes."""
         if self.sheds is None or self.bytes < bytes_max:
             return
         before, worst = self.dropped, ""
         sizes = {
             key: sum([len(message[1]) for message in lane])
             for key, lane in self._lanes.items()
-            if key[0] == self.sheds and not qos_of(lane[0][3])  # others are the broker's until they are acknowledged
+            if key[0] == self.sheds
+            and not qos_of(lane[0][3])  # others are the broker's until they are acknowledged
         }
         while self.bytes > bytes_max * 3 // 4 and sizes:
             key = max(sizes, key=lambda key: sizes[key])
@@ -95,10 +100,13 @@ class Backlog:
                 del sizes[key]
         if worst:
             dropped = self.dropped - before
-            log.warning("intake.dropped", extra={"topic": worst, "messages": dropped, "note": "QoS 0, too many"})
+            log.warning(
+                "intake.dropped", extra={"topic": worst, "messages": dropped, "note": "QoS 0, too many"}
+            )
 
     def _drop_quarter(self, key: tuple[str, str], size: int) -> int:
-        """Drop the first quarter of a lane of `size` bytes; what is left of it, 0 where no more can be dropped."""
+        """Drop the first quarter of a lane of `size` bytes; what is left of it, 0 where
+        no more can be dropped."""
         lane, kept = self._lanes[key], size * 3 // 4
         while lane and size > kept and not qos_of(lane[0][3]):
             length = len(lane.popleft()[1])
@@ -156,4 +164,6 @@ class Backlog:
         """Whether messages make no more than a slice."""
         if len(messages) > SLICE_MESSAGES // self._parts:
             return False
-        return len(messages) <= 1 or sum([len(message[1]) for message in messages]) <= SLICE_BYTES // self._parts
+        return (
+            len(messages) <= 1 or sum([len(message[1]) for message in messages]) <= SLICE_BYTES // self._parts
+        )

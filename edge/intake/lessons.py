@@ -1,7 +1,9 @@
-"""What payloads teach: columns that are never there, keys that are nearly declared ones, values of other types.
+"""What payloads teach: columns that are never there, keys that are nearly declared
+ones, values of other types.
 
-A few messages are decoded whole, beside what rules read: the first ones of a stream, then one in a hundred. What they
-show is kept as counts for each column; nothing of a payload is kept but one example value for each wrong type.
+A few messages are decoded whole, beside what rules read: the first ones of a stream, then one in a hundred.
+What they show is kept as counts for each column; nothing of a payload is kept but one example value for each
+wrong type.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ ENOUGH = 5
 """Samples from which on something is said."""
 
 KEYS_MAX = 200
-"""Different keys that are counted; a payload with keys of its own for each message must not fill the memory."""
+"""Different keys that are counted; a payload with keys of its own for each message
+must not fill the memory."""
 
 KEYS_SHOWN = 8
 
@@ -80,7 +83,9 @@ class Lessons:
         found = {}
         for column in self._expected:
             if not self._seen[column]:
-                hint = did_you_mean(column, strange) or f"they have {', '.join(sorted(self._seen)[:KEYS_SHOWN])}"
+                hint = (
+                    did_you_mean(column, strange) or f"they have {', '.join(sorted(self._seen)[:KEYS_SHOWN])}"
+                )
                 found[column] = f"none of {self.samples} messages looked at has the column '{column}'; {hint}"
         return found
 

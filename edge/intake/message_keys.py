@@ -1,8 +1,9 @@
 """Messages that carry their own identity: one whose key was seen before has no second effect.
 
-For brokers and bridges that repeat more than MQTT's packet ids tell: shared subscriptions that move, a broker that came
-back from an older state, a publisher that sends again after a time-out. A stream names the field, `messageKey`; the
-newest `KEYS_MAX` values of each stream are remembered, in snapshots and by the replay of the journal.
+For brokers and bridges that repeat more than MQTT's packet ids tell: shared subscriptions that move, a broker
+that came back from an older state, a publisher that sends again after a time-out. A stream names the field,
+`messageKey`; the newest `KEYS_MAX` values of each stream are remembered, in snapshots and by the replay of
+the journal.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class StreamKeys:
         self._decode = msgspec.json.Decoder(shape).decode
 
     def note(self, payload: bytes) -> bool:
-        """Remember the key of a message; whether it is new. Without a key, or with one that is neither text nor a whole
-        number, every message is new."""
+        """Remember the key of a message; whether it is new. Without a key, or with one that is neither text
+        nor a whole number, every message is new."""
         try:
             key = self._decode(payload).key
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -53,8 +54,11 @@ class MessageKeys:
         self._restored: dict[str, tuple[str, list[Any]]] = {}
 
     def follow(self, fields: Mapping[str, str]) -> None:
-        """These streams have a key from now on; what was known of others is forgotten, as where the field changed."""
-        known = {name: keys for name, keys in self._streams.items() if fields.get(name) == self._fields.get(name)}
+        """These streams have a key from now on; what was known of others is forgotten, as
+        where the field changed."""
+        known = {
+            name: keys for name, keys in self._streams.items() if fields.get(name) == self._fields.get(name)
+        }
         self._streams = {name: known.get(name) or self._made(name, field) for name, field in fields.items()}
         self._fields = dict(fields)
 
@@ -63,7 +67,8 @@ class MessageKeys:
         return StreamKeys(field, seen if restored_field == field else ())
 
     def fresh(self, messages: list[Message], streams_of: Any) -> list[Message]:
-        """The messages whose key is new; from now on it is known. `streams_of` gives the streams of a topic."""
+        """The messages whose key is new; from now on it is known. `streams_of` gives
+        the streams of a topic."""
         if not self._streams:
             return messages
         found = [message for message in messages if self._is_new(message, streams_of(message[0]))]

@@ -19,8 +19,8 @@ class Origins:
         self._rows = rows
 
     def topic_of(self, event: Mapping[str, Any]) -> str:
-        """The topic of the message that gave an event; of equal events the first one's. Empty where it is not clear,
-        as in a batch with arrays."""
+        """The topic of the message that gave an event; of equal events the first one's. Empty where it is not
+        clear, as in a batch with arrays."""
         if len({message[0] for message in self._messages}) == 1:
             return self._messages[0][0]
         return self._topics.get(_key(event), "")
@@ -36,5 +36,6 @@ class Origins:
 
 
 def _key(event: Mapping[str, Any]) -> str:
-    """Equal for equal events. Columns that are NULL do not count: an event of one rule may have fewer than the row."""
+    """Equal for equal events. Columns that are NULL do not count: an event of one rule may
+    have fewer than the row."""
     return repr(sorted((name, value) for name, value in event.items() if value is not None and name != META))

@@ -1,9 +1,9 @@
 """The one queue between the threads of the sources and the gateway loop.
 
-Sources put batches and never wait. The queue counts bytes: above `bytes_max` it reports itself full and the gateway
-pauses the sources, so the broker keeps what does not fit; at half of it they are resumed. Other threads (HTTP, rule
-watcher, signals) reach the loop through `call`, which runs a function in the loop between two batches and returns its
-result.
+Sources put batches and never wait. The queue counts bytes: above `bytes_max` it reports itself full and the
+gateway pauses the sources, so the broker keeps what does not fit; at half of it they are resumed. Other
+threads (HTTP, rule watcher, signals) reach the loop through `call`, which runs a function in the loop between
+two batches and returns its result.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Intake(Generic[Item]):
         self.poller.wake()
 
     def call(self, function: Callable[[], Result], timeout_s: float) -> Result:
-        """Run `function` in the loop and return its result. Raises TimeoutError, or what the function raised."""
+        """Run `function` in the loop and return its result. Raises TimeoutError, or
+        what the function raised."""
         future: Future[Result] = Future()
 
         def run() -> None:
@@ -66,7 +67,8 @@ class Intake(Generic[Item]):
         self.poller.wake()
 
     def take_items(self) -> list[Item]:
-        """Everything that waits, at once: batches are as large as the traffic makes them, never waited for."""
+        """Everything that waits, at once: batches are as large as the traffic makes
+        them, never waited for."""
         with self._lock:
             items, self._items = self._items, []
             self.bytes = 0

@@ -1,21 +1,24 @@
-"""Messages that the broker sends again although their effect is recorded: they are recognised, and have no second one.
+"""Messages that the broker sends again although their effect is recorded: they are
+recognised, and have no second one.
 
-A broker repeats every message whose acknowledgement it has not seen, marked as a duplicate and under the same packet
-id. That happens when the connection breaks between taking a message in and acknowledging it, and when the process dies
-between the commit and the acknowledgement:
+A broker repeats every message whose acknowledgement it has not seen, marked as a duplicate and under the same
+packet id. That happens when the connection breaks between taking a message in and acknowledging it, and when
+the process dies between the commit and the acknowledgement:
 
     taken in ---> commit ---> acknowledged
              |--- 1 ---|--- 2 ---|              a break at 1 or 2: the broker repeats it
 
-A broker uses a packet id for one message at a time, so the last message taken under each id is all that it can repeat:
-a check sum by packet id, at most 65,535 of them, however many messages it has in flight. They are rebuilt from the
-journal after a crash. What is marked as a duplicate and known is acknowledged without being processed again.
+A broker uses a packet id for one message at a time, so the last message taken under each id is all that it
+can repeat: a check sum by packet id, at most 65,535 of them, however many messages it has in flight. They are
+rebuilt from the journal after a crash. What is marked as a duplicate and known is acknowledged without being
+processed again.
 
-A new message may come under a used id, with equal content, and marked as a duplicate because its first transmission was
-cut off. It is no repetition if the broker is known to have seen the earlier acknowledgement, see `confirmed`.
+A new message may come under a used id, with equal content, and marked as a duplicate because its first
+transmission was cut off. It is no repetition if the broker is known to have seen the earlier acknowledgement,
+see `confirmed`.
 
-Retained messages come again with every new subscription. One that was taken before, and not replaced since by another
-on its topic, is recognised as well.
+Retained messages come again with every new subscription. One that was taken before, and not replaced since by
+another on its topic, is recognised as well.
 """
 
 from __future__ import annotations
@@ -82,7 +85,8 @@ class Redeliveries:
         return bool(flags & RETAINED) and self.retained.get(topic) == signature(message)
 
     def forget_retained(self, filters: Iterable[str]) -> None:
-        """These filters are new: whoever reads them wants the retained messages, though others have seen them."""
+        """These filters are new: whoever reads them wants the retained messages, though
+        others have seen them."""
         for name in filters:
             for topic in [topic for topic in self.retained if topic_matches(name, topic)]:
                 del self.retained[topic]

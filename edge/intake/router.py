@@ -1,8 +1,8 @@
 """From topic to streams: the MQTT topic filters of all streams in one trie.
 
 A topic is walked once, level by level; the answer is remembered per topic, so a topic seen before costs one
-dictionary look-up. A stream gets a message once, however many of its filters match. What brokers do is done here
-alike:
+dictionary look-up. A stream gets a message once, however many of its filters match. What brokers do is done
+here alike:
 
     plant/+/temp    one level in place of +
     plant/#         plant and everything below it
@@ -77,7 +77,9 @@ def check_filter(topic_filter: str) -> None:
                 f"'#' in topic filter '{topic_filter}' must be a whole level, and the last one, as in 'plant/#'"
             )
         if "+" in level and level != "+":
-            raise BadTopicFilter(f"'+' in topic filter '{topic_filter}' must be a whole level, as in 'plant/+/temp'")
+            raise BadTopicFilter(
+                f"'+' in topic filter '{topic_filter}' must be a whole level, as in 'plant/+/temp'"
+            )
 
 
 def covers(wide: str, narrow: str) -> bool:
@@ -88,7 +90,8 @@ def covers(wide: str, narrow: str) -> bool:
     """
     if wide.startswith("$share/") or narrow.startswith("$share/"):
         return wide == narrow  # a group's broker deals out messages, so it brings some of them only
-    # As topics are told, but where `narrow` leaves all further levels open `wide` has to do so, there or before.
+    # As topics are told, but where `narrow` leaves all further levels open `wide` has to
+    # do so, there or before.
     is_open_enough = not narrow.endswith("#") or (wide.endswith("#") and wide.count("/") <= narrow.count("/"))
     return is_open_enough and topic_matches(wide, narrow)
 
@@ -126,7 +129,8 @@ def wildcards(filters: Iterable[str]) -> list[str]:
 
 
 class TopicRouter:
-    """Which streams read a topic. Not thread-safe: built and asked by one thread, replaced as a whole on reload.
+    """Which streams read a topic. Not thread-safe: built and asked by one thread,
+    replaced as a whole on reload.
 
     >>> router = TopicRouter()
     >>> router.add("plant/+/temp", "temps")

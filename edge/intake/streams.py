@@ -1,8 +1,8 @@
 """From messages to rows: which streams read a topic, and one decoding per stream for all its rules.
 
-A `StreamTable` is made anew whenever rules change, from what the rules read, and replaced as a whole; it is used by
-the gateway loop only. A message whose stream wants metadata (`meta()`, `sendMetaToSink`) carries it as column
-`$meta`.
+A `StreamTable` is made anew whenever rules change, from what the rules read, and replaced as a whole; it is
+used by the gateway loop only. A message whose stream wants metadata (`meta()`, `sendMetaToSink`) carries it
+as column `$meta`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Decoded:
 
 
 class StreamTable:
-    """Routes and decodes. Raises `BadTopicFilter` and `CodecError` when made from specs that make no sense."""
+    """Routes and decodes. Raises `BadTopicFilter` and `CodecError` when made from
+    specs that make no sense."""
 
     def __init__(self, specs: Sequence[StreamSpec]) -> None:
         self._router = TopicRouter()
@@ -79,7 +80,8 @@ class StreamTable:
         self._is_told = False
 
     def _note_unrouted(self, topic: str) -> None:
-        """A subscription that has just been given up, or one that the broker kept of an earlier run, still delivers."""
+        """A subscription that has just been given up, or one that the broker kept of an earlier run, still
+        delivers."""
         self.unrouted += 1
         if not self._is_told:
             self._is_told = True
@@ -90,12 +92,14 @@ class StreamTable:
         return self._router.match(topic)
 
     def runs(self, messages: Sequence[Message]) -> Iterator[list[Message]]:
-        """The messages cut where other streams begin: for rules that see what messages of several streams did."""
+        """The messages cut where other streams begin: for rules that see what messages
+        of several streams did."""
         for _, run in groupby(messages, key=lambda message: tuple(self._router.match(message[0]))):
             yield list(run)
 
     def decode(self, messages: Sequence[Message]) -> Decoded:
-        """All rows of a batch; a message that several streams read is decoded for each, for they differ in columns."""
+        """All rows of a batch; a message that several streams read is decoded for each, for
+        they differ in columns."""
         by_stream: dict[str, list[Message]] = {}
         match = self._router.match
         for message in messages:
@@ -158,4 +162,9 @@ def meta_of(message: Message) -> Mapping[str, Any]:
     {'topic': 'plant/7', 'qos': 1, 'messageid': 5, 'retained': True}
     """
     topic, _, token, flags = message
-    return {"topic": topic, "qos": qos_of(flags), "messageid": message_id(token), "retained": bool(flags & RETAINED)}
+    return {
+        "topic": topic,
+        "qos": qos_of(flags),
+        "messageid": message_id(token),
+        "retained": bool(flags & RETAINED),
+    }

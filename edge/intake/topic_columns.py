@@ -29,7 +29,9 @@ class TopicColumns:
         @lru_cache(TOPICS_REMEMBERED)
         def values(topic: str) -> tuple[tuple[str, str | None], ...]:
             found = topic_values(wanted, topic)
-            return tuple((name if columns is None else attribute_name(name), value) for name, value in found.items())
+            return tuple(
+                (name if columns is None else attribute_name(name), value) for name, value in found.items()
+            )
 
         self._values = values
 

@@ -1,7 +1,7 @@
 """The journal: inputs are durable, state follows.
 
-The gateway is a deterministic function of its inputs: messages, the times at which timers fired, changes of the rule
-files. So what must be durable before a message is acknowledged is the input, and that is an append:
+The gateway is a deterministic function of its inputs: messages, the times at which timers fired, changes of
+the rule files. So what must be durable before a message is acknowledged is the input, and that is an append:
 
     data/journal/00000000000000000000.journal     segments, named by the position of their first byte
     data/snapshots/00000000000004711000.snapshot  the whole state at a position of the journal; the two newest
@@ -14,10 +14,11 @@ files. So what must be durable before a message is acknowledged is the input, an
     commits     when to sync and acknowledge, when to store the state
     disk        the file operations, for tests that stop the world between two of them
 
-Recovery (`edge.deploy.recovery`) loads the newest snapshot and replays the journal behind it. The rows of every rule
-are numbered, and a replay gives them their numbers again: the spool ignores those that it has, and other sinks are
-handed what they gave no receipt for. Chains of rules over memory topics are inside the function.
+Recovery (`edge.deploy.recovery`) loads the newest snapshot and replays the journal behind it. The rows of
+every rule are numbered, and a replay gives them their numbers again: the spool ignores those that it has, and
+other sinks are handed what they gave no receipt for. Chains of rules over memory topics are inside the
+function.
 
-Written: each message once, and the state each time the journal has grown by four times its size. Nothing in the loop
-waits for the state to be written. A restart replays at the speed of the engine.
+Written: each message once, and the state each time the journal has grown by four times its size. Nothing in
+the loop waits for the state to be written. A restart replays at the speed of the engine.
 """

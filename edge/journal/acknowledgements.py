@@ -1,4 +1,5 @@
-"""Messages taken in whose senders are still to be told that they are safe, and when it is time to tell them."""
+"""Messages taken in whose senders are still to be told that they are safe, and when it
+is time to tell them."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ Entry = tuple[Callable[[Any], None], Any, int]
 
 
 class Acknowledgements:
-    """Those that wait for the next commit, and those that the commit under way will allow. Times are monotonic ms."""
+    """Those that wait for the next commit, and those that the commit under way will allow. Times are
+    monotonic ms."""
 
     def __init__(self) -> None:
         self.messages = 0

@@ -1,7 +1,8 @@
-"""Work that waits for the disk: done at once where the disk is quick, else on a thread, so that the loop goes on.
+"""Work that waits for the disk: done at once where the disk is quick, else on a thread,
+so that the loop goes on.
 
-A thread costs two wake-ups a commit, more than the sync itself on a quick disk. On a slow one the loop would stand
-still while it syncs.
+A thread costs two wake-ups a commit, more than the sync itself on a quick disk. On a slow one the loop would
+stand still while it syncs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ SLOW_MS = 5
 """Work that takes longer is slow."""
 
 MEMORY = 0.99
-"""How much of what was slow is remembered from one piece of work to the next: about the last hundred count."""
+"""How much of what was slow is remembered from one piece of work to the next: about
+the last hundred count."""
 
 SLOW_MIN = 1.5
 """From so many slow ones among the last hundred on, the thread does all work."""
@@ -47,7 +49,8 @@ class Background:
         return not self._running.locked()
 
     def begin(self, work: Work, *, at_once: bool) -> None:
-        """Do the work, or let the thread do it; `end` tells how it went. `at_once`: the caller has time to wait."""
+        """Do the work, or let the thread do it; `end` tells how it went. `at_once`: the
+        caller has time to wait."""
         self.is_busy = True
         self._running.acquire()
         if at_once or self._slowness < SLOW_MIN:

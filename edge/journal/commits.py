@@ -10,11 +10,13 @@
                      |
                   snapshot, forked                             the journal has grown by a multiple of the state
 
-A crash at any point finds a message either in the journal or still at the broker, never in neither; and if the broker
-sends again what the journal has, its packet id and content tell. Rows are committed to the spool after the journal
-that holds their inputs, with the number of the last one, so that those a replay makes again are known.
+A crash at any point finds a message either in the journal or still at the broker, never in neither; and if
+the broker sends again what the journal has, its packet id and content tell. Rows are committed to the spool
+after the journal that holds their inputs, with the number of the last one, so that those a replay makes again
+are known.
 
-On a slow disk a thread writes and syncs, and the loop goes on: what is appended meanwhile is for the next commit.
+On a slow disk a thread writes and syncs, and the loop goes on: what is appended
+meanwhile is for the next commit.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ FAILURE_PAUSE_MS = 1_000
 """After a commit that failed (disk full) the next attempt waits this long."""
 
 STATE_MULTIPLE = 4
-"""A snapshot is due when the journal has grown by this many times the last one: writing stays within a factor."""
+"""A snapshot is due when the journal has grown by this many times the last one: writing
+stays within a factor."""
 
 CHILD_POLL_MS = 50
 """How often the loop looks after a child that writes a snapshot."""
@@ -165,7 +168,9 @@ class Commits:
         self._began_ms = self._clock.monotonic_ms()
         if self.snapshots.poll():
             # On a full disk the journal of the older snapshot is given up.
-            self.bytes = self.journal.forget(self.snapshots.newest if self.journal.is_short else self.snapshots.oldest)
+            self.bytes = self.journal.forget(
+                self.snapshots.newest if self.journal.is_short else self.snapshots.oldest
+            )
         self.acknowledgements.begin(self._began_ms, self._quiet_ms)
         self._changed_ms = None
         # Only these rows: what is appended from now on belongs to inputs that this commit does not hold.
@@ -203,7 +208,9 @@ class Commits:
     def _stored(self, rows: int, force: bool) -> bool:
         """What was recorded is durable."""
         self.acknowledgements.succeed()
-        return self._run(partial(self._effects.after, rows), self._made, force=force) if rows else self._made()
+        return (
+            self._run(partial(self._effects.after, rows), self._made, force=force) if rows else self._made()
+        )
 
     def _made(self) -> bool:
         """The commit is complete."""
@@ -225,7 +232,9 @@ class Commits:
             self._not_before_ms = self._clock.monotonic_ms() + FAILURE_PAUSE_MS
             if self.problem is None:
                 log.error("journal.disk_full", extra={"note": "intake stops until there is room"})
-            self.problem = "the disk has no room for the next segment of the journal: free some, or wait for uploads"
+            self.problem = (
+                "the disk has no room for the next segment of the journal: free some, or wait for uploads"
+            )
         elif self.problem:
             log.info("journal.recovered")
             self.problem = None
@@ -237,7 +246,8 @@ class Commits:
         if self.snapshots.is_busy:
             return True
         try:
-            # A snapshot may hold no effect of an input that is not durable, nor stand for rows that are not spooled.
+            # A snapshot may hold no effect of an input that is not durable, nor stand for
+            # rows that are not spooled.
             self._effects.before()
             self.journal.sync()
             if rows := self._effects.rows(force=True):
@@ -255,10 +265,15 @@ class Commits:
         return True
 
     def last_snapshot(self, until_ms: int) -> bool:
-        """Store the state before an orderly end, so that the next start has nothing to replay; False where there is no
-        time for it until the monotonic `until_ms`. A child writes, for it can be ended at any time."""
+        """Store the state before an orderly end, so that the next start has nothing to replay; False where
+        there is no time for it until the monotonic `until_ms`. A child writes, for it can be ended at any
+        time."""
         self.snapshots.wait(until_ms)
-        if self.snapshots.is_busy or not self.snapshot(fork=True, in_haste=True) or not self.snapshots.wait(until_ms):
+        if (
+            self.snapshots.is_busy
+            or not self.snapshot(fork=True, in_haste=True)
+            or not self.snapshots.wait(until_ms)
+        ):
             return False
         self.bytes = self.journal.forget(self.snapshots.oldest)
         return True

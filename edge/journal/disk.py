@@ -1,4 +1,5 @@
-"""The file operations of the journal, in one place, so that tests can stop the world between any two of them."""
+"""The file operations of the journal, in one place, so that tests can stop the world
+between any two of them."""
 
 from __future__ import annotations
 

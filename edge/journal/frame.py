@@ -2,9 +2,10 @@
 
     magic 2 | codec 2 | length of the body 4 | undurable 4 | checksum 4 | body
 
-The checksum covers header, body and the record's position, so what an earlier life of the file left is never taken for
-a record. `undurable` is the distance from the last position known to be durable when the record was formed. It tells a
-torn tail (nothing behind it was acknowledged: cut) from damage (something was: said and counted).
+The checksum covers header, body and the record's position, so what an earlier life of the file left is never
+taken for a record. `undurable` is the distance from the last position known to be durable when the record was
+formed. It tells a torn tail (nothing behind it was acknowledged: cut) from damage (something was: said and
+counted).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ COMPRESSED_FROM_BYTES = 400
 """Shorter records are written as they are: a single message hardly shrinks."""
 
 ZLIB_BYTES_MAX = 400_000
-"""Longer records are written as they are where there is only zlib: it would hold the loop for more than 10 ms."""
+"""Longer records are written as they are where there is only zlib: it would hold the
+loop for more than 10 ms."""
 
 PLAIN, ZLIB, ZSTD = 0, 1, 2
 

@@ -1,8 +1,9 @@
 """Reading the journal: segments in order, records one by one, and what is damaged or missing among them.
 
-A segment is a file named by the position of its first byte. A new one is begun only when the one before it is durable,
-so within the last segment the records behind a bad one decide: if one of them was written when the bad one was durable
-already, the bad one is damage; otherwise it is the torn tail of a power cut, whose messages the broker sends again.
+A segment is a file named by the position of its first byte. A new one is begun only when the one before it is
+durable, so within the last segment the records behind a bad one decide: if one of them was written when the
+bad one was durable already, the bad one is damage; otherwise it is the torn tail of a power cut, whose
+messages the broker sends again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the journal holds: every input of the gateway loop, as plain data, and how messages are packed.
 
-A record stands for one step of the loop. Replaying the records in order, with their times, brings the engine into the
-state that it had, because nothing else reaches it. Times are steady milliseconds since the epoch.
+A record stands for one step of the loop. Replaying the records in order, with their times, brings the engine
+into the state that it had, because nothing else reaches it. Times are steady milliseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from edge.intake.sources.base import Message, message_id, qos_of
 
 
 class Batch(msgspec.Struct, array_like=True, tag="batch", frozen=True):
-    """Messages as the loop took them, in columns. Topics are numbers: those of a segment count from 0 in the order of
-    their first use, and `new_topics` names the ones that this batch uses first, from `first_new` on."""
+    """Messages as the loop took them, in columns. Topics are numbers: those of a segment count from 0 in the
+    order of their first use, and `new_topics` names the ones that this batch uses first, from `first_new`
+    on."""
 
     at_ms: int
     first_new: int

@@ -1,9 +1,11 @@
-"""Snapshots: the whole state of the gateway at a position of the journal, from which recovery replays the rest.
+"""Snapshots: the whole state of the gateway at a position of the journal, from which
+recovery replays the rest.
 
-The two newest are kept, with the journal since the older one: if the newest cannot be read, the other one and a longer
-replay give the same state. Older ones are kept for the flight recorder, as long as the journal since then is within its
-bound. A large state is written by a forked child, which has it as it was at the fork, while the
-loop goes on. The parent gives the finished file its name, so a child that outlives it changes nothing.
+The two newest are kept, with the journal since the older one: if the newest cannot be read, the other one and
+a longer replay give the same state. Older ones are kept for the flight recorder, as long as the journal since
+then is within its bound. A large state is written by a forked child, which has it as it was at the fork,
+while the loop goes on. The parent gives the finished file its name, so a child that outlives it changes
+nothing.
 """
 
 from __future__ import annotations
@@ -93,7 +95,8 @@ def decode(data: bytes) -> dict[str, Any]:
 
 
 def sizes(path: Path) -> dict[str, int]:
-    """The size of each rule's state, from the beginning of a snapshot's file. Raises OSError and ValueError."""
+    """The size of each rule's state, from the beginning of a snapshot's file. Raises OSError and
+    ValueError."""
     with path.open("rb") as file:
         head = file.read(_HEADER.size)
         if len(head) == _HEADER.size:
@@ -255,8 +258,8 @@ class Snapshots:
 
 
 def _write_and_exit(draft: Path, collect: Collect, nice: int) -> None:
-    """The child: no lock, thread or descriptor of the parent is used; the descriptors are closed first, for one of them
-    holds the lock of the spool."""
+    """The child: no lock, thread or descriptor of the parent is used; the descriptors are closed first, for
+    one of them holds the lock of the spool."""
     code = 1
     try:
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))

@@ -1,8 +1,9 @@
-"""How many messages the broker has under way before it waits for acknowledgements, as far as its traffic shows.
+"""How many messages the broker has under way before it waits for acknowledgements, as
+far as its traffic shows.
 
-A broker with 20 messages in flight sends the next one when the first is acknowledged. Waiting for more before a commit
-would then only cost time. MQTT 3.1.1 does not say the number, so it is read off the traffic: a line that falls quiet
-three times with the same number unacknowledged is full at that number, until it brings more.
+A broker with 20 messages in flight sends the next one when the first is acknowledged. Waiting for more before
+a commit would then only cost time. MQTT 3.1.1 does not say the number, so it is read off the traffic: a line
+that falls quiet three times with the same number unacknowledged is full at that number, until it brings more.
 """
 
 from __future__ import annotations

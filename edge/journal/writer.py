@@ -1,11 +1,12 @@
 """Writing the journal: records are gathered in memory, and one `sync` makes them durable.
 
-A segment is reserved on the disk as a whole when it is begun, so a full disk is met there and not in the middle. The
-next one is reserved then as well (`spare`): when there is no room for it the gateway stops taking in, and what it has
-taken in already still has room. What `sync` could not write stays in memory and is written by the next one.
+A segment is reserved on the disk as a whole when it is begun, so a full disk is met there and not in the
+middle. The next one is reserved then as well (`spare`): when there is no room for it the gateway stops taking
+in, and what it has taken in already still has room. What `sync` could not write stays in memory and is
+written by the next one.
 
-Appending is the loop's. Writing may be another thread's: `begin` hands over what has gathered, `write` stores it, and
-records may be appended meanwhile.
+Appending is the loop's. Writing may be another thread's: `begin` hands over what has gathered, `write` stores
+it, and records may be appended meanwhile.
 """
 
 from __future__ import annotations
@@ -40,8 +41,11 @@ class _Open:
 class Journal:
     """The end of the journal. Used by the gateway loop only, but for `write`."""
 
-    def __init__(self, directory: Path, end: int, *, segment_bytes: int, compression: str, disk: Disk | None = None):
-        """Write behind position `end`, which `read` found. Raises OSError, ImportError without the compressor."""
+    def __init__(
+        self, directory: Path, end: int, *, segment_bytes: int, compression: str, disk: Disk | None = None
+    ):
+        """Write behind position `end`, which `read` found. Raises OSError, ImportError without the
+        compressor."""
         self.directory = directory
         self.written_bytes = 0
         """Bytes written since the start."""
@@ -178,12 +182,15 @@ class Journal:
 
 
 def cut(directory: Path, end: int, disk: Disk) -> None:
-    """End a journal at a position: what stands behind it is removed. A new run begins a segment of its own there."""
+    """End a journal at a position: what stands behind it is removed. A new run begins a
+    segment of its own there."""
     for segment in segments(directory):
         if segment.start >= end:
             disk.remove(segment.path)
         elif segment.start + segment.path.stat().st_size > end:
-            disk.close(disk.reopen(segment.path, end - segment.start, end - segment.start), end - segment.start)
+            disk.close(
+                disk.reopen(segment.path, end - segment.start, end - segment.start), end - segment.start
+            )
 
 
 __all__ = ["SEGMENT_HEADER_BYTES", "Journal", "cut"]

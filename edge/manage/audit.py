@@ -1,4 +1,5 @@
-"""Who changed what, and when: a line of JSON for each request that changes something, also for one that was refused."""
+"""Who changed what, and when: a line of JSON for each request that changes something, also for
+one that was refused."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The files that management over HTTP writes: `managed/` in the rule directory, one for each rule, stream and table.
+"""The files that management over HTTP writes: `managed/` in the rule directory, one for
+each rule, stream and table.
 
-What is posted is checked together with everything else in the directory, then written atomically; the gateway takes
-it over as any other change. A rule or stream that stands in a file outside `managed/` was written by hand and is only
-read.
+What is posted is checked together with everything else in the directory, then written atomically; the gateway
+takes it over as any other change. A rule or stream that stands in a file outside `managed/` was written by
+hand and is only read.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class ManagedFiles:
         self._rules = rules
         self.lock = threading.Lock()
 
-    # --- reading ------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def loaded(self) -> dict[str, LoadedFile]:
         """Every rule file by its path."""
@@ -79,7 +80,9 @@ class ManagedFiles:
         """The text of a managed file. Raises `Refusal` for what is not there or was written by hand."""
         item = self.item(kind, name)
         if item.by_hand:
-            raise Refusal(409, f"the {kind} '{name}' was written by hand: change {Path(item.path).name} instead")
+            raise Refusal(
+                409, f"the {kind} '{name}' was written by hand: change {Path(item.path).name} instead"
+            )
         return Path(item.path).read_text("utf-8")
 
     def item(self, kind: str, name: str) -> Item:
@@ -89,10 +92,11 @@ class ManagedFiles:
             raise Refusal(404, f"{kind} {name} is not found")
         return found
 
-    # --- changing -----------------------------------------------------------------------------------------------------
+    # --- changing -------------------------------------------------------------------------------------------
 
     def check(self, changes: Mapping[Path, str | None]) -> Compiled:
-        """What the directory would be with these files, None for one that goes. Raises `Refusal` for new errors."""
+        """What the directory would be with these files, None for one that goes. Raises
+        `Refusal` for new errors."""
         before = self.loaded()
         after = {path: file for path, file in before.items() if Path(path) not in changes}
         for path, text in changes.items():

@@ -44,7 +44,9 @@ class Reply:
     @property
     def text(self) -> str:
         """The body: one sentence as it is, everything else as JSON."""
-        return self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False) + "\n"
+        return (
+            self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False) + "\n"
+        )
 
     @property
     def kind(self) -> str:
@@ -85,7 +87,9 @@ class Manage:
             case "POST", ["rules", "validate"]:
                 return self._validate(_object(body))
             case "GET", ["rules"]:
-                return Reply(200, [{"id": item.name, "status": self._state(item.name)} for item in self._rules()])
+                return Reply(
+                    200, [{"id": item.name, "status": self._state(item.name)} for item in self._rules()]
+                )
             case "POST", ["rules"]:
                 rule = _object(body)
                 name = str(rule.get("id") or "")
@@ -99,7 +103,7 @@ class Manage:
                 return self._import(_object(body))
         raise Refusal(404, f"{method} /{'/'.join(words)} is not known")
 
-    # --- streams and tables -------------------------------------------------------------------------------------------
+    # --- streams and tables ---------------------------------------------------------------------------------
 
     def _declarations(self, method: str, kind: str, rest: list[str], body: bytes) -> Reply:
         match method, rest:
@@ -132,7 +136,7 @@ class Manage:
         options = {option.key: option.value for option in statement.options}
         return {"Name": name, "StreamFields": fields, "Options": options, "File": item.path}
 
-    # --- rules --------------------------------------------------------------------------------------------------------
+    # --- rules ----------------------------------------------------------------------------------------------
 
     def _rules(self) -> list[Any]:
         return [item for (kind, _), item in sorted(self._files.items().items()) if kind == "rule"]
@@ -211,7 +215,9 @@ class Manage:
         path = self._files.path("rule", name)
         changes: dict[Any, str | None] = {path: rule_text({"id": name, **rule})}
         if known is not None and known.by_hand:
-            changes = {self._files.path("rule", f"{name}-validated"): rule_text({**rule, "id": f"{name}-validated"})}
+            changes = {
+                self._files.path("rule", f"{name}-validated"): rule_text({**rule, "id": f"{name}-validated"})
+            }
         try:
             compiled = self._files.check(changes)
         except Refusal as refusal:
@@ -219,7 +225,7 @@ class Manage:
         (plan,) = (compiled.rules[key].plan for key in compiled.rules if key in (name, f"{name}-validated"))
         return Reply(200, {"valid": True, "sources": list(plan.streams)})
 
-    # --- rulesets -----------------------------------------------------------------------------------------------------
+    # --- rulesets -------------------------------------------------------------------------------------------
 
     def _export(self) -> dict[str, dict[str, str]]:
         """All that is managed, as eKuiper exports it: texts by name."""
@@ -241,7 +247,9 @@ class Manage:
                 if known is not None and known.by_hand:
                     raise Refusal(409, f"the {kind} '{name}' was written by hand")
                 rule = kind == "rule"
-                changes[self._files.path(kind, name)] = rule_text({"id": name, **_rule_of(text)}) if rule else str(text)
+                changes[self._files.path(kind, name)] = (
+                    rule_text({"id": name, **_rule_of(text)}) if rule else str(text)
+                )
         self._files.write(changes)
         return Reply(200, {"imported": len(changes)})
 

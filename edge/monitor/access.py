@@ -1,7 +1,7 @@
 """Who may ask the gateway over HTTP: a token for what tells something, and the name by which it was reached.
 
-Without a configured token the gateway makes one at its first start and keeps it in its data directory, readable by its
-own user only; the commands of the same user find it there.
+Without a configured token the gateway makes one at its first start and keeps it in its data directory,
+readable by its own user only; the commands of the same user find it there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """`token` None: everybody may ask. `open`: pages that need none. `bound`: the address that is listened on."""
+    """`token` None: everybody may ask. `open`: pages that need none. `bound`: the
+    address that is listened on."""
 
     token: str | None = None
     open: frozenset[str] = frozenset()
@@ -30,8 +31,8 @@ class Access:
     def is_known_host(self, host: str | None) -> bool:
         """Whether a request's Host is one that this machine goes by on loopback.
 
-        A web page elsewhere can make a browser of this machine ask us, but not under such a name. A server on another
-        address does not know all its names, and takes any.
+        A web page elsewhere can make a browser of this machine ask us, but not under such a name. A server on
+        another address does not know all its names, and takes any.
         """
         if host is None or self.bound not in LOOPBACK:
             return True

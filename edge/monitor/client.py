@@ -49,8 +49,8 @@ def get(address: str, path: str, data: Path | None = None, timeout_s: float = TI
 
 @contextmanager
 def follow(address: str, path: str, data: Path | None = None) -> Iterator[Iterator[bytes]]:
-    """The lines of a page that goes on for ever, an empty one at least every second. Raises UsageError for another
-    status."""
+    """The lines of a page that goes on for ever, an empty one at least every second. Raises UsageError for
+    another status."""
     with _asked(address, path, data, FOLLOW_TIMEOUT_S) as response:
         if response.status != 200:
             raise UsageError(f"{address} answered {response.status}: {response.read().decode().strip()}")
@@ -63,7 +63,9 @@ def token(data: Path | None) -> str | None:
 
 
 @contextmanager
-def _asked(address: str, path: str, data: Path | None, timeout_s: float) -> Iterator[http.client.HTTPResponse]:
+def _asked(
+    address: str, path: str, data: Path | None, timeout_s: float
+) -> Iterator[http.client.HTTPResponse]:
     """The answer of a gateway, while it is read. Raises UsageError when nobody answers."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
@@ -78,7 +80,9 @@ def _asked(address: str, path: str, data: Path | None, timeout_s: float) -> Iter
         response = connection.getresponse()
     except OSError as error:
         connection.close()
-        raise UsageError(f"no gateway answers at {address}: {error}; is it running, with this http.bind?") from None
+        raise UsageError(
+            f"no gateway answers at {address}: {error}; is it running, with this http.bind?"
+        ) from None
     try:
         with response:
             yield response

@@ -68,7 +68,12 @@ class Console:
         if got is None:
             return Page(404, f"no rule '{name}' runs\n".encode(), "text/plain; charset=utf-8")
         rule, catalog = got
-        told = {"sql": rule.plan.text.strip(), "file": rule.path, "plan": explain(rule.plan, catalog), "code": ""}
+        told = {
+            "sql": rule.plan.text.strip(),
+            "file": rule.path,
+            "plan": explain(rule.plan, catalog),
+            "code": "",
+        }
         if rule.plan.acts is None:
             told["code"] = explain_code(rule.id, rule.plan, catalog)
         return Page(200, msgspec.json.encode(told))

@@ -1,8 +1,9 @@
 """How much memory a rule takes, near enough: its objects are walked and their sizes added up.
 
-Large containers are sampled, so a million groups are estimated in some ten milliseconds. What rules share (the catalog,
-modules, classes, code) counts for none; windows that several rules share count for each of them. What is short-lived,
-such as the batch under way, belongs to no rule: the process takes more than the sum.
+Large containers are sampled, so a million groups are estimated in some ten milliseconds. What rules share
+(the catalog, modules, classes, code) counts for none; windows that several rules share count for each of
+them. What is short-lived, such as the batch under way, belongs to no rule: the process takes more than the
+sum.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ SAMPLED = 256
 """Entries of a container that are looked at; the others are taken to be like them."""
 
 RULES_AT_ONCE = 50
-"""Rules walked for one question, those first that were not for the longest time: half a millisecond each, at least."""
+"""Rules walked for one question, those first that were not for the longest time: half a
+millisecond each, at least."""
 
 _SHARED = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType)
 
@@ -80,7 +82,8 @@ class RuleMemory:
         self._known: dict[str, int] = {}
 
     def look(self, rules: Mapping[str, object], shared: Iterable[object]) -> Mapping[str, int]:
-        """Bytes by rule. Of more than `RULES_AT_ONCE` rules some are from an earlier question, or still missing."""
+        """Bytes by rule. Of more than `RULES_AT_ONCE` rules some are from an earlier
+        question, or still missing."""
         new = [name for name in rules if name not in self._known]
         old = [name for name in self._known if name in rules]
         turn = (new + old)[:RULES_AT_ONCE]

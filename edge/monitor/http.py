@@ -8,9 +8,10 @@
     /why/RULE, /tap/NAME, /ui   the flight recorder (`edge.monitor.flight`) and the page (`edge.monitor.console`)
     and, where it is switched on, management (`edge.manage.routes`), always with the token
 
-All but the first two demand a token, see `edge.monitor.access`; the tables are shown to this machine only. The server
-threads never touch the engine: they ask the gateway loop, and wait for its answer at most `ANSWER_TIMEOUT_S`. While the
-journal is replayed there is no loop: `/healthz` is 200, and the others say how far it is.
+All but the first two demand a token, see `edge.monitor.access`; the tables are shown to this machine only.
+The server threads never touch the engine: they ask the gateway loop, and wait for its answer at most
+`ANSWER_TIMEOUT_S`. While the journal is replayed there is no loop: `/healthz` is 200, and the others say how
+far it is.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ ANSWER_TIMEOUT_S = 2.0
 """A loop that does not answer within this time counts as stuck."""
 
 CONNECTIONS_MAX = 16
-"""Connections at the same time. One more takes the place of the one that has waited longest without a request."""
+"""Connections at the same time. One more takes the place of the one that has waited
+longest without a request."""
 
 BODY_BYTES_MAX = 4_000_000
 """Of a request of management; a longer one is refused."""
@@ -76,7 +78,8 @@ class Manager(Protocol):
 
 
 class StatusServer:
-    """Serves until `close`. `port` is the one really bound. Raises `UsageError` where that address cannot be had."""
+    """Serves until `close`. `port` is the one really bound. Raises `UsageError` where that
+    address cannot be had."""
 
     def __init__(
         self,
@@ -103,7 +106,9 @@ class StatusServer:
             self._server = _Server((host, port), handler)
         except OSError as error:
             why = f"http.bind {host}:{port}: {error.strerror or error}"
-            raise UsageError(f"{why}; is another gateway running here? Choose another port, or off") from error
+            raise UsageError(
+                f"{why}; is another gateway running here? Choose another port, or off"
+            ) from error
         self.host, self.port = host, int(self._server.server_address[1])
         self._wakeup = Wakeup()
         self._is_closing = False

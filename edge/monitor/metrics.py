@@ -1,8 +1,8 @@
 """Prometheus text for `/metrics`: every metric the daemon has, named and explained in one table.
 
-Components count in plain integers; this module only names and prints them when somebody asks. Labels are bounded:
-beyond `LABEL_SETS_MAX` label sets of one metric the rest is added up under `other`, so that a thousand rules cannot
-flood the server that collects the metrics.
+Components count in plain integers; this module only names and prints them when somebody asks. Labels are
+bounded: beyond `LABEL_SETS_MAX` label sets of one metric the rest is added up under `other`, so that a
+thousand rules cannot flood the server that collects the metrics.
 """
 
 from __future__ import annotations
@@ -27,21 +27,36 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_intake_pauses_total": ("counter", "Times the intake was paused because a bound was reached."),
     "penstock_intake_dropped_total": ("counter", "Messages of QoS 0 dropped because too many waited."),
     "penstock_rejected_messages_total": ("counter", "Messages that became dead letters, by reason."),
-    "penstock_unrouted_messages_total": ("counter", "Messages that no running rule reads; acknowledged, and gone."),
+    "penstock_unrouted_messages_total": (
+        "counter",
+        "Messages that no running rule reads; acknowledged, and gone.",
+    ),
     "penstock_redelivered_messages_total": ("counter", "Messages sent again by the broker and recognised."),
     "penstock_repeated_keys_total": ("counter", "Messages dropped because their messageKey was seen before."),
     "penstock_unacknowledged_messages": ("gauge", "Messages taken in whose effect is not durable yet."),
     "penstock_source_connected": ("gauge", "1 while the source is connected."),
     "penstock_source_reconnects_total": ("counter", "Times the source had to connect again."),
-    "penstock_rule_info": ("gauge", "1; the rule's hash and how it began (new, kept, restored, reset) are its labels."),
+    "penstock_rule_info": (
+        "gauge",
+        "1; the rule's hash and how it began (new, kept, restored, reset) are its labels.",
+    ),
     "penstock_rule_events_total": ("counter", "Events a rule has taken in."),
     "penstock_rule_rows_total": ("counter", "Rows a rule has put out."),
-    "penstock_rule_rows_skipped_total": ("counter", "Rows that overdue timers made and `catchUp: skip` left out."),
+    "penstock_rule_rows_skipped_total": (
+        "counter",
+        "Rows that overdue timers made and `catchUp: skip` left out.",
+    ),
     "penstock_rule_late_total": ("counter", "Events below the watermark."),
     "penstock_rule_errors_total": ("counter", "Events a rule could not evaluate."),
     "penstock_rule_refused_total": ("counter", "Events refused: too far in the future, or beyond a bound."),
-    "penstock_rule_last_fired_timestamp_seconds": ("gauge", "When a rule last gave out rows, since the epoch."),
-    "penstock_rule_nearest_miss": ("gauge", "By how much a condition was missed at least, as last asked by why."),
+    "penstock_rule_last_fired_timestamp_seconds": (
+        "gauge",
+        "When a rule last gave out rows, since the epoch.",
+    ),
+    "penstock_rule_nearest_miss": (
+        "gauge",
+        "By how much a condition was missed at least, as last asked by why.",
+    ),
     "penstock_rule_groups": ("gauge", "Groups a rule holds state for."),
     "penstock_rule_memory_bytes": ("gauge", "Memory a rule takes, estimated by a walk over its objects."),
     "penstock_rule_state_bytes": ("gauge", "Bytes of a rule's state in the last snapshot."),
@@ -53,7 +68,10 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_commit_failures_total": ("counter", "Commits that failed: nothing was acknowledged."),
     "penstock_commit_last_ms": ("gauge", "How long the last commit took."),
     "penstock_journal_syncs_total": ("counter", "Synced writes of the journal."),
-    "penstock_journal_written_bytes_total": ("counter", "Bytes written to journal and snapshots since the start."),
+    "penstock_journal_written_bytes_total": (
+        "counter",
+        "Bytes written to journal and snapshots since the start.",
+    ),
     "penstock_journal_replay_bytes": ("gauge", "Bytes of the journal that a restart would replay."),
     "penstock_journal_damaged_bytes": ("gauge", "Bytes of the journal that the last start could not read."),
     "penstock_recovery_ms": ("gauge", "How long the last start took to replay the journal."),
@@ -64,7 +82,10 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_dead_letters_lost_total": ("counter", "Dead letters that could not be written."),
     "penstock_spool_rows": ("gauge", "Rows in the spool, not uploaded yet."),
     "penstock_spool_bytes": ("gauge", "Bytes of the spool on disk."),
-    "penstock_spool_lost_rows_total": ("counter", "Rows that were stored and are gone, by the high-water mark."),
+    "penstock_spool_lost_rows_total": (
+        "counter",
+        "Rows that were stored and are gone, by the high-water mark.",
+    ),
     "penstock_uploads_total": ("counter", "Files the cloud has acknowledged."),
     "penstock_upload_failures_total": ("counter", "Uploads that failed and will be repeated."),
 }

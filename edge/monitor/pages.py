@@ -9,7 +9,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What goes back. A `body` that is a generator is sent piece by piece until it ends or the listener is gone."""
+    """What goes back. A `body` that is a generator is sent piece by piece until it ends or
+    the listener is gone."""
 
     status: int
     body: bytes | Generator[bytes]

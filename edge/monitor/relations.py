@@ -1,4 +1,5 @@
-"""What is asked of named windows and tables over HTTP: which there are, their rows, SELECTs. Nothing is changed.
+"""What is asked of named windows and tables over HTTP: which there are, their rows,
+SELECTs. Nothing is changed.
 
     GET /relations           JSON: each relation with its columns, keys, number of rows and what its bounds have done
     GET /relations/NAME      its rows, one JSON object a line

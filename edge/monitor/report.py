@@ -68,13 +68,15 @@ class Report:
         """Why the gateway is not doing all it should; empty when it is."""
         return self._daemon.intake.call(self._not_ready, ANSWER_TIMEOUT_S)
 
-    # --- in the loop -----------------------------------------------------------------------------------------------
+    # --- in the loop ----------------------------------------------------------------------------------------
 
     def _not_ready(self) -> list[str]:
         daemon = self._daemon
         reasons = []
         if not daemon.clock.is_sane():
-            reasons.append("clock: it has not been set since boot; windows are in the past, and uploads wait for it")
+            reasons.append(
+                "clock: it has not been set since boot; windows are in the past, and uploads wait for it"
+            )
         if daemon.mqtt is not None and not daemon.mqtt.ready:
             reasons.append(f"mqtt: {daemon.mqtt.problem or 'subscriptions are not answered yet'}")
         if daemon.mqtt is not None:
@@ -138,7 +140,7 @@ class Report:
             "listeners": len(daemon.gateway.taps.listeners),
             "dead_letters": {"written": daemon.dead_letters.written, "lost": daemon.dead_letters.lost},
             "spool": self._spool(),
-        }  # fmt: skip
+        }
 
     def _lessons(self) -> dict[str, dict[str, str]]:
         """By stream: what of its payloads is not as declared."""
@@ -213,7 +215,9 @@ class Report:
         """What each further partition takes, with the state of all rules in it; None for fewer than two."""
         sample = list(islice(host.life.live.values(), SAMPLED))
         levels = {id(item.level): item.level for item in sample}.values()
-        statements = [part for member in host.members.values() for part in (member, member.cells, member.program)]
+        statements = [
+            part for member in host.members.values() for part in (member, member.cells, member.program)
+        ]
         around = [host, host.life, host.members, *levels, *statements]
         return footprint_of_each(sample, [*self._daemon.engine.common, *around])
 
@@ -224,9 +228,14 @@ class Report:
     @staticmethod
     def _delivery(stats: Any) -> dict[str, Any]:
         return {
-            "state": stats.state, "sent": stats.sent, "retried": stats.retried, "rejected": stats.rejected,
-            "dropped": stats.dropped, "queued": stats.queued, "last_error": redact(stats.last_error),
-        }  # fmt: skip
+            "state": stats.state,
+            "sent": stats.sent,
+            "retried": stats.retried,
+            "rejected": stats.rejected,
+            "dropped": stats.dropped,
+            "queued": stats.queued,
+            "last_error": redact(stats.last_error),
+        }
 
     def _files(self) -> list[dict[str, Any]]:
         manager = self._daemon.manager
@@ -259,7 +268,9 @@ class Report:
         yield sample("penstock_rules", len(daemon.manager.failed), state="failed")
         yield sample("penstock_defects_total", daemon.gateway.defects + daemon.engine.defects)
         yield sample("penstock_reloads_total", daemon.manager.reloads)
-        yield sample("penstock_file_problems", len({item.path for item in daemon.manager.problems if item.is_error}))
+        yield sample(
+            "penstock_file_problems", len({item.path for item in daemon.manager.problems if item.is_error})
+        )
         yield sample("penstock_intake_bytes", daemon.intake.bytes)
         yield sample("penstock_intake_pauses_total", daemon.gateway.pauses)
         yield sample("penstock_intake_dropped_total", daemon.gateway.backlog.dropped)
@@ -301,7 +312,9 @@ class Report:
         memory = self._memory()
         for rule_id in daemon.manager.running:
             running = daemon.manager.running[rule_id]
-            yield sample("penstock_rule_info", 1, rule=rule_id, hash=rule_hash(running.rule), began=running.state)
+            yield sample(
+                "penstock_rule_info", 1, rule=rule_id, hash=rule_hash(running.rule), began=running.state
+            )
             counters = daemon.engine.counters(rule_id)
             for counter, metric in COUNTERS.items():
                 if counter in counters:

@@ -1,4 +1,5 @@
-"""What `penstock top` shows: two answers of `/status` as tables of rules, streams and sinks that fit a terminal."""
+"""What `penstock top` shows: two answers of `/status` as tables of rules, streams and sinks that fit a
+terminal."""
 
 from __future__ import annotations
 
@@ -84,7 +85,9 @@ SINKS: tuple[Column, ...] = (
 def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S") -> list[str]:
     """The lines of one look: the gateway, its rules, streams and sinks, and what is wrong."""
     seconds = max(0.001, (now["monotonic_ms"] - before["monotonic_ms"]) / 1000)
-    rules = [_Rule(name, rule, before["rules"].get(name, rule), seconds) for name, rule in now["rules"].items()]
+    rules = [
+        _Rule(name, rule, before["rules"].get(name, rule), seconds) for name, rule in now["rules"].items()
+    ]
     by = next(column for column in RULES if column.title == sort)
     rules.sort(key=lambda rule: rule.name)
     rules.sort(key=by.value, reverse=not by.is_text)
@@ -128,7 +131,10 @@ def table(columns: Sequence[Column], items: Sequence[Any], width: int) -> list[s
     What cannot be left out is cut: the first column.
     """
     first = columns[0].title
-    cells = {column.title: [column.title, *(column.shown(column.value(item)) for item in items)] for column in columns}
+    cells = {
+        column.title: [column.title, *(column.shown(column.value(item)) for item in items)]
+        for column in columns
+    }
     kept = list(columns)
     short = {**cells, first: [_cut(cell, NAME_WIDTH) for cell in cells[first]]}
     while _width(kept, short) > max(width, NARROWEST) and any(column.rank for column in kept):

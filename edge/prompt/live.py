@@ -1,4 +1,5 @@
-"""A question at the prompt over live streams: a gateway with one rule in a temporary directory, until it is stopped."""
+"""A question at the prompt over live streams: a gateway with one rule in a temporary
+directory, until it is stopped."""
 
 from __future__ import annotations
 

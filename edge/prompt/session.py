@@ -1,4 +1,5 @@
-"""What one types at `penstock sql`: statements that declare, ask and explain, over recorded data or live streams.
+"""What one types at `penstock sql`: statements that declare, ask and explain, over
+recorded data or live streams.
 
 CREATE STREAM …, CREATE TABLE …       declare
 SHOW STREAMS | TABLES                 list
@@ -55,8 +56,13 @@ class Session:
         if first.lower() == ".tables":
             yield from self._show("tables")
             return
-        commands = {"show": self._show, "describe": self._describe, "desc": self._describe, "drop": self._drop,
-                    "explain": self._explain}  # fmt: skip
+        commands = {
+            "show": self._show,
+            "describe": self._describe,
+            "desc": self._describe,
+            "drop": self._drop,
+            "explain": self._explain,
+        }
         command = commands.get(first.lower())
         if command is not None:
             yield from command(rest[0] if rest else "")
@@ -68,7 +74,7 @@ class Session:
                 yield from self._ask(text)
                 return
 
-    # --- commands -----------------------------------------------------------------------------------------------------
+    # --- commands -------------------------------------------------------------------------------------------
 
     def _show(self, rest: str) -> Iterator[str]:
         kinds = KINDS.get(rest.lower())
@@ -105,7 +111,7 @@ class Session:
             raise Refused(f"there is no {words[0].lower()} '{name}'{f': {hint}' if hint else ''}")
         return found
 
-    # --- questions ----------------------------------------------------------------------------------------------------
+    # --- questions ------------------------------------------------------------------------------------------
 
     def _planned(self, text: str, catalog: Catalog) -> Plan:
         return plan_rule(text, catalog, RuleOptions(zone=self.zone, rule_id=QUERY))

@@ -16,7 +16,9 @@ class Failed(NamedTuple):
     got: str
 
 
-def run_examples(function: FunctionType, module: ModuleType, path: str, first_line: int) -> list[Failed] | None:
+def run_examples(
+    function: FunctionType, module: ModuleType, path: str, first_line: int
+) -> list[Failed] | None:
     """The examples that fail; None where there are none. `first_line` counts from 0."""
     text, names = function.__doc__ or "", dict(vars(module))
     parsed = doctest.DocTestParser().get_doctest(text, names, function.__name__, path, first_line)

@@ -2,9 +2,9 @@
 
     def dew_point(temperature: float, humidity: float) -> float | None: …
 
-The examples of its docstring, as doctest writes them, are its tests; `penstock check` runs them (`docs/extending.md`).
-Functions must give the same result for the same arguments, for a restart evaluates events again. They run in the
-process of the gateway: whoever may write into the rule directory may run code.
+The examples of its docstring, as doctest writes them, are its tests; `penstock check` runs them
+(`docs/extending.md`). Functions must give the same result for the same arguments, for a restart evaluates
+events again. They run in the process of the gateway: whoever may write into the rule directory may run code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from sql.functions import registry
 MODULE = "penstock_functions"
 """Modules of function files are called `penstock_functions.<name of the file>`."""
 
-_KEYWORDS = frozenset({*ANALYTICS, *OVER_FUNCTIONS, *PREVS, *SPREADS, *WINDOW_FUNCTIONS, "event_time", "meta", "mqtt"})
+_KEYWORDS = frozenset(
+    {*ANALYTICS, *OVER_FUNCTIONS, *PREVS, *SPREADS, *WINDOW_FUNCTIONS, "event_time", "meta", "mqtt"}
+)
 
 
 def function_files(directory: Path) -> list[Path]:
@@ -77,7 +79,9 @@ def _run(module: ModuleType, text: FileText) -> FileProblem | None:
         script_line = first_script_line(ast.parse(text.text))
         if script_line is not None:
             hint = 'put the work into a function, below `if __name__ == "__main__":`, or the script elsewhere'
-            return _at(text, script_line, "R401", "a file beside the rules only defines functions; not run", hint)
+            return _at(
+                text, script_line, "R401", "a file beside the rules only defines functions; not run", hint
+            )
         sys.modules[module.__name__] = module
         exec(compile(text.text, text.path, "exec"), module.__dict__)
     except SyntaxError as error:
@@ -107,12 +111,14 @@ def _define(function: FunctionType, text: FileText) -> FileProblem | None:
     taken = registry.lookup(found.name)
     if taken is not None or aggregates.lookup(found.name) is not None or found.name in _KEYWORDS:
         where = taken.origin if taken is not None and taken.origin else "SQL"
-        return _at(text, line, "R402", f"the name {found.name}() is taken: {where} has it", "choose another name")
+        return _at(
+            text, line, "R402", f"the name {found.name}() is taken: {where} has it", "choose another name"
+        )
     registry.define(found)
     return None
 
 
-# --- examples ---------------------------------------------------------------------------------------------------------
+# --- examples -----------------------------------------------------------------------------------------------
 
 
 def _run_examples(function: FunctionType, module: ModuleType, text: FileText) -> Iterator[FileProblem]:

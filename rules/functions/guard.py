@@ -1,8 +1,10 @@
-"""Calls of functions that somebody else wrote: what they raise costs one row, and what takes too long is ended.
+"""Calls of functions that somebody else wrote: what they raise costs one row, and what
+takes too long is ended.
 
-A thread looks at the calls that run. One that lasts longer than the limit gets an exception at its next step in Python;
-a call that hangs inside C code ends when that code returns. A function that took too long `OVERRUNS_MAX` times is
-switched off until the process starts again, so that it cannot hold the rules up again and again.
+A thread looks at the calls that run. One that lasts longer than the limit gets an exception at its next step
+in Python; a call that hangs inside C code ends when that code returns. A function that took too long
+`OVERRUNS_MAX` times is switched off until the process starts again, so that it cannot hold the rules up again
+and again.
 """
 
 from __future__ import annotations
@@ -107,7 +109,9 @@ WATCH = Watch()
 class Guarded:
     """A function behind the guard: it gives a value of SQL, or raises `DataError`."""
 
-    def __init__(self, name: str, function: Callable[..., Any], required: tuple[bool, ...] = (), watch: Watch = WATCH):
+    def __init__(
+        self, name: str, function: Callable[..., Any], required: tuple[bool, ...] = (), watch: Watch = WATCH
+    ):
         """`required`: for each argument whether NULL there gives NULL without a call."""
         self.name = name
         self.function = function
@@ -120,7 +124,9 @@ class Guarded:
         if any(value is None and needed for value, needed in zip(arguments, self.required)):  # noqa: B905
             return None
         if self.overruns >= OVERRUNS_MAX:
-            raise DataError(f"{self.name}() is switched off: {OVERRUNS_MAX} calls took longer than {self._limit}")
+            raise DataError(
+                f"{self.name}() is switched off: {OVERRUNS_MAX} calls took longer than {self._limit}"
+            )
         try:
             result = self.watch.run(self.function, arguments)
         except TooLong:

@@ -40,15 +40,17 @@ class Unfit(ValueError):
 def function_of(function: Callable[..., Any], origin: str) -> Function:
     """The definition for SQL. Raises `Unfit`.
 
-    A parameter with a default may be left out, `*more` takes all further arguments. NULL gives NULL without a call,
-    unless the parameter takes None.
+    A parameter with a default may be left out, `*more` takes all further arguments. NULL gives NULL without a
+    call, unless the parameter takes None.
     """
     name = function.__name__
     doc = inspect.getdoc(function)
     if not doc:
         raise Unfit(f"{name}() has no docstring", "say in one sentence what it gives")
     if name != name.lower():
-        raise Unfit(f"{name}() has capitals in its name", "names of SQL have no case: write it in small letters")
+        raise Unfit(
+            f"{name}() has capitals in its name", "names of SQL have no case: write it in small letters"
+        )
     hints = _hints(function)
     found = [_parameter(name, item, hints) for item in inspect.signature(function).parameters.values()]
     if "return" not in hints:
@@ -83,7 +85,10 @@ def _parameter(function: str, item: inspect.Parameter, hints: Mapping[str, Any])
     if item.name not in hints:
         raise Unfit(f"{what} has no type", f"write {item.name}: and a type: {_NAMES}")
     found, nullable = _type(hints[item.name], what)
-    optional, variadic = item.default is not inspect.Parameter.empty, item.kind is inspect.Parameter.VAR_POSITIONAL
+    optional, variadic = (
+        item.default is not inspect.Parameter.empty,
+        item.kind is inspect.Parameter.VAR_POSITIONAL,
+    )
     return Parameter(item.name, found, optional=optional, variadic=variadic), nullable
 
 

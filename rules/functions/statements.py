@@ -1,7 +1,7 @@
 """Which Python files are function files: those that only define.
 
-Every `*.py` file of a rule directory is read, and a directory may hold scripts too. What a script does when it is run
-must not happen because somebody checks a rule beside it.
+Every `*.py` file of a rule directory is read, and a directory may hold scripts too. What a script does when
+it is run must not happen because somebody checks a rule beside it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,17 @@ import ast
 from collections.abc import Iterable
 
 _DEFINITIONS = frozenset(
-    {"Import", "ImportFrom", "FunctionDef", "AsyncFunctionDef", "ClassDef", "Assign", "AnnAssign", "TypeAlias", "Pass"}
+    {
+        "Import",
+        "ImportFrom",
+        "FunctionDef",
+        "AsyncFunctionDef",
+        "ClassDef",
+        "Assign",
+        "AnnAssign",
+        "TypeAlias",
+        "Pass",
+    }
 )
 """Names of classes of `ast`, not all of which every Python has."""
 

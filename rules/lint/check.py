@@ -1,6 +1,7 @@
 """The doubts themselves, and the walk over all rules with them.
 
-A doubt is a warning: the rule runs. To add one, write a class with `code` and `find`, and list it in `DOUBTS`.
+A doubt is a warning: the rule runs. To add one, write a class with `code` and `find`,
+and list it in `DOUBTS`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ class NeverSeen:
         told = set()
         for node in _expressions(rule):
             for read in node.walk():
-                if isinstance(read, Read) and read.column is not None and read.source < len(rule.plan.sources):
+                if (
+                    isinstance(read, Read)
+                    and read.column is not None
+                    and read.source < len(rule.plan.sources)
+                ):
                     stream = rule.plan.sources[read.source].stream
                     seen = samples.get(stream)
                     if seen is not None and read.column not in seen and (stream, read.column) not in told:
@@ -103,7 +108,11 @@ class NeverTrue:
         for name, condition in _conditions(rule):
             if never(condition):
                 yield Problem(
-                    self.code, f"{name} is never true", condition.span, "perhaps OR was meant instead of AND", "warning"
+                    self.code,
+                    f"{name} is never true",
+                    condition.span,
+                    "perhaps OR was meant instead of AND",
+                    "warning",
                 )
 
 

@@ -12,7 +12,8 @@ from sql.plan.logical import Plan
 
 
 class Unbounded:
-    """State whose size depends on the data alone: what `explain` calls unbounded, unless the rule names a bound."""
+    """State whose size depends on the data alone: what `explain` calls unbounded, unless
+    the rule names a bound."""
 
     code: ClassVar[str] = "R207"
 
@@ -22,7 +23,9 @@ class Unbounded:
         if "max_window_events" in rule.options.model_fields_set:
             return
         spans = [window.span for source in plan.sources for window in source.windows]
-        span = spans[0].to(spans[-1]) if spans else plan.window.span if plan.window is not None else Span(0, 6)
+        span = (
+            spans[0].to(spans[-1]) if spans else plan.window.span if plan.window is not None else Span(0, 6)
+        )
         for reason in unbounded(plan):
             most = f"; from {plan.options.max_window_events:,} events on (maxWindowEvents) each is an error"
             hint = "add a bound, such as #length(1000) or #time(1 hour), or set the option maxWindowEvents"
@@ -51,7 +54,12 @@ class NeverResets:
 
 def _forgets(plan: Plan) -> bool:
     """Whether something ends what is aggregated, or keeps the sum on purpose."""
-    if plan.window is not None or plan.context is not None or plan.into_table is not None or plan.acts is not None:
+    if (
+        plan.window is not None
+        or plan.context is not None
+        or plan.into_table is not None
+        or plan.acts is not None
+    ):
         return True
     return any(
         source.keeps

@@ -1,4 +1,5 @@
-"""Messages of Protocol Buffers: schema files beside the rules, and rows as messages (extra penstock[protobuf])."""
+"""Messages of Protocol Buffers: schema files beside the rules, and rows as messages (extra
+penstock[protobuf])."""
 
 from rules.protobuf.files import load_schemas, message_type
 from rules.protobuf.values import columns_of, message_of

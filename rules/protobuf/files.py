@@ -1,7 +1,9 @@
-"""Schema files beside the rules: `plant.proto`, or `plant.desc`, which `protoc --include_imports` makes of it.
+"""Schema files beside the rules: `plant.proto`, or `plant.desc`, which `protoc
+--include_imports` makes of it.
 
-SCHEMAID and `schemaId` name a message as eKuiper does: the file without its ending, a dot, and the message, with or
-without its package: `plant.Reading`, `plant.acme.plant.Reading`. The files are read when the gateway starts.
+SCHEMAID and `schemaId` name a message as eKuiper does: the file without its ending, a dot, and the message,
+with or without its package: `plant.Reading`, `plant.acme.plant.Reading`. The files are read when the gateway
+starts.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from sql.errors import Span, did_you_mean
 COMPILE_S = 30
 """Seconds that protoc may take for a file."""
 
-_PLACE = re.compile(r"^(?P<file>[^:\n]+\.proto):(?:(?P<line>\d+):(?P<column>\d+): )?(?P<message>.*)$", re.MULTILINE)
+_PLACE = re.compile(
+    r"^(?P<file>[^:\n]+\.proto):(?:(?P<line>\d+):(?P<column>\d+): )?(?P<message>.*)$", re.MULTILINE
+)
 
 _files: dict[str, dict[str, Any]] = {}
 """The message classes of each schema file, by the file's name without its ending; by full name."""
@@ -33,7 +37,11 @@ def schema_files(directory: Path) -> list[Path]:
         entries = sorted(directory.iterdir())
     except OSError:
         return []
-    return [path for path in entries if path.suffix in (".proto", ".desc") and path.is_file() and path.name[0] != "."]
+    return [
+        path
+        for path in entries
+        if path.suffix in (".proto", ".desc") and path.is_file() and path.name[0] != "."
+    ]
 
 
 def load_schemas(directories: Iterable[Path]) -> list[FileProblem]:
@@ -55,7 +63,9 @@ def message_type(schema_id: str) -> Any:
     found = [known for full, known in messages.items() if name in (full, full.rpartition(".")[2])]
     if len(found) != 1:
         hint = did_you_mean(name, messages) or f"it has {', '.join(sorted(messages))}"
-        raise ValueError(f"'{name}' is {'several messages' if found else 'no message'} of '{file}.proto': {hint}")
+        raise ValueError(
+            f"'{name}' is {'several messages' if found else 'no message'} of '{file}.proto': {hint}"
+        )
     return found[0]
 
 
@@ -90,8 +100,15 @@ def _compiled(path: Path) -> bytes:
         )
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.desc"
-        words = [sys.executable, "-m", "grpc_tools.protoc", f"-I{path.parent}", "--include_imports",
-                 f"--descriptor_set_out={out}", str(path)]  # fmt: skip
+        words = [
+            sys.executable,
+            "-m",
+            "grpc_tools.protoc",
+            f"-I{path.parent}",
+            "--include_imports",
+            f"--descriptor_set_out={out}",
+            str(path),
+        ]
         done = subprocess.run(words, capture_output=True, text=True, timeout=COMPILE_S, check=False)
         if done.returncode != 0:
             raise _NotCompiled(list(_said(path, done.stderr)))
@@ -115,7 +132,8 @@ def _problem(path: Path, message: str) -> FileProblem:
 
 
 def _messages(compiled: bytes) -> dict[str, Any]:
-    """The classes of the messages of the last file of a descriptor set, and of those within them, by full name."""
+    """The classes of the messages of the last file of a descriptor set, and of those
+    within them, by full name."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     files = descriptor_pb2.FileDescriptorSet.FromString(compiled).file

@@ -1,8 +1,8 @@
 """Messages and rows: each field is a column.
 
-A field without presence has its default where the message lacks it; others are NULL. Enums are numbers, maps are
-objects with text keys. In the other direction NULL leaves a field out, an enum may be given by name, and a column that
-the message has no field for is an error.
+A field without presence has its default where the message lacks it; others are NULL. Enums are numbers, maps
+are objects with text keys. In the other direction NULL leaves a field out, an enum may be given by name, and
+a column that the message has no field for is an error.
 """
 
 from __future__ import annotations

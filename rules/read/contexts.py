@@ -24,8 +24,11 @@ def read_contexts(reading: Reading, data: Any) -> list[LoadedContext]:
         return []
     document, report = reading.document, reading.report
     if not isinstance(data, dict):
-        report.error("R103", f"'contexts' must be a mapping of names to contexts, not {describe(data)}",
-                     document.value_span(("contexts",)))  # fmt: skip
+        report.error(
+            "R103",
+            f"'contexts' must be a mapping of names to contexts, not {describe(data)}",
+            document.value_span(("contexts",)),
+        )
         return []
     found = []
     for name, item in data.items():
@@ -45,12 +48,18 @@ def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
     try:
         statements = parse(text)
         if len(statements) != 1 or not isinstance(statements[0], CreateContext):
-            raise SqlError([Problem("P020", "a context is one declaration", Span(len(prefix), len(text)))], text)
+            raise SqlError(
+                [Problem("P020", "a context is one declaration", Span(len(prefix), len(text)))], text
+            )
         plan = bind_context(statements[0], catalog, RuleOptions(zone=context.timezone or zone), text)
     except SqlError as error:
         raise SqlError([_moved(problem, len(prefix)) for problem in error.problems], context.sql) from None
-    return replace(plan, max_partitions=context.max_partitions, oldest_first=context.when_full == "oldest",
-                   idle_ms=context.idle)  # fmt: skip
+    return replace(
+        plan,
+        max_partitions=context.max_partitions,
+        oldest_first=context.when_full == "oldest",
+        idle_ms=context.idle,
+    )
 
 
 def warnings_of(plan: ContextPlan) -> list[Problem]:

@@ -1,4 +1,5 @@
-"""The rules, tests and variables of a file, each read by itself, so that a wrong one does not hide the others."""
+"""The rules, tests and variables of a file, each read by itself, so that a wrong one
+does not hide the others."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def check_keys(reading: Reading, data: dict[str, Any]) -> None:
             hint = did_you_mean(key, known) or f"known keys are {', '.join(sorted(known))}"
             if key in RULE_KEYS:
                 hint = "a file is one rule, or has its rules under 'rules:'; not both"
-            reading.report.error("R101", f"unknown key '{key}' in the file", reading.document.key_span((key,)), hint)
+            reading.report.error(
+                "R101", f"unknown key '{key}' in the file", reading.document.key_span((key,)), hint
+            )
 
 
 def read_variables(reading: Reading, data: Any) -> dict[str, Variable]:
@@ -42,13 +45,19 @@ def read_variables(reading: Reading, data: Any) -> dict[str, Variable]:
         return {}
     found: dict[str, Variable] = {}
     if not isinstance(data, dict):
-        reading.report.error("R103", f"'variables' must be a mapping of names to values, not {describe(data)}",
-                             reading.document.value_span(("variables",)))  # fmt: skip
+        reading.report.error(
+            "R103",
+            f"'variables' must be a mapping of names to values, not {describe(data)}",
+            reading.document.value_span(("variables",)),
+        )
         return found
     for name, value in data.items():
         if isinstance(value, list | dict):
-            reading.report.error("R103", f"the variable '{name}' must be a single value, not {describe(value)}",
-                                 reading.document.value_span(("variables", name)))  # fmt: skip
+            reading.report.error(
+                "R103",
+                f"the variable '{name}' must be a single value, not {describe(value)}",
+                reading.document.value_span(("variables", name)),
+            )
         else:
             found[name] = value
     return found
@@ -56,7 +65,7 @@ def read_variables(reading: Reading, data: Any) -> dict[str, Variable]:
 
 def read_rules(
     reading: Reading, data: Any, at: Path = ("rules",), only: type[Any] = object
-) -> list[LoadedRule]:  # fmt: skip
+) -> list[LoadedRule]:
     """The rules under `rules`, as a list or by id; an id that stands twice is reported.
 
     `at` is where they stand, and `only` the class of those members of the list that are rules.
@@ -75,7 +84,9 @@ def read_rules(
         first = found.setdefault(rule.id, rule)
         if first is not rule:
             line = reading.text.position(first.name_span.start)[0]
-            reading.report.error("R106", f"the rule '{rule.id}' is already defined in line {line}", rule.name_span)
+            reading.report.error(
+                "R106", f"the rule '{rule.id}' is already defined in line {line}", rule.name_span
+            )
     return [*found.values(), *nameless]
 
 
@@ -83,15 +94,23 @@ def read_rule(reading: Reading, data: Any, path: Path, name: str | None = None) 
     """One rule; None when it is not usable. Its actions are checked even when the rest is wrong."""
     document, report = reading.document, reading.report
     if isinstance(data, dict) and "graph" in data:
-        report.error("R107", "rules drawn as a graph are not supported", document.key_span((*path, "graph")),
-                     "write the same flow as a query under 'sql'")  # fmt: skip
+        report.error(
+            "R107",
+            "rules drawn as a graph are not supported",
+            document.key_span((*path, "graph")),
+            "write the same flow as a query under 'sql'",
+        )
         return None
     before = len(report.found)
-    rule = validate(Rule, data, document, path, report, {"query": "sql", "sinks": "actions", "action": "actions"})
+    rule = validate(
+        Rule, data, document, path, report, {"query": "sql", "sinks": "actions", "action": "actions"}
+    )
     rule = rule or sketch(Rule, data, depth=2)
     if not isinstance(data, dict):
         return None
-    actions, late, error = (read_actions(reading, data.get(key), (*path, key)) for key in ("actions", "late", "error"))
+    actions, late, error = (
+        read_actions(reading, data.get(key), (*path, key)) for key in ("actions", "late", "error")
+    )
     _notes(reading, data, path)
     secret_in_sql = _refuse_secrets(reading, data, path)
     rule_id = _rule_id(reading, data, path, name)
@@ -102,16 +121,25 @@ def read_rule(reading: Reading, data: Any, path: Path, name: str | None = None) 
 
 
 def _rule_id(reading: Reading, data: dict[str, Any], path: Path, key: str | None) -> str | None:
-    """The rule's id, from itself or from its key in a mapping of rules; None and a problem where there is none."""
+    """The rule's id, from itself or from its key in a mapping of rules; None and a
+    problem where there is none."""
     document, report = reading.document, reading.report
     given = data.get("id")
     if given is None and key is None:
-        report.error("R102", "the key 'id' is missing in this rule", document.key_span(path), "give it a unique id")
+        report.error(
+            "R102", "the key 'id' is missing in this rule", document.key_span(path), "give it a unique id"
+        )
     elif key is not None and given not in (None, key):
-        report.error("R104", f"the id '{given}' differs from the rule's key '{key}'",
-                     document.value_span((*path, "id")), "remove 'id', or make them equal")  # fmt: skip
+        report.error(
+            "R104",
+            f"the id '{given}' differs from the rule's key '{key}'",
+            document.value_span((*path, "id")),
+            "remove 'id', or make them equal",
+        )
     elif key is not None and not re.fullmatch(ID_PATTERN, key):
-        report.error("R104", f"'{key}' cannot be an id; use letters, digits and _ . : -", document.key_span(path))
+        report.error(
+            "R104", f"'{key}' cannot be an id; use letters, digits and _ . : -", document.key_span(path)
+        )
     return key or (given if isinstance(given, str) else None)
 
 
@@ -185,15 +213,21 @@ def read_tests(reading: Reading, data: Any, path: Path) -> list[LoadedTest]:
     if data is None:
         return []
     if not isinstance(data, list):
-        reading.report.error("R103", f"'tests' must be a list, not {describe(data)}", reading.document.value_span(path))
+        reading.report.error(
+            "R103", f"'tests' must be a list, not {describe(data)}", reading.document.value_span(path)
+        )
         return []
     found = []
     for number, item in enumerate(data):
         at = (*path, number)
         test = validate(Test, item, reading.document, at, reading.report)
         if test is not None and test.rule is None:
-            reading.report.error("R102", "the key 'rule' is missing in this test", reading.document.key_span(at),
-                                 "name the rule under test, or put the test into the rule")  # fmt: skip
+            reading.report.error(
+                "R102",
+                "the key 'rule' is missing in this test",
+                reading.document.key_span(at),
+                "name the rule under test, or put the test into the rule",
+            )
         elif test is not None:
             found.append(LoadedTest(test, at, reading))
     return found

@@ -17,7 +17,7 @@ from sql.syntax import CreateStream
 
 def read_streams(
     reading: Reading, data: Any, at: Path = ("streams",), only: type[Any] = object
-) -> list[LoadedStream]:  # fmt: skip
+) -> list[LoadedStream]:
     """The streams under `streams`, as texts or mappings, in a list or by name.
 
     `at` is where they stand, and `only` the class of those members of the list that are streams.
@@ -63,8 +63,12 @@ def _read_stream(reading: Reading, data: Any, path: Path, name: str | None) -> l
     if stream is None:
         return []
     if name is not None and stream.name not in (None, name):
-        report.error("R104", f"the name '{stream.name}' differs from the stream's key '{name}'",
-                     document.value_span((*path, "name")), "remove 'name', or make them equal")  # fmt: skip
+        report.error(
+            "R104",
+            f"the name '{stream.name}' differs from the stream's key '{name}'",
+            document.value_span((*path, "name")),
+            "remove 'name', or make them equal",
+        )
         usable = False
     called = name or stream.name
     if called is None:
@@ -129,7 +133,9 @@ _NOTES = {
 _OF_SOURCES = ("CONF_KEY", "EXTRA")
 """Settings of the source; only those of the broker stand in the gateway's configuration."""
 
-_OF_TABLES = dict.fromkeys(("KIND", "RETAIN_SIZE"), (None, "a stream keeps no rows; CREATE TABLE makes a table"))
+_OF_TABLES = dict.fromkeys(
+    ("KIND", "RETAIN_SIZE"), (None, "a stream keeps no rows; CREATE TABLE makes a table")
+)
 """The same for what is no table."""
 
 
@@ -138,8 +144,13 @@ def _note(stream: LoadedStream) -> None:
     given = {option.key.upper(): str(option.value).lower() for option in stream.statement.options}
     if given.get("KIND") == "lookup":
         notes = {key: note for key, note in notes.items() if key != "KEY"}
-    kind = next((str(option.value).lower() for option in stream.statement.options if option.key == "TYPE"), "mqtt")
-    if any(option.key == "FORMAT" and str(option.value).lower() == "protobuf" for option in stream.statement.options):
+    kind = next(
+        (str(option.value).lower() for option in stream.statement.options if option.key == "TYPE"), "mqtt"
+    )
+    if any(
+        option.key == "FORMAT" and str(option.value).lower() == "protobuf"
+        for option in stream.statement.options
+    ):
         notes = {key: note for key, note in notes.items() if key != "SCHEMAID"}
     if kind not in ("mqtt", "memory"):
         notes = {key: note for key, note in notes.items() if key not in _OF_SOURCES}

@@ -40,4 +40,6 @@ def bind(loaded: LoadedTable, catalog: Catalog, zone: str) -> RelationPlan:
     """The plan of a table, which is declared in the catalog. SqlError whose spans count in its text."""
     table = loaded.table
     bounds = Bounds(table.max_rows, table.when_full == "oldest", table.ttl)
-    return plan_relation(loaded.name, table.sql, catalog, RuleOptions(zone=zone, max_rows=table.max_rows), bounds)
+    return plan_relation(
+        loaded.name, table.sql, catalog, RuleOptions(zone=zone, max_rows=table.max_rows), bounds
+    )

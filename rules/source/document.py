@@ -1,8 +1,8 @@
 """A file as plain data that still knows where each value stood.
 
-A reader (`yaml_source`, `json_source`) drives a `Builder` with what it finds, in order. The builder enforces the
-limits, refuses duplicate keys, and ends with a `Document`: data of dict, list, str, int, float, bool and None, and for
-each path (a tuple of keys and indices) the place of its key and its value.
+A reader (`yaml_source`, `json_source`) drives a `Builder` with what it finds, in order. The builder enforces
+the limits, refuses duplicate keys, and ends with a `Document`: data of dict, list, str, int, float, bool and
+None, and for each path (a tuple of keys and indices) the place of its key and its value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ Style = Literal["plain", "'", '"', "|", ">", "json", "collection"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one rule file. A file beyond one of them is refused with R003; the others are read as usual."""
+    """Bounds of one rule file. A file beyond one of them is refused with R003; the
+    others are read as usual."""
 
     file_bytes_max: int = 4_000_000
     depth_max: int = 40
@@ -72,7 +73,8 @@ class TooMuch(Exception):
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or list that has begun. `key` waits for its value; `drop` says that this value is a duplicate's."""
+    """A mapping or list that has begun. `key` waits for its value; `drop` says that this value is a
+    duplicate's."""
 
     data: dict[str, Any] | list[Any]
     path: Path
@@ -106,8 +108,12 @@ class Builder:
         top.duplicate = first is not None
         if first is not None:
             line = self.report.text.position(first.start)[0]
-            self.report.error("R006", f"the key '{name}' stands twice in this mapping, first in line {line}", span,
-                              "remove one, or give it another name")  # fmt: skip
+            self.report.error(
+                "R006",
+                f"the key '{name}' stands twice in this mapping, first in line {line}",
+                span,
+                "remove one, or give it another name",
+            )
         top.keys.setdefault(name, span)
         top.key, top.key_span = name, span
 

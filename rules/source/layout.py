@@ -1,4 +1,5 @@
-"""Rule files in one layout: each query with a clause a line. Nothing but white space inside queries changes."""
+"""Rule files in one layout: each query with a clause a line. Nothing but white space
+inside queries changes."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ LINE_MAX = 110
 def formatted(text: str, name: str) -> str:
     """The text of a YAML rule file in its layout; unchanged where it is no YAML, or nothing is to be done.
 
-    Blocks (`sql: |`) get a clause a line; a plain query stays on its line while it fits, and becomes a block otherwise.
-    Queries in quotes, folded ones and those with comments stay as they are.
+    Blocks (`sql: |`) get a clause a line; a plain query stays on its line while it fits, and becomes a block
+    otherwise. Queries in quotes, folded ones and those with comments stay as they are.
     """
     document = _read(text, name)
     if document is None:
@@ -30,7 +31,9 @@ def formatted(text: str, name: str) -> str:
     if not result.endswith("\n"):
         result += "\n"
     again = _read(result, name)
-    assert again is not None and _same(document.data, again.data), f"{name}: the layout would change the file's meaning"
+    assert again is not None and _same(document.data, again.data), (
+        f"{name}: the layout would change the file's meaning"
+    )
     return result
 
 

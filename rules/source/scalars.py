@@ -1,7 +1,7 @@
 """What a plain scalar means, and where each character of a scalar's value stands in the file.
 
-Plain scalars follow the core schema of YAML 1.2: only `true` and `false` are booleans (`on`, `off`, `yes`, `no` stay
-text), `12:30:45` and dates stay text, `010` is ten, `0o10` eight, `1e3` a float.
+Plain scalars follow the core schema of YAML 1.2: only `true` and `false` are booleans (`on`, `off`, `yes`,
+`no` stay text), `12:30:45` and dates stay text, `010` is ten, `0o10` eight, `1e3` a float.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def was_octal(text: str) -> bool:
 def offsets(source: str, place: Place, value: str) -> list[int]:
     """For each character of a text scalar's value, and for its end, the offset into the file where it stands.
 
-    Folding, indentation, chomping and quoting only ever touch white space and escapes, so the characters that are not
-    white space stand in the file in the same order as in the value. They are paired one by one; white space lies
-    directly behind what precedes it.
+    Folding, indentation, chomping and quoting only ever touch white space and escapes, so the characters that
+    are not white space stand in the file in the same order as in the value. They are paired one by one; white
+    space lies directly behind what precedes it.
     """
     marks = _visible(source, place)
     needed = sum(not char.isspace() for char in value)
@@ -81,8 +81,11 @@ def offsets(source: str, place: Place, value: str) -> list[int]:
     return result
 
 
-_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-                     r"|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r\n|.)", re.DOTALL)  # fmt: skip
+_ESCAPE = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r\n|.)",
+    re.DOTALL,
+)
 _BLANK_ESCAPES = frozenset("ntrvf _NLP\t\n\r")
 
 

@@ -4,8 +4,8 @@
     scalars    those of YAML 1.2 (`rules.source.scalars`)
     bounded    bytes, depth, number of values (`rules.source.document.Limits`)
 
-The reader walks PyYAML's events, not its nodes: nothing recurses, and a file that expands to billions of values is
-refused at its first alias. Both PyYAML back ends, in C and in Python, give the same result.
+The reader walks PyYAML's events, not its nodes: nothing recurses, and a file that expands to billions of
+values is refused at its first alias. Both PyYAML back ends, in C and in Python, give the same result.
 """
 
 from __future__ import annotations
@@ -50,17 +50,38 @@ def read_file(path: FilePath, name: str, limits: Limits) -> tuple[Document | Non
         with path.open("rb") as file:
             content = file.read(limits.file_bytes_max + 1)
     except OSError as error:
-        return None, [FileProblem(name, 0, 0, "R002", f"cannot be read: {error.strerror or type(error).__name__}")]
+        return None, [
+            FileProblem(name, 0, 0, "R002", f"cannot be read: {error.strerror or type(error).__name__}")
+        ]
     if len(content) > limits.file_bytes_max:
-        return None, [FileProblem(name, 0, 0, "R003", f"the file is larger than {limits.file_bytes_max} bytes",
-                                  "split it into several rule files")]  # fmt: skip
+        return None, [
+            FileProblem(
+                name,
+                0,
+                0,
+                "R003",
+                f"the file is larger than {limits.file_bytes_max} bytes",
+                "split it into several rule files",
+            )
+        ]
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        column = len(content[content.rfind(b"\n", 0, error.start) + 1 : error.start].decode("utf-8", "replace")) + 1
-        return None, [FileProblem(name, line, column, "R002", f"byte 0x{content[error.start]:02x} is not UTF-8",
-                                  "save the file as UTF-8")]  # fmt: skip
+        column = (
+            len(content[content.rfind(b"\n", 0, error.start) + 1 : error.start].decode("utf-8", "replace"))
+            + 1
+        )
+        return None, [
+            FileProblem(
+                name,
+                line,
+                column,
+                "R002",
+                f"byte 0x{content[error.start]:02x} is not UTF-8",
+                "save the file as UTF-8",
+            )
+        ]
     return read_text(text, name, limits, kind=kind_of(path.name))
 
 
@@ -71,10 +92,14 @@ def read_text(
     report = Report(FileText(name, text))
     builder = Builder(report, limits or Limits())
     if len(text) > builder.limits.file_bytes_max:
-        report.error("R003", f"the text is larger than {builder.limits.file_bytes_max} characters", Span(0, 1))
+        report.error(
+            "R003", f"the text is larger than {builder.limits.file_bytes_max} characters", Span(0, 1)
+        )
         return None, report.found
     if bad := _UNPRINTABLE.search(text):
-        report.error("R002", f"the character U+{ord(bad[0]):04X} may not stand in a rule file", Span(*bad.span()))
+        report.error(
+            "R002", f"the character U+{ord(bad[0]):04X} may not stand in a rule file", Span(*bad.span())
+        )
         return None, report.found
     try:
         document = _READERS[kind](text, builder, report)
@@ -93,11 +118,17 @@ def _read_yaml(text: str, builder: Builder, report: Report) -> Document | None:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    report.error("R004", "a second document begins here; a rule file holds one", span,
-                                 "write several rules as a list under 'rules:'")  # fmt: skip
+                    report.error(
+                        "R004",
+                        "a second document begins here; a rule file holds one",
+                        span,
+                        "write several rules as a list under 'rules:'",
+                    )
                     break
                 if event.version or event.tags:
-                    report.error("R007", "directives are not supported in rule files", span, "remove the line with '%'")
+                    report.error(
+                        "R007", "directives are not supported in rule files", span, "remove the line with '%'"
+                    )
             else:
                 _handle(event, span, builder, report)
     except yaml.MarkedYAMLError as error:
@@ -105,7 +136,10 @@ def _read_yaml(text: str, builder: Builder, report: Report) -> Document | None:
         return None
     if builder.root is None and not report.found:
         report.error(
-            "R008", "the file is empty", Span(0, 1), "a rule file has 'rules:' or 'id:', 'sql:' and 'actions:'"
+            "R008",
+            "the file is empty",
+            Span(0, 1),
+            "a rule file has 'rules:' or 'id:', 'sql:' and 'actions:'",
         )
         return None
     return builder.finish()
@@ -138,13 +172,24 @@ def _put(value: Any, written: str, span: Span, style: Style, builder: Builder) -
 def _check_node(event: Any, span: Span, builder: Builder, report: Report) -> None:
     if event.anchor:
         what = "aliases" if isinstance(event, yaml.AliasEvent) else "anchors"
-        report.error("R005", f"{what} are not supported in rule files: '{event.anchor}'", span,
-                     "write the value out where it is needed")  # fmt: skip
+        report.error(
+            "R005",
+            f"{what} are not supported in rule files: '{event.anchor}'",
+            span,
+            "write the value out where it is needed",
+        )
     tag = getattr(event, "tag", None)
     if tag and not (isinstance(event, yaml.ScalarEvent) and tag in _TEXT_TAGS):
         short = tag.replace("tag:yaml.org,2002:", "!!")
-        report.error("R007", f"the tag '{short}' is not supported in rule files", span, "remove it; quote what is text")
-    if isinstance(event, yaml.ScalarEvent) and builder.expects_key and event.value == "<<" and event.implicit[0]:
+        report.error(
+            "R007", f"the tag '{short}' is not supported in rule files", span, "remove it; quote what is text"
+        )
+    if (
+        isinstance(event, yaml.ScalarEvent)
+        and builder.expects_key
+        and event.value == "<<"
+        and event.implicit[0]
+    ):
         report.error("R005", "merge keys are not supported in rule files", span, "write the keys out")
 
 
@@ -158,21 +203,32 @@ def _value(event: Any, span: Span, builder: Builder, report: Report) -> Any:
         report.error("R009", str(error), span)
         return None
     if value.__class__ is int and was_octal(text):
-        report.note("R202", f"{text} is the number {value}; YAML 1.1 reads {int(text, 8)}", span,
-                    "write it without leading zeros, or quote it if it is text")  # fmt: skip
+        report.note(
+            "R202",
+            f"{text} is the number {value}; YAML 1.1 reads {int(text, 8)}",
+            span,
+            "write it without leading zeros, or quote it if it is text",
+        )
     return value
 
 
 _PLAINER = (
     ("mapping values are not allowed", "a second ':' in this line", "quote a text that has ': ' in it"),
-    ("cannot start any token", "this character cannot begin a value",
-     "quote the text, and indent with spaces, not with tabs"),
+    (
+        "cannot start any token",
+        "this character cannot begin a value",
+        "quote the text, and indent with spaces, not with tabs",
+    ),
     ("could not find expected ':'", "':' is missing after the key", None),
     ("block end", "this line does not fit: its indentation belongs to no open mapping or list", None),
-    ("did not find expected key", "this line does not fit: its indentation belongs to no open mapping or list", None),
+    (
+        "did not find expected key",
+        "this line does not fit: its indentation belongs to no open mapping or list",
+        None,
+    ),
     ("unexpected end of stream", "the quote that begins here has no end", None),
     ("escape c", "an unknown escape in a double-quoted text", "use single quotes, or double the backslash"),
-)  # fmt: skip
+)
 
 
 def _syntax_error(error: yaml.MarkedYAMLError, report: Report) -> None:
@@ -203,5 +259,7 @@ def _read_sql(text: str, builder: Builder, report: Report) -> Document | None:
 
 
 _READERS: dict[Kind, Callable[[str, Builder, Report], Document | None]] = {
-    "yaml": _read_yaml, "json": _read_json, "sql": _read_sql,
-}  # fmt: skip
+    "yaml": _read_yaml,
+    "json": _read_json,
+    "sql": _read_sql,
+}

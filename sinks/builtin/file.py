@@ -23,7 +23,9 @@ from sinks.settings import SinkSettings, Text, reveal
 OPEN_FILES_MAX = 64
 """Files kept open by one sink; the one unused longest is closed when another is needed."""
 
-_HOPELESS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EMLINK})
+_HOPELESS = frozenset(
+    {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EMLINK}
+)
 """Errors that the path itself causes, so that trying again cannot help."""
 
 
@@ -31,27 +33,34 @@ _FILE_TYPES: dict[Any, dict[str, Any]] = {
     "lines": {},
     "csv": {"format": "delimited"},
 }
-"""What eKuiper's kinds of files are here. A JSON file is one array there, which cannot be appended to: use lines."""
+"""What eKuiper's kinds of files are here. A JSON file is one array there, which cannot be
+appended to: use lines."""
 
 
 class FileSettings(SinkSettings):
     """Append results to files below the data folder, one line per row.
 
-    A full file is renamed to `NAME-MILLISECONDS.SUFFIX` and a new one is begun. With `compression: gzip` the file is
-    a valid gzip file at any time; give it a name ending in `.gz`.
+    A full file is renamed to `NAME-MILLISECONDS.SUFFIX` and a new one is begun. With `compression: gzip` the
+    file is a valid gzip file at any time; give it a name ending in `.gz`.
     """
 
     target: ClassVar[str | None] = "path"
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "path"
     appends: ClassVar[bool] = True
 
-    path: Text = Field(description="relative to the data folder, such as 'alarms.jsonl' or '{{.site}}/alarms.jsonl'")
+    path: Text = Field(
+        description="relative to the data folder, such as 'alarms.jsonl' or '{{.site}}/alarms.jsonl'"
+    )
     send_single: bool = Field(True, description="one line per row; false writes an array per result")
     rolling_size: int = Field(
         64 * 1024 * 1024, ge=1, description="bytes; a message that would exceed them begins a new file"
     )
-    rolling_count: int = Field(0, ge=0, description="messages after which a new file is begun; 0 means no limit")
-    rolling_interval: DurationMs = Field(0, ge=0, description="milliseconds, the age at which a new file is begun")
+    rolling_count: int = Field(
+        0, ge=0, description="messages after which a new file is begun; 0 means no limit"
+    )
+    rolling_interval: DurationMs = Field(
+        0, ge=0, description="milliseconds, the age at which a new file is begun"
+    )
     rolling_keep: int = Field(0, ge=0, description="full files to keep, the oldest are deleted; 0 keeps all")
     fsync: bool = Field(True, description="results count as delivered only when they are on the disk")
 
@@ -96,7 +105,8 @@ class _OpenFile:
 
 
 class FileSink:
-    """Writes lines; a batch is on the disk whole or not at all, and a torn last line of a crash is ended first."""
+    """Writes lines; a batch is on the disk whole or not at all, and a torn last line of a
+    crash is ended first."""
 
     def __init__(self, settings: FileSettings, context: SinkContext) -> None:
         self._settings = settings
@@ -131,12 +141,14 @@ class FileSink:
         reason = f"file {path!r}: {failure.strerror or failure}"
         if failure.errno in _HOPELESS:
             return Reject(
-                reason + (" (symbolic links are not followed)" if failure.errno == errno.ELOOP else ""), done=done
+                reason + (" (symbolic links are not followed)" if failure.errno == errno.ELOOP else ""),
+                done=done,
             )
         return Retry(reason, done=done)
 
     def _room(self, file: _OpenFile, messages: Sequence[Message]) -> int:
-        """How many leading messages go into `file` before it must be rolled: same path, within size and count."""
+        """How many leading messages go into `file` before it must be rolled: same path,
+        within size and count."""
         settings = self._settings
         size, count = file.size(), 0
         for message in messages:
@@ -150,7 +162,9 @@ class FileSink:
 
     def _append(self, file: _OpenFile, messages: Sequence[Message]) -> None:
         begins = file.size() == 0
-        data = (messages[0].header if begins else b"") + b"".join(_line(message.payload) for message in messages)
+        data = (messages[0].header if begins else b"") + b"".join(
+            _line(message.payload) for message in messages
+        )
         append_durably(file.descriptor, compress(data, self._settings.compression), sync=self._settings.fsync)
         if begins and self._settings.fsync:
             os.fsync(file.folder)  # the new name must survive a power cut as well
@@ -182,7 +196,11 @@ class FileSink:
             raise
         status = os.fstat(descriptor)
         born_ms = status.st_mtime_ns // 1_000_000 if status.st_size else self._clock.now_ms()
-        if status.st_size and not self._settings.compression and os.pread(descriptor, 1, status.st_size - 1) != b"\n":
+        if (
+            status.st_size
+            and not self._settings.compression
+            and os.pread(descriptor, 1, status.st_size - 1) != b"\n"
+        ):
             os.write(descriptor, b"\n")
         return _OpenFile(folder, name, descriptor, born_ms)
 

@@ -33,7 +33,9 @@ class _InfluxSettings(SinkSettings, TlsSettings):
 
     addr: Text = Field(description="the server, such as 'http://127.0.0.1:8086'")
     measurement: Text = Field(description="the measurement; may hold '{{.field}}'")
-    tags: dict[str, Text] = Field(default_factory=dict, description="tags; their values may hold '{{.field}}'")
+    tags: dict[str, Text] = Field(
+        default_factory=dict, description="tags; their values may hold '{{.field}}'"
+    )
     ts_field_name: str | None = Field(
         None,
         min_length=1,
@@ -74,8 +76,8 @@ class _InfluxSettings(SinkSettings, TlsSettings):
 class InfluxSettings(_InfluxSettings):
     """Write each row as a point of an InfluxDB 1.
 
-    What waits is written by one request. A point that is sent again overwrites itself. A row that the server refuses is
-    a dead letter.
+    What waits is written by one request. A point that is sent again overwrites itself. A row that the server
+    refuses is a dead letter.
     """
 
     database: str = Field(min_length=1, description="the database")
@@ -97,8 +99,8 @@ class InfluxSettings(_InfluxSettings):
 class Influx2Settings(_InfluxSettings):
     """Write each row as a point of an InfluxDB 2.
 
-    What waits is written by one request. A point that is sent again overwrites itself. A row that the server refuses is
-    a dead letter.
+    What waits is written by one request. A point that is sent again overwrites itself. A row that the server
+    refuses is a dead letter.
     """
 
     org: str = Field(min_length=1, description="the organisation")
@@ -163,9 +165,13 @@ class InfluxSink:
         if settings.ts_field_name is not None:
             at = row.pop(settings.ts_field_name, None)
             if at.__class__ is not int:
-                raise ValueError(f"column '{settings.ts_field_name}' holds no time stamp: a whole number is needed")
+                raise ValueError(
+                    f"column '{settings.ts_field_name}' holds no time stamp: a whole number is needed"
+                )
         tags = {name: template.render(row, at_ms) for name, template in self._tags.items()}
-        return line(self._measurement.render(row, at_ms), {k: v for k, v in tags.items() if v != "null"}, row, at)
+        return line(
+            self._measurement.render(row, at_ms), {k: v for k, v in tags.items() if v != "null"}, row, at
+        )
 
     def _write(self, points: list[str]) -> None:
         if not points:
@@ -194,13 +200,19 @@ class InfluxSink:
         seconds = self._settings.timeout / 1000
         connection: http.client.HTTPConnection
         if parts.scheme == "https":
-            connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=self._tls)
+            connection = http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=seconds, context=self._tls
+            )
         else:
             connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
         try:
-            connection.request("POST", parts.path.rstrip("/") + self._settings.path, body=body, headers=headers)
+            connection.request(
+                "POST", parts.path.rstrip("/") + self._settings.path, body=body, headers=headers
+            )
             answer = connection.getresponse()
-            return answer.status, " ".join(answer.read(ANSWER_BYTES_MAX)[:200].decode(errors="replace").split())
+            return answer.status, " ".join(
+                answer.read(ANSWER_BYTES_MAX)[:200].decode(errors="replace").split()
+            )
         except ssl.SSLCertVerificationError as failure:
             raise Fatal(f"certificate of the server is not trusted: {failure.verify_message}") from failure
         except (OSError, http.client.HTTPException) as failure:

@@ -1,4 +1,5 @@
-"""The `kafka` sink: results as records of a Kafka topic, delivered when its brokers have acknowledged them."""
+"""The `kafka` sink: results as records of a Kafka topic, delivered when its brokers
+have acknowledged them."""
 
 from __future__ import annotations
 
@@ -20,24 +21,36 @@ _SASL = {"plain": "PLAIN", "scram_sha_256": "SCRAM-SHA-256", "scram_sha_512": "S
 
 _QUIET = logging.getLogger("penstock.sinks.kafka")
 
-_HOPELESS = frozenset({
-    "MSG_SIZE_TOO_LARGE", "INVALID_MSG", "INVALID_MSG_SIZE", "INVALID_RECORD", "RECORD_LIST_TOO_LARGE",
-    "TOPIC_EXCEPTION", "_BAD_MSG",
-})  # fmt: skip
+_HOPELESS = frozenset(
+    {
+        "MSG_SIZE_TOO_LARGE",
+        "INVALID_MSG",
+        "INVALID_MSG_SIZE",
+        "INVALID_RECORD",
+        "RECORD_LIST_TOO_LARGE",
+        "TOPIC_EXCEPTION",
+        "_BAD_MSG",
+    }
+)
 """Errors that are about the record itself."""
 
-_UNUSABLE = frozenset({
-    "_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
-    "_SSL",
-})  # fmt: skip
+_UNUSABLE = frozenset(
+    {
+        "_AUTHENTICATION",
+        "SASL_AUTHENTICATION_FAILED",
+        "TOPIC_AUTHORIZATION_FAILED",
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "_SSL",
+    }
+)
 """Errors that are about the sink's settings."""
 
 
 class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
     """Write each message as a record of a Kafka topic (extra penstock[kafka]).
 
-    A message is delivered when the brokers that `requiredACKs` names have it. The producer is idempotent with all of
-    them: a record that it sends again after a broken connection is stored once.
+    A message is delivered when the brokers that `requiredACKs` names have it. The producer is idempotent with
+    all of them: a record that it sends again after a broken connection is stored once.
     """
 
     address: ClassVar[str | None] = "brokers"
@@ -46,12 +59,17 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
 
     brokers: Text | None = Field(None, description="host:port of brokers, separated by commas")
     topic: Text = Field(description="the topic; may hold '{{.field}}' after its beginning")
-    key: str | None = Field(None, description="key of the record; may hold '{{.field}}' of the message's first row")
+    key: str | None = Field(
+        None, description="key of the record; may hold '{{.field}}' of the message's first row"
+    )
     headers: dict[str, str] = Field(
-        default_factory=dict, description="headers of the record; with '{{.field}}' of the message's first row"
+        default_factory=dict,
+        description="headers of the record; with '{{.field}}' of the message's first row",
     )
     required_acks: Literal[-1, 0, 1] = Field(
-        -1, alias="requiredACKs", description="-1 all replicas in sync, 1 the leader, 0 nobody: sent is delivered"
+        -1,
+        alias="requiredACKs",
+        description="-1 all replicas in sync, 1 the leader, 0 nobody: sent is delivered",
     )
     compression: Literal["gzip", "snappy", "lz4", "zstd"] | None = Field(  # type: ignore[assignment]
         None, description="compress batches of records"
@@ -92,23 +110,35 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
     @property
     def client_settings(self) -> dict[str, Any]:
         """The settings of the client library."""
-        secure = self.tls or any((self.root_ca_path, self.root_ca_raw, self.certification_path, self.certification_raw))
+        secure = self.tls or any(
+            (self.root_ca_path, self.root_ca_raw, self.certification_path, self.certification_raw)
+        )
         protocol = ("SASL_" if self.sasl_auth_type != "none" else "") + ("SSL" if secure else "PLAINTEXT")
         found: dict[str, Any] = {
-            "bootstrap.servers": reveal(self.brokers), "security.protocol": protocol,
-            "acks": self.required_acks, "enable.idempotence": self.required_acks == -1,
-            "compression.type": self.compression or "none", "linger.ms": 0,
-            "message.timeout.ms": self.timeout, "socket.timeout.ms": self.timeout,
+            "bootstrap.servers": reveal(self.brokers),
+            "security.protocol": protocol,
+            "acks": self.required_acks,
+            "enable.idempotence": self.required_acks == -1,
+            "compression.type": self.compression or "none",
+            "linger.ms": 0,
+            "message.timeout.ms": self.timeout,
+            "socket.timeout.ms": self.timeout,
             "enable.ssl.certificate.verification": not self.insecure_skip_verify,
-        }  # fmt: skip
+        }
         if self.sasl_auth_type != "none":
-            found |= {"sasl.mechanism": _SASL[self.sasl_auth_type], "sasl.username": reveal(self.sasl_user_name),
-                      "sasl.password": reveal(self.sasl_password)}  # fmt: skip
+            found |= {
+                "sasl.mechanism": _SASL[self.sasl_auth_type],
+                "sasl.username": reveal(self.sasl_user_name),
+                "sasl.password": reveal(self.sasl_password),
+            }
         files = {
-            "ssl.ca.location": self.root_ca_path, "ssl.ca.pem": self.root_ca_raw,
-            "ssl.certificate.location": self.certification_path, "ssl.certificate.pem": self.certification_raw,
-            "ssl.key.location": self.private_key_path, "ssl.key.pem": self.private_key_raw,
-        }  # fmt: skip
+            "ssl.ca.location": self.root_ca_path,
+            "ssl.ca.pem": self.root_ca_raw,
+            "ssl.certificate.location": self.certification_path,
+            "ssl.certificate.pem": self.certification_raw,
+            "ssl.key.location": self.private_key_path,
+            "ssl.key.pem": self.private_key_raw,
+        }
         return found | {name: reveal(value) for name, value in files.items() if value is not None}
 
 

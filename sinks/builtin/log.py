@@ -39,7 +39,11 @@ class LogSink:
         """Log each message."""
         for message in messages:
             payload = message.payload.decode(errors="replace")
-            LOG.log(self._level, "rule.result", extra={"rule": self._rule_id, "at": message.at_ms, "payload": payload})
+            LOG.log(
+                self._level,
+                "rule.result",
+                extra={"rule": self._rule_id, "at": message.at_ms, "payload": payload},
+            )
 
     def close(self) -> None:
         """Nothing to close."""

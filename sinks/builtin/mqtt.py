@@ -33,14 +33,16 @@ PUBLISH_MAX = 1000
 """Messages published before their confirmations are awaited; message ids are 16 bits wide."""
 
 _TRY_LATER = frozenset({"Server unavailable", "Server busy", "Quota exceeded", "Receive maximum exceeded"})
-"""Reasons of a broker that may be gone after a while; all other refusals of a connection are about its settings."""
+"""Reasons of a broker that may be gone after a while; all other refusals of a connection are about its
+settings."""
 
 
 class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
     """Publish each message to an MQTT topic.
 
-    Without `server` and `connectionSelector` the broker is that of the gateway's streams. With qos 1 or 2 a message is
-    delivered when the broker has confirmed it; with qos 0, when it has been written to the connection.
+    Without `server` and `connectionSelector` the broker is that of the gateway's streams. With qos 1 or 2 a
+    message is delivered when the broker has confirmed it; with qos 0, when it has been written to the
+    connection.
     """
 
     address: ClassVar[str | None] = "server"
@@ -50,15 +52,21 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
         None, description="the broker, such as 'tcp://127.0.0.1:1883', 'ssl://broker:8883' or 'broker:1883'"
     )
     topic: Text = Field(description="the topic, such as 'plant/{{.site}}/alarms'")
-    topic_prefix: str = Field("", description="text before the topic; a topic may begin with a field behind one")
+    topic_prefix: str = Field(
+        "", description="text before the topic; a topic may begin with a field behind one"
+    )
     qos: int = Field(1, ge=0, le=2, description="0 at most once, 1 at least once, 2 exactly once")
     retained: bool = Field(False, description="let the broker keep the last message of the topic")
     clientid: Text = Field("", description="client identifier; empty lets the broker choose")
     username: Text = Field("", description="user name")
     password: Text = Field("", description="password")
     protocol_version: Literal["3.1", "3.1.1", "5"] = Field("3.1.1", description="version of the protocol")
-    keepalive: int = Field(20, ge=5, le=65_535, description="seconds between signs of life on an idle connection")
-    timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for confirming a batch")
+    keepalive: int = Field(
+        20, ge=5, le=65_535, description="seconds between signs of life on an idle connection"
+    )
+    timeout: DurationMs = Field(
+        5000, ge=1, description="milliseconds for connecting and for confirming a batch"
+    )
 
     @field_validator("protocol_version", mode="before")
     @classmethod
@@ -105,8 +113,8 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
 class MqttSink:
     """Publishes a batch, then waits for the confirmations of the whole batch.
 
-    paho's own thread reads and writes the connection. When a confirmation is missing, the connection is given up, so
-    that nothing of the batch can arrive late and out of order; the next attempt connects anew.
+    paho's own thread reads and writes the connection. When a confirmation is missing, the connection is given
+    up, so that nothing of the batch can arrive late and out of order; the next attempt connects anew.
     """
 
     def __init__(self, settings: MqttSettings, context: SinkContext) -> None:
@@ -150,7 +158,8 @@ class MqttSink:
         self._drop(gracefully=not self._lost)
 
     def _drop(self, *, gracefully: bool) -> None:
-        """Give up the connection. A broker that no longer answers gets no goodbye, which could take for ever."""
+        """Give up the connection. A broker that no longer answers gets no goodbye,
+        which could take for ever."""
         client, self._client = self._client, None
         if client is not None:
             connection: Any = client.socket()
@@ -212,7 +221,9 @@ class MqttSink:
         client.on_connect = lambda caller, data, flags, reason, properties: self._on_connect(caller, reason)
         client.on_connect_fail = lambda caller, data: self._on_lost(caller)
         client.on_disconnect = lambda caller, data, flags, reason, properties: self._on_lost(caller)
-        client.on_publish = lambda caller, data, mid, reason, properties: self._on_publish(caller, mid, reason)
+        client.on_publish = lambda caller, data, mid, reason, properties: self._on_publish(
+            caller, mid, reason
+        )
         return client
 
     def _on_connect(self, client: Client, reason: ReasonCode) -> None:
@@ -231,7 +242,9 @@ class MqttSink:
         with self._changed:
             if client is self._client:
                 if (connection := client.socket()) is not None:
-                    acknowledge_at_once(connection)  # or the broker holds back the confirmations after this one
+                    acknowledge_at_once(
+                        connection
+                    )  # or the broker holds back the confirmations after this one
                 self._confirmed[mid] = reason
                 self._changed.notify_all()
 

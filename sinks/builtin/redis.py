@@ -29,7 +29,11 @@ class _Server(SinkSettings, ConnectionSettings):
     @classmethod
     def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
         """eKuiper says `address` in one sink and `addr` in the other."""
-        given = {key: value for key, value in data.items() if not (isinstance(key, str) and key.lower() == "address")}
+        given = {
+            key: value
+            for key, value in data.items()
+            if not (isinstance(key, str) and key.lower() == "address")
+        }
         if len(given) < len(data) and "addr" not in given:
             given["addr"] = next(value for key, value in data.items() if str(key).lower() == "address")
         return super()._without_what_has_no_effect(given)
@@ -57,8 +61,8 @@ class _Server(SinkSettings, ConnectionSettings):
 class RedisSettings(_Server):
     """Store each message under a key of a Redis server (extra penstock[redis]).
 
-    A message is delivered when the server has it; one that is sent again overwrites itself, but is a second element of
-    a list.
+    A message is delivered when the server has it; one that is sent again overwrites itself, but is a second
+    element of a list.
     """
 
     target: ClassVar[str | None] = "key"
@@ -68,14 +72,18 @@ class RedisSettings(_Server):
     key_type: Literal["single", "multiple"] = Field(
         "single", description="multiple: each column of a row is a key with its value"
     )
-    data_type: Literal["string", "list"] = Field("string", description="string sets the key, list pushes to its front")
+    data_type: Literal["string", "list"] = Field(
+        "string", description="string sets the key, list pushes to its front"
+    )
     expiration: int = Field(0, ge=0, description="seconds until a key is forgotten; 0: never")
 
     @model_validator(mode="after")
     def _key_is_said(self) -> Self:
         said = (self.key is not None) + (self.field is not None) + (self.key_type == "multiple")
         if said != 1:
-            raise ValueError("one of 'key', 'field' and 'keyType: multiple' says under which key a message is stored")
+            raise ValueError(
+                "one of 'key', 'field' and 'keyType: multiple' says under which key a message is stored"
+            )
         if self.field is not None and not self.send_single:
             raise ValueError("'field' takes the key from a row; add 'sendSingle: true'")
         if self.data_type == "list" and self.expiration:
@@ -131,9 +139,14 @@ class RedisSink:
         host, _, port = reveal(settings.addr).rpartition(":")
         seconds = settings.timeout / 1000
         self._client = redis.Redis(
-            host.strip("[]"), int(port), settings.db, reveal(settings.password) or None,
-            username=reveal(settings.username) or None, socket_timeout=seconds, socket_connect_timeout=seconds,
-        )  # fmt: skip
+            host.strip("[]"),
+            int(port),
+            settings.db,
+            reveal(settings.password) or None,
+            username=reveal(settings.username) or None,
+            socket_timeout=seconds,
+            socket_connect_timeout=seconds,
+        )
         try:
             self._client.ping()
         except redis.AuthenticationError as failure:

@@ -44,8 +44,8 @@ _ENCODINGS = {"gzip": "gzip", "zlib": "deflate"}
 class RestSettings(SinkSettings, TlsSettings):
     """Send each message as an HTTP request.
 
-    2xx is delivered; 408, 425, 429, 5xx and connection errors are tried again, after `Retry-After` if the server says
-    so; any other answer makes the message a dead letter. Redirects are not followed.
+    2xx is delivered; 408, 425, 429, 5xx and connection errors are tried again, after `Retry-After` if the
+    server says so; any other answer makes the message a dead letter. Redirects are not followed.
     """
 
     address: ClassVar[str | None] = "url"
@@ -55,7 +55,8 @@ class RestSettings(SinkSettings, TlsSettings):
     url: Text = Field(description="http or https; may hold '{{.field}}' after the host")
     method: str = Field("post", description="post, put, patch, delete, get or head")
     body_type: Literal["none", "json", "text", "html", "xml", "javascript", "form"] = Field(
-        "json", description="the content type; form sends the columns of one row as form fields; none sends no body"
+        "json",
+        description="the content type; form sends the columns of one row as form fields; none sends no body",
     )
     headers: dict[str, Text] = Field(
         default_factory=dict,
@@ -76,7 +77,11 @@ class RestSettings(SinkSettings, TlsSettings):
     def _url_is_http(cls, url: Any) -> Any:
         text = reveal(url)
         parts = urlsplit(text)
-        if parts.scheme not in ("http", "https") or not parts.hostname or any(char.isspace() for char in text.strip()):
+        if (
+            parts.scheme not in ("http", "https")
+            or not parts.hostname
+            or any(char.isspace() for char in text.strip())
+        ):
             raise ValueError("url must look like 'http://host/path' or 'https://host/path'")
         if parts.username or parts.password:
             raise ValueError("url must not hold a password; use 'headers' with an Authorization header")
@@ -105,7 +110,9 @@ class RestSettings(SinkSettings, TlsSettings):
         if self.body_type == "form" and not self.send_single:
             raise ValueError("'bodyType: form' sends one row per request; add 'sendSingle: true'")
         if self.body_type == "form" and (self.data_template or self.format != "json" or self.compression):
-            raise ValueError("'dataTemplate', 'format' and 'compression' have no effect with 'bodyType: form'")
+            raise ValueError(
+                "'dataTemplate', 'format' and 'compression' have no effect with 'bodyType: form'"
+            )
         return self
 
 
@@ -117,7 +124,9 @@ class RestSink:
         self._clock: Clock = context.environment.clock
         self._rule_id = context.rule_id
         self._headers = self._request_headers()
-        self._dynamic = {name: template_of(value) for name, value in settings.headers.items() if "{{" in reveal(value)}
+        self._dynamic = {
+            name: template_of(value) for name, value in settings.headers.items() if "{{" in reveal(value)
+        }
         self._tokens = None if settings.o_auth is None else Tokens(settings.o_auth, self._clock, self._post)
         self._tls: ssl.SSLContext | None = None
         self._connection: http.client.HTTPConnection | None = None
@@ -130,7 +139,9 @@ class RestSink:
             headers["Content-Type"] = "text/csv; charset=utf-8" if csv else _CONTENT_TYPES[settings.body_type]
         if settings.compression and settings.body_type not in ("none", "form"):
             headers["Content-Encoding"] = _ENCODINGS[settings.compression]
-        return headers | {name: reveal(value) for name, value in settings.headers.items() if "{{" not in reveal(value)}
+        return headers | {
+            name: reveal(value) for name, value in settings.headers.items() if "{{" not in reveal(value)
+        }
 
     def _headers_of(self, message: Message) -> dict[str, str]:
         """The headers of one request: what stands in every one, and what depends on the row and the token."""
@@ -139,7 +150,9 @@ class RestSink:
         row = message.rows[0] if message.rows and isinstance(message.rows[0], dict) else {}
         values = {**row, **(self._tokens.answer() if self._tokens else {})}
         filled = {name: template.render(values, message.at_ms) for name, template in self._dynamic.items()}
-        if wrong := next((name for name, text in filled.items() if any(char in "\r\n\0" for char in text)), None):
+        if wrong := next(
+            (name for name, text in filled.items() if any(char in "\r\n\0" for char in text)), None
+        ):
             raise Reject(f"header {wrong!r} would hold a line break")
         return self._headers | filled
 
@@ -210,7 +223,8 @@ class RestSink:
         try:
             return self._exchange(path, message)
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-            # The server closed the kept-alive connection between two requests: not an error, ask on a new one.
+            # The server closed the kept-alive connection between two requests: not an
+            # error, ask on a new one.
             self.close()
             if not reused:
                 raise
@@ -232,7 +246,9 @@ class RestSink:
         assert parts.hostname
         timeout_s = self._settings.timeout / 1000
         if parts.scheme == "https":
-            return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout_s, context=self._tls)
+            return http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=timeout_s, context=self._tls
+            )
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
 
     def _body(self, message: Message) -> bytes | None:
@@ -241,7 +257,8 @@ class RestSink:
         if self._settings.body_type != "form":
             return message.payload
         fields = {
-            name: value if isinstance(value, str) else json_text(value) for name, value in message.rows[0].items()
+            name: value if isinstance(value, str) else json_text(value)
+            for name, value in message.rows[0].items()
         }
         return urlencode(fields).encode()
 

@@ -28,22 +28,27 @@ class SqlSettings(SinkSettings, ConnectionSettings):
     """Write each row into a table of a database.
 
     `sqlite:///name.db` is a file below the data folder; postgresql://, mysql:// and others need the extra
-    penstock[sql] and the database's driver. What waits is written in one transaction. A row that the database refuses
-    (a missing column, a constraint) is a dead letter; without the database all wait. A row may be written twice if the
-    gateway is cut off between the database's commit and its own; with `upsert` that changes nothing.
+    penstock[sql] and the database's driver. What waits is written in one transaction. A row that the database
+    refuses (a missing column, a constraint) is a dead letter; without the database all wait. A row may be
+    written twice if the gateway is cut off between the database's commit and its own; with `upsert` that
+    changes nothing.
     """
 
     address: ClassVar[str | None] = "url"
     target: ClassVar[str | None] = "table"
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "path"
     encodes: ClassVar[bool] = False
-    unsupported: ClassVar[frozenset[str]] = frozenset({"format", "schemaId", "delimiter", "hasHeader", "compression"})
+    unsupported: ClassVar[frozenset[str]] = frozenset(
+        {"format", "schemaId", "delimiter", "hasHeader", "compression"}
+    )
 
     url: Text | None = Field(
         None, description="the database, such as 'postgresql://user@host/db' or 'sqlite:///out.db'"
     )
     table: Text = Field(description="the table; may hold '{{.field}}'")
-    table_data_field: str | None = Field(None, min_length=1, description="the column whose value is the row, or rows")
+    table_data_field: str | None = Field(
+        None, min_length=1, description="the column whose value is the row, or rows"
+    )
     action: Literal["insert", "update", "upsert", "delete"] = Field(
         "insert", description="what is done with a row; `rowkindField` says it per row"
     )
@@ -141,7 +146,9 @@ class SqlSink:
         found = []
         for row in message.rows:
             for data in self._data_of(row):
-                values = {name: _stored(value) for name, value in data.items() if name != settings.rowkind_field}
+                values = {
+                    name: _stored(value) for name, value in data.items() if name != settings.rowkind_field
+                }
                 kind = self._kind(row)
                 if not values or (kind != "insert" and not all(key in values for key in settings.keys)):
                     raise Refused(f"a row without {', '.join(settings.keys) or 'columns'}")

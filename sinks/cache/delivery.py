@@ -4,9 +4,10 @@
                                    |          |
                                    receipt    receipt: the result leaves the file
 
-Every result goes through the file, so there is one order, and a result has its receipt as soon as it is on the disk.
-The sources are held back only when the file holds `maxDiskCache` results. After a kill the file goes on where it
-was; what was under way is sent again. Results that come again from the journal are known by their numbers.
+Every result goes through the file, so there is one order, and a result has its receipt as soon as it is on
+the disk. The sources are held back only when the file holds `maxDiskCache` results. After a kill the file
+goes on where it was; what was under way is sent again. Results that come again from the journal are known by
+their numbers.
 
 One thread writes the file, and hands the delivery up to `memoryCacheThreshold` results ahead.
 """
@@ -48,7 +49,9 @@ class Numbered(Protocol):
 class CachedDelivery:
     """A delivery with a file in front of it. All methods are thread-safe."""
 
-    def __init__(self, factory: SinkFactory, settings: SinkSettings, context: SinkContext, path: Path) -> None:
+    def __init__(
+        self, factory: SinkFactory, settings: SinkSettings, context: SinkContext, path: Path
+    ) -> None:
         self.name = context.sink_name
         self.rule_id = context.rule_id
         self._settings = settings
@@ -70,7 +73,7 @@ class CachedDelivery:
         if path.exists():
             self._start()
 
-    # --- the caller's side ---------------------------------------------------------------------------------------
+    # --- the caller's side ----------------------------------------------------------------------------------
 
     def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
         """Take one emission; False when the file is full, the disk is, or the delivery is closed.
@@ -117,7 +120,7 @@ class CachedDelivery:
             error = self._problem or found.last_error
         return replace(found, queued=queued, dropped=dropped, last_error=error)
 
-    # --- the worker's side ---------------------------------------------------------------------------------------
+    # --- the worker's side ----------------------------------------------------------------------------------
 
     def _is_full(self) -> bool:
         settings = self._settings
@@ -135,7 +138,9 @@ class CachedDelivery:
 
     def _start(self) -> None:
         if self._worker is None:
-            self._worker = threading.Thread(target=self._run, name=f"cache-{self.rule_id}-{self.name}", daemon=True)
+            self._worker = threading.Thread(
+                target=self._run, name=f"cache-{self.rule_id}-{self.name}", daemon=True
+            )
             self._worker.start()
 
     def _run(self) -> None:
@@ -178,7 +183,9 @@ class CachedDelivery:
         """One transaction: what waits into the file, what was delivered out of it; then the receipts."""
         with self._changed:
             taken, done = list(self._waiting), self._done
-        new = [(late, emission) for late, emission, token in taken if token is None or token.last > store.mark]
+        new = [
+            (late, emission) for late, emission, token in taken if token is None or token.last > store.mark
+        ]
         mark = max((token.last for _, _, token in taken if token is not None), default=0)
         if new or done:
             store.change(new, mark, done)
@@ -243,7 +250,9 @@ class CachedDelivery:
             found = step()
         except (sqlite3.Error, OSError) as error:
             if not self._problem:
-                LOG.error("cache.failed", extra={"rule": self.rule_id, "file": str(self._path), "error": str(error)})
+                LOG.error(
+                    "cache.failed", extra={"rule": self.rule_id, "file": str(self._path), "error": str(error)}
+                )
             with self._changed:
                 self._problem = f"cache: {error}"
                 if self._deadline_ms is None:

@@ -1,7 +1,8 @@
 """The file behind a cached action: results in order, and the number of the last one that was stored.
 
-An SQLite database of its own for each action. One transaction stores what has come and deletes what was delivered, and
-is on the disk when it returns. A damaged file is moved aside, so that new results find a place.
+An SQLite database of its own for each action. One transaction stores what has come and deletes what was
+delivered, and is on the disk when it returns. A damaged file is moved aside, so that new results find a
+place.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def _mark(database: sqlite3.Connection) -> int:
 
 
 class CacheStore:
-    """The open file. Belongs to the thread that made it; every method raises sqlite3.Error if the disk is full."""
+    """The open file. Belongs to the thread that made it; every method raises
+    sqlite3.Error if the disk is full."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -83,7 +85,8 @@ class CacheStore:
         self.mark = _mark(self._database)
 
     def change(self, came: Sequence[tuple[bool, Emission]], mark: int, done: int) -> None:
-        """Store what has come, numbered up to `mark`, and delete what was delivered: everything up to seq `done`."""
+        """Store what has come, numbered up to `mark`, and delete what was delivered:
+        everything up to seq `done`."""
         with self._database as database:
             gone = database.execute("DELETE FROM results WHERE seq <= ?", (done,)).rowcount
             bodies = [(late, _encoded(emission)) for late, emission in came]
@@ -135,7 +138,14 @@ def _opened(path: Path) -> sqlite3.Connection:
 def _encoded(emission: Emission) -> bytes:
     """An emission as its row holds it."""
     return lossless_json.encode(
-        [emission.rule, emission.at_ms, emission.kind, emission.inserted, list(emission.removed), emission.error]
+        [
+            emission.rule,
+            emission.at_ms,
+            emission.kind,
+            emission.inserted,
+            list(emission.removed),
+            emission.error,
+        ]
     )
 
 

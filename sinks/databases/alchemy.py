@@ -58,7 +58,8 @@ def _reason(error: Exception) -> str:
 
 
 def _grouped(changes: Sequence[Change], dialect: str) -> list[tuple[Any, list[dict[str, Any]]]]:
-    """Statements with the rows they take, in order; neighbours of one kind, table and set of columns go together."""
+    """Statements with the rows they take, in order; neighbours of one kind, table and set of columns go
+    together."""
     groups: list[tuple[Any, list[dict[str, Any]]]] = []
     before: tuple[Any, ...] = ()
     for change in changes:

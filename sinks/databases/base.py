@@ -11,7 +11,8 @@ Kind = Literal["insert", "update", "upsert", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row and what is done with it. `keys` say which rows update and delete mean, and when an upsert updates."""
+    """One row and what is done with it. `keys` say which rows update and delete mean, and
+    when an upsert updates."""
 
     kind: Kind
     table: str

@@ -27,7 +27,8 @@ class _Leave(Exception):
 
 @dataclass(slots=True)
 class _Head:
-    """What stands behind `if`, `with` and `range`: a value, and the places of the variables it is given to."""
+    """What stands behind `if`, `with` and `range`: a value, and the places of the
+    variables it is given to."""
 
     value: Evaluate
     places: list[int] = field(default_factory=list)
@@ -152,9 +153,15 @@ class Parser:
             return _Head(self._pipeline(tokens, head))
         value = self._pipeline(tokens[sign + 1 :], tokens[sign])
         names = tokens[:sign:2]
-        if len(names) > (2 if head.text == "range" else 1) or not all(t.is_sign(",") for t in tokens[1:sign:2]):
-            self.scanner.fail(f"'{head.text}' declares other variables", tokens[0].start, tokens[sign].end,
-                              "write {{range $index, $item := .list}}")  # fmt: skip
+        if len(names) > (2 if head.text == "range" else 1) or not all(
+            t.is_sign(",") for t in tokens[1:sign:2]
+        ):
+            self.scanner.fail(
+                f"'{head.text}' declares other variables",
+                tokens[0].start,
+                tokens[sign].end,
+                "write {{range $index, $item := .list}}",
+            )
         return _Head(value, [self._place(name) for name in names])
 
     def _pipeline(self, tokens: list[Token], head: Token) -> Evaluate:
@@ -163,7 +170,7 @@ class Parser:
         return Expression(self.scanner, self.scope, tokens).whole()
 
 
-# --- what runs --------------------------------------------------------------------------------------------------------
+# --- what runs ----------------------------------------------------------------------------------------------
 
 
 def _emit_text(text: str) -> Emit:

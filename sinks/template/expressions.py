@@ -21,7 +21,8 @@ Variables = list[Any]
 """The values of all variables while a template is rendered, by their place; a new list for each rendering."""
 
 ROOT, INSTANT = 0, 1
-"""Places of what every template has: the data it was given, and the instant of the result in epoch milliseconds."""
+"""Places of what every template has: the data it was given, and the instant of the result in epoch
+milliseconds."""
 
 Evaluate = Callable[[Any, Variables], Any]
 """A compiled expression: takes the dot and the variables, gives a value."""
@@ -45,7 +46,8 @@ class Scope:
 
 
 class Expression:
-    """Parses one pipeline: commands joined by `|`, each passing its value as the last argument of the next."""
+    """Parses one pipeline: commands joined by `|`, each passing its value as the last
+    argument of the next."""
 
     def __init__(self, scanner: Scanner, scope: Scope, tokens: list[Token]) -> None:
         self.scanner = scanner
@@ -116,7 +118,9 @@ class Expression:
         hint = did_you_mean(name.text, known)
         if name.text in _NEEDS_FILES:
             hint = "templates cannot call each other; write the text where it is used"
-        self._fail(f"unknown function {name.text!r}", name, hint or f"functions are {', '.join(sorted(known))}")
+        self._fail(
+            f"unknown function {name.text!r}", name, hint or f"functions are {', '.join(sorted(known))}"
+        )
 
     def _operand(self, depth: int) -> Evaluate:
         token = self._peek()

@@ -22,7 +22,8 @@ class FieldRead:
 
 
 def fields_read(text: str, *, single: bool) -> list[FieldRead]:
-    """The fields of rows in the order of the text. `single`: the template is given one row, else the list of them.
+    """The fields of rows in the order of the text. `single`: the template is given one
+    row, else the list of them.
 
     >>> [read.name for read in fields_read("{{range .}}{{.dev}} {{.place.hall}}{{end}}", single=False)]
     ['dev', 'place']
@@ -30,7 +31,9 @@ def fields_read(text: str, *, single: bool) -> list[FieldRead]:
     [FieldRead(name='dev', of='rows')]
     """
     walk = _Walk("row" if single else "rows")
-    return [read for piece in Scanner(text).pieces() if not isinstance(piece, str) for read in walk.action(piece)]
+    return [
+        read for piece in Scanner(text).pieces() if not isinstance(piece, str) for read in walk.action(piece)
+    ]
 
 
 @dataclass(slots=True)
@@ -75,7 +78,13 @@ class _Walk:
         if head == "if":
             return self.dot
         value = tokens[-1]
-        whole = self.dot if value.text == "." else self._variable(value.text) if value.kind == "variable" else "unknown"
+        whole = (
+            self.dot
+            if value.text == "."
+            else self._variable(value.text)
+            if value.kind == "variable"
+            else "unknown"
+        )
         is_plain = len(tokens) == 1 or tokens[-2].is_sign(":=")
         inside: Kind = whole if is_plain and head == "with" else "unknown"
         if is_plain and head == "range" and whole == "rows":

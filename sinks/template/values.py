@@ -45,5 +45,13 @@ def print_value(value: Any) -> str:
 
 
 def kind_of(value: Any) -> str:
-    names = {bool: "boolean", int: "number", float: "number", str: "text", list: "list", tuple: "list", dict: "object"}
+    names = {
+        bool: "boolean",
+        int: "number",
+        float: "number",
+        str: "text",
+        list: "list",
+        tuple: "list",
+        dict: "object",
+    }
     return "NULL" if value is None else names.get(type(value), type(value).__name__)

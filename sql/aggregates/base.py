@@ -1,15 +1,17 @@
 """The contract of aggregates: one definition each, whatever strategy runs it.
 
-An `Aggregate` is the definition: names, parameters, types. Its `make(removal)` gives the state machine the planner
-asked for. `Removal` says how values will leave, so that each aggregate can pick the cheapest correct structure:
+An `Aggregate` is the definition: names, parameters, types. Its `make(removal)` gives the state machine the
+planner asked for. `Removal` says how values will leave, so that each aggregate can pick the cheapest correct
+structure:
 
     NEVER    values only come (tumbling panes, running totals): grow-only
     FIFO     values leave in the order they came (length, time, sliding): running sums, monotonic queues
     ANY      values leave in any order (sort, unique, deletion): ordered multisets, counted values
 
-An accumulator is driven by `add(value, event)` and `remove(value, event)`. `value` is the argument's value, a tuple
-where the aggregate takes several, and TRUE for `count(*)`; NULLs are passed in and the definition skips them or not.
-`event` is the event the value was computed from. Removing an event passes the *same* value that was added for it.
+An accumulator is driven by `add(value, event)` and `remove(value, event)`. `value` is the argument's value, a
+tuple where the aggregate takes several, and TRUE for `count(*)`; NULLs are passed in and the definition skips
+them or not. `event` is the event the value was computed from. Removing an event passes the *same* value that
+was added for it.
 """
 
 from __future__ import annotations
@@ -58,10 +60,12 @@ class Accumulator(ABC):
         """A value enters. Raises DataError for a value of a wrong type, leaving the state as it was."""
 
     def check(self, value: Any) -> None:  # most aggregates take any value
-        """Raise the DataError that `add` would raise: several aggregates take an event in together or not at all."""
+        """Raise the DataError that `add` would raise: several aggregates take an event in
+        together or not at all."""
 
     def add_many(self, values: list[Any]) -> None:
-        """Add ints and floats (nothing else) of which no event need be known. Called where `of_numbers` is defined."""
+        """Add ints and floats (nothing else) of which no event need be known. Called where
+        `of_numbers` is defined."""
         for value in values:
             self.add(value, NO_EVENT)
 
@@ -74,7 +78,8 @@ class Accumulator(ABC):
         """The current value; None is NULL."""
 
     def merge(self, other: Accumulator) -> None:
-        """Take in the state of another accumulator of the same kind over later events (panes, cloud partials)."""
+        """Take in the state of another accumulator of the same kind over later events (panes, cloud
+        partials)."""
         raise AssertionError(f"{type(self).__name__} cannot merge")
 
     def unmerge(self, other: Accumulator) -> None:
@@ -155,4 +160,6 @@ def names() -> tuple[str, ...]:
 
 def all_aggregates() -> tuple[Aggregate, ...]:
     """Every aggregate once, by name."""
-    return tuple(sorted({item.name: item for item in _aggregates.values()}.values(), key=lambda item: item.name))
+    return tuple(
+        sorted({item.name: item for item in _aggregates.values()}.values(), key=lambda item: item.name)
+    )

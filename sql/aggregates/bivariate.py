@@ -1,7 +1,8 @@
 """The statistics of derived-value windows: uni, linest, correl, weighted_avg.
 
-They take values in and out and name their properties; they are no SQL functions. What is undefined is NaN, not NULL.
-Values and pairs with a NULL in them do not count. Sums are exact: nothing cancels, and an empty window is empty.
+They take values in and out and name their properties; they are no SQL functions. What is undefined is NaN,
+not NULL. Values and pairs with a NULL in them do not count. Sums are exact: nothing cancels, and an empty
+window is empty.
 """
 
 from __future__ import annotations

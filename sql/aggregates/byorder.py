@@ -1,8 +1,8 @@
 """minby, maxby, sorted and deduplicate: events, chosen or ordered by keys. Results are the events themselves.
 
-Criteria are compared like ORDER BY compares: any two values have an order, NULL is lowest. An argument written with
-`desc` comes wrapped in `Descending`. Of events with equal criteria the earliest is first, for minby and maxby alike.
-minby and maxby skip an event whose only criterion is NULL; sorted keeps it.
+Criteria are compared like ORDER BY compares: any two values have an order, NULL is lowest. An argument
+written with `desc` comes wrapped in `Descending`. Of events with equal criteria the earliest is first, for
+minby and maxby alike. minby and maxby skip an event whose only criterion is NULL; sorted keeps it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ Criteria = tuple[Any, ...]
 def criteria(value: Any) -> Criteria:
     """The arguments of an aggregate as a key that orders any two events."""
     return tuple(
-        Descending(order_key(part.key)) if part.__class__ is Descending else order_key(part) for part in _parts(value)
+        Descending(order_key(part.key)) if part.__class__ is Descending else order_key(part)
+        for part in _parts(value)
     )
 
 
@@ -41,7 +42,8 @@ def _is_null(value: Any) -> bool:
 def _pack(value: Any) -> Any:
     """The arguments as plain data: a list of [value, descending]."""
     return [
-        [encode(part.key), True] if part.__class__ is Descending else [encode(part), False] for part in _parts(value)
+        [encode(part.key), True] if part.__class__ is Descending else [encode(part), False]
+        for part in _parts(value)
     ]
 
 
@@ -195,7 +197,8 @@ class SortedBest(Sorted):
 
 
 class Deduplicate(Accumulator):
-    """deduplicate(key, all): the first event of each key; or the newest event if no earlier one has its key."""
+    """deduplicate(key, all): the first event of each key; or the newest event if no
+    earlier one has its key."""
 
     __slots__ = ("all_keys", "values")
 
@@ -252,22 +255,51 @@ KEYS = (Parameter("key"), Parameter("keys", variadic=True, optional=True))
 
 for _name, _largest in (("minby", False), ("maxby", True)):
     _what = "largest" if _largest else "smallest"
-    register(Aggregate(
-        _name, _make_by(_largest, ever=False), f"The event with the {_what} criteria, of equal ones the earliest.",
-        KEYS, Type.OBJECT, needs_event=True, mergeable=True,
-        cost="O(1) amortised; O(√n) where events leave in any order",
-    ))  # fmt: skip
-    register(Aggregate(
-        f"{_name}ever", _make_by(_largest, ever=True), f"The event with the {_what} criteria that ever came.",
-        KEYS, Type.OBJECT, needs_event=True, ever=True,
-    ))  # fmt: skip
-register(Aggregate(
-    "sorted", Sorted, "All events as an array, ordered by criteria (each may be `desc`), then by arrival.",
-    KEYS, Type.ARRAY, needs_event=True, mergeable=True, cost="O(√n), O(n) per result",
-))  # fmt: skip
-register(Aggregate(
-    "deduplicate", Deduplicate,
-    "all = true: the first event of each key, as an array; false: the newest event if its key is new, else NULL.",
-    (Parameter("key"), Parameter("all", Type.BOOLEAN, constant=True)),
-    Type.ANY, needs_event=True, constants=1, mergeable=True, cost="O(1), O(n) per result",
-))  # fmt: skip
+    register(
+        Aggregate(
+            _name,
+            _make_by(_largest, ever=False),
+            f"The event with the {_what} criteria, of equal ones the earliest.",
+            KEYS,
+            Type.OBJECT,
+            needs_event=True,
+            mergeable=True,
+            cost="O(1) amortised; O(√n) where events leave in any order",
+        )
+    )
+    register(
+        Aggregate(
+            f"{_name}ever",
+            _make_by(_largest, ever=True),
+            f"The event with the {_what} criteria that ever came.",
+            KEYS,
+            Type.OBJECT,
+            needs_event=True,
+            ever=True,
+        )
+    )
+register(
+    Aggregate(
+        "sorted",
+        Sorted,
+        "All events as an array, ordered by criteria (each may be `desc`), then by arrival.",
+        KEYS,
+        Type.ARRAY,
+        needs_event=True,
+        mergeable=True,
+        cost="O(√n), O(n) per result",
+    )
+)
+register(
+    Aggregate(
+        "deduplicate",
+        Deduplicate,
+        "all = true: the first event of each key, as an array; false: the newest event if its key is new, else NULL.",
+        (Parameter("key"), Parameter("all", Type.BOOLEAN, constant=True)),
+        Type.ANY,
+        needs_event=True,
+        constants=1,
+        mergeable=True,
+        cost="O(1), O(n) per result",
+    )
+)

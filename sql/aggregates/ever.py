@@ -41,19 +41,48 @@ class Leaving(Accumulator):
 
 X = Parameter("x")
 
-register(Aggregate(
-    "firstever", lambda removal: make_first(Removal.NEVER), "The value of the first event that ever came.",
-    (X,), lambda kinds: kinds[0], ever=True, whole_row=True, examples=(("firstever(x) over [4, 5]", 4),),
-))  # fmt: skip
-register(Aggregate(
-    "lastever", lambda removal: make_last(Removal.NEVER), "The value of the last event that ever came.",
-    (X,), lambda kinds: kinds[0], ever=True, whole_row=True, examples=(("lastever(x) over [4, 5]", 5),),
-))  # fmt: skip
-register(Aggregate(
-    "countever", Count, "How many rows, or values that are not NULL, ever came.",
-    (Parameter("x", optional=True),), Type.INTEGER, ever=True, examples=(("countever(x) over [4, null]", 1),),
-))  # fmt: skip
-register(Aggregate(
-    "leaving", Leaving, "Whether any event has left the window yet.", (), Type.BOOLEAN,
-    examples=(("leaving() over [4]", False),),
-))  # fmt: skip
+register(
+    Aggregate(
+        "firstever",
+        lambda removal: make_first(Removal.NEVER),
+        "The value of the first event that ever came.",
+        (X,),
+        lambda kinds: kinds[0],
+        ever=True,
+        whole_row=True,
+        examples=(("firstever(x) over [4, 5]", 4),),
+    )
+)
+register(
+    Aggregate(
+        "lastever",
+        lambda removal: make_last(Removal.NEVER),
+        "The value of the last event that ever came.",
+        (X,),
+        lambda kinds: kinds[0],
+        ever=True,
+        whole_row=True,
+        examples=(("lastever(x) over [4, 5]", 5),),
+    )
+)
+register(
+    Aggregate(
+        "countever",
+        Count,
+        "How many rows, or values that are not NULL, ever came.",
+        (Parameter("x", optional=True),),
+        Type.INTEGER,
+        ever=True,
+        examples=(("countever(x) over [4, null]", 1),),
+    )
+)
+register(
+    Aggregate(
+        "leaving",
+        Leaving,
+        "Whether any event has left the window yet.",
+        (),
+        Type.BOOLEAN,
+        examples=(("leaving() over [4]", False),),
+    )
+)

@@ -1,8 +1,9 @@
 """Exact sums of floats and integers together.
 
-Every finite float is a whole number over a power of two, so a sum of floats is one Python integer and one exponent. It
-has no rounding, hence no drift, no cancellation and no order: what is added and removed is gone without trace, panes
-merge to what one pass would give, and an empty sum is 0. Rounding happens once, when a result is asked for.
+Every finite float is a whole number over a power of two, so a sum of floats is one Python integer and one
+exponent. It has no rounding, hence no drift, no cancellation and no order: what is added and removed is gone
+without trace, panes merge to what one pass would give, and an empty sum is 0. Rounding happens once, when a
+result is asked for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""min and max. What they keep depends on how values leave: the best one, a monotonic queue, or all of them in order."""
+"""min and max. What they keep depends on how values leave: the best one, a monotonic queue, or
+all of them in order."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from sql.types import Type, describe
 class Extreme(Accumulator):
     """What all of them share: which values are admitted, and that NaN stands above every number.
 
-    Numbers and text can be ordered, but not with each other: a value of the other kind is an error as long as one of
-    the first kind counts.
+    Numbers and text can be ordered, but not with each other: a value of the other kind is an error as long as
+    one of the first kind counts.
     """
 
     __slots__ = ("count", "kind", "nan")
@@ -150,7 +151,8 @@ class Queued(Extreme):
         queue.append(value)
 
     def remove(self, value: Any, event: Event) -> None:
-        # The value that leaves is older than all others, so either it heads the queue or a later one has beaten it.
+        # The value that leaves is older than all others, so either it heads the queue or a later one has
+        # beaten it.
         if self._dismiss(value) and self.queue[0] == value:
             self.queue.popleft()
 
@@ -241,24 +243,51 @@ X = Parameter("x")
 FILTER = Parameter("filter", Type.BOOLEAN)
 
 for _name, _make, _what, _of_numbers, _inline in (
-    ("min", make_min, "smallest", bulk.least, inline.MIN), ("max", make_max, "largest", bulk.greatest, inline.MAX),
-):  # fmt: skip
-    register(Aggregate(
-        _name, _make, f"The {_what} number or text; NaN counts as the largest number. NULL over nothing.",
-        (X,), lambda kinds: kinds[0], mergeable=True, of_numbers=_of_numbers, inline=_inline,
-        cost="O(1) amortised; O(√n) where values leave in any order",
-        examples=((f"{_name}(x) over [2, null, 2]", 2),),
-    ))  # fmt: skip
-    register(Aggregate(
-        f"f{_name}", _filtered(_make), f"The {_what} value of the rows for which the filter is true.",
-        (X, FILTER), lambda kinds: kinds[0], mergeable=True,
-        examples=((f"f{_name}(x, filter) over [[9, true], [5, false], [9, true], [10, null]]", 9),),
-    ))  # fmt: skip
-    register(Aggregate(
-        f"{_name}ever", _ever(_make), f"The {_what} value that ever came, whatever has left since.",
-        (X,), lambda kinds: kinds[0], ever=True,
-    ))  # fmt: skip
-    register(Aggregate(
-        f"f{_name}ever", _filtered(_ever(_make)), f"The {_what} value that ever came with a true filter.",
-        (X, FILTER), lambda kinds: kinds[0], ever=True,
-    ))  # fmt: skip
+    ("min", make_min, "smallest", bulk.least, inline.MIN),
+    ("max", make_max, "largest", bulk.greatest, inline.MAX),
+):
+    register(
+        Aggregate(
+            _name,
+            _make,
+            f"The {_what} number or text; NaN counts as the largest number. NULL over nothing.",
+            (X,),
+            lambda kinds: kinds[0],
+            mergeable=True,
+            of_numbers=_of_numbers,
+            inline=_inline,
+            cost="O(1) amortised; O(√n) where values leave in any order",
+            examples=((f"{_name}(x) over [2, null, 2]", 2),),
+        )
+    )
+    register(
+        Aggregate(
+            f"f{_name}",
+            _filtered(_make),
+            f"The {_what} value of the rows for which the filter is true.",
+            (X, FILTER),
+            lambda kinds: kinds[0],
+            mergeable=True,
+            examples=((f"f{_name}(x, filter) over [[9, true], [5, false], [9, true], [10, null]]", 9),),
+        )
+    )
+    register(
+        Aggregate(
+            f"{_name}ever",
+            _ever(_make),
+            f"The {_what} value that ever came, whatever has left since.",
+            (X,),
+            lambda kinds: kinds[0],
+            ever=True,
+        )
+    )
+    register(
+        Aggregate(
+            f"f{_name}ever",
+            _filtered(_ever(_make)),
+            f"The {_what} value that ever came with a true filter.",
+            (X, FILTER),
+            lambda kinds: kinds[0],
+            ever=True,
+        )
+    )

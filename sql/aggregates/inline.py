@@ -1,9 +1,9 @@
 """Aggregates as statements of a generated loop: what the accumulators do where values come and go.
 
-Only for plain numbers: ints and floats that are a whole multiple of a unit, 2**-52 at first, 2**-100 at the finest
-(71.53 is one, NaN and 1e-200 are not). Then a running sum is one Python integer, `total`, exact and free of drift like
-the accumulator's. Whatever else comes is left to the accumulators. Each text may use the names of `INLINE_NAMES`;
-property tests hold it to the accumulator of its name.
+Only for plain numbers: ints and floats that are a whole multiple of a unit, 2**-52 at first, 2**-100 at the
+finest (71.53 is one, NaN and 1e-200 are not). Then a running sum is one Python integer, `total`, exact and
+free of drift like the accumulator's. Whatever else comes is left to the accumulators. Each text may use the
+names of `INLINE_NAMES`; property tests hold it to the accumulator of its name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ QUEUES = ("low", "high")
 
 
 class Inline(NamedTuple):
-    """Statements that keep an aggregate, and its result; `state` are the names it keeps, of those in `INLINE_NAMES`.
+    """Statements that keep an aggregate, and its result; `state` are the names it keeps, of those in
+    `INLINE_NAMES`.
 
     An entry of `add` and `remove` is a whole statement, of one line or more.
     """
@@ -69,13 +70,17 @@ _FLOATS = ("{floats} += {value}.__class__ is float",), ("{floats} -= {left}.__cl
 
 COUNT = Inline(("count",), ("{count} += 1",), ("{count} -= 1",), "{count}")
 AVG = Inline(
-    ("count", "total"), (*COUNT.add, "{total} += {scaled}"), (*COUNT.remove, "{total} -= {left_scaled}"),
+    ("count", "total"),
+    (*COUNT.add, "{total} += {scaled}"),
+    (*COUNT.remove, "{total} -= {left_scaled}"),
     "{total} * {scale} / {count} if {count} else None",
-)  # fmt: skip
+)
 SUM = Inline(
-    ("count", "total", "floats"), AVG.add + _FLOATS[0], AVG.remove + _FLOATS[1],
+    ("count", "total", "floats"),
+    AVG.add + _FLOATS[0],
+    AVG.remove + _FLOATS[1],
     "({total} * {scale} if {floats} else {total} >> {shift}) if {count} else None",
-)  # fmt: skip
+)
 MIN = _queue("low", ">")
 MAX = _queue("high", "<")
 

@@ -1,7 +1,9 @@
-"""Variance and standard deviation from exact sums of x and x²: nothing cancels and everything can be taken back.
+"""Variance and standard deviation from exact sums of x and x²: nothing cancels and
+everything can be taken back.
 
-`stddev` is the sample's, as in EPL. eKuiper calls the population's `stddev` and the sample's `stddevs`: in rules with
-an eKuiper window the binder takes `stddev_pop` for that name. `var` is the population's: only eKuiper has that word.
+`stddev` is the sample's, as in EPL. eKuiper calls the population's `stddev` and the sample's `stddevs`: in
+rules with an eKuiper window the binder takes `stddev_pop` for that name. `var` is the population's: only
+eKuiper has that word.
 """
 
 from __future__ import annotations
@@ -161,20 +163,50 @@ class PopulationVariance(Spread):
 
 X = (Parameter("x", Type.NUMBER),)
 
-register(Aggregate(
-    "stddev", StandardDeviation, "The sample's standard deviation; NULL over fewer than two values.",
-    X, Type.FLOAT, aliases=("stddevs", "stddev_samp"), mergeable=True,
-    examples=(("stddev(x) over [1, 3]", 1.4142135623730951), ("stddev(x) over [1]", None)),
-))  # fmt: skip
-register(Aggregate(
-    "stddev_pop", PopulationStandardDeviation, "The population's standard deviation; eKuiper's `stddev`.",
-    X, Type.FLOAT, mergeable=True, examples=(("stddev_pop(x) over [1, 3]", 1.0),),
-))  # fmt: skip
-register(Aggregate(
-    "var_samp", Variance, "The sample's variance; NULL over fewer than two values.",
-    X, Type.FLOAT, aliases=("vars",), mergeable=True, examples=(("var_samp(x) over [1, 3]", 2.0),),
-))  # fmt: skip
-register(Aggregate(
-    "var_pop", PopulationVariance, "The population's variance.",
-    X, Type.FLOAT, aliases=("var",), mergeable=True, examples=(("var_pop(x) over [1, 3]", 1.0),),
-))  # fmt: skip
+register(
+    Aggregate(
+        "stddev",
+        StandardDeviation,
+        "The sample's standard deviation; NULL over fewer than two values.",
+        X,
+        Type.FLOAT,
+        aliases=("stddevs", "stddev_samp"),
+        mergeable=True,
+        examples=(("stddev(x) over [1, 3]", 1.4142135623730951), ("stddev(x) over [1]", None)),
+    )
+)
+register(
+    Aggregate(
+        "stddev_pop",
+        PopulationStandardDeviation,
+        "The population's standard deviation; eKuiper's `stddev`.",
+        X,
+        Type.FLOAT,
+        mergeable=True,
+        examples=(("stddev_pop(x) over [1, 3]", 1.0),),
+    )
+)
+register(
+    Aggregate(
+        "var_samp",
+        Variance,
+        "The sample's variance; NULL over fewer than two values.",
+        X,
+        Type.FLOAT,
+        aliases=("vars",),
+        mergeable=True,
+        examples=(("var_samp(x) over [1, 3]", 2.0),),
+    )
+)
+register(
+    Aggregate(
+        "var_pop",
+        PopulationVariance,
+        "The population's variance.",
+        X,
+        Type.FLOAT,
+        aliases=("var",),
+        mergeable=True,
+        examples=(("var_pop(x) over [1, 3]", 1.0),),
+    )
+)

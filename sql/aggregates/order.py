@@ -48,7 +48,8 @@ class Head(Accumulator):
 
 
 class Tail(Accumulator):
-    """The value at an index from the last, when values leave in order or not at all: only the last few are kept."""
+    """The value at an index from the last, when values leave in order or not at all: only
+    the last few are kept."""
 
     __slots__ = ("count", "default", "index", "values")
 
@@ -212,7 +213,8 @@ def make_last(removal: Removal, index: Any = 0, default: Any = None) -> Accumula
 
 
 def make_lot_nth(removal: Removal, index: Any, default: Any = None) -> Accumulator:
-    """The accumulator of nth(x, index) in stream queries; `default` is the result where there is no such item."""
+    """The accumulator of nth(x, index) in stream queries; `default` is the result where
+    there is no such item."""
     if index.__class__ is not int:
         raise ValueError(f"the index of nth() is a whole number, not {index!r}")
     return make_first(removal, index, default) if index >= 0 else make_last(removal, -1 - index, default)
@@ -239,40 +241,92 @@ register(Aggregate(
     (X, INDEX), lambda kinds: kinds[0], aliases=("first_value",), whole_row=True, constants=1, mergeable=True,
     examples=(("first(x) over [4, 5, 6]", 4), ("first(x, 1) over [4, 5, 6]", 5), ("first(x, 3) over [4, 5, 6]", None)),
 ))  # fmt: skip
-register(Aggregate(
-    "last", make_last, "The last value, or the one `index` places before it, counted from 0.",
-    (X, INDEX), lambda kinds: kinds[0], whole_row=True, constants=1, mergeable=True,
-    examples=(("last(x) over [4, 5, null]", None), ("last(x, 1) over [4, 5, 6]", 5)),
-))  # fmt: skip
-register(Aggregate(
-    "nth", make_last, "The value `index` places before the newest, which is 0.",
-    (X, Parameter("index", Type.INTEGER, constant=True)), lambda kinds: kinds[0], constants=1, mergeable=True,
-    examples=(("nth(x, 2) over [4, 5, 6]", 4),),
-))  # fmt: skip
-register(Aggregate(
-    "last_value", make_last_value, "The last value, with ignore_null the last that is not NULL.",
-    (X, Parameter("ignore_null", Type.BOOLEAN, optional=True, constant=True)), lambda kinds: kinds[0],
-    whole_row=True, constants=1, mergeable=True,
-    examples=(("last_value(x, true) over [4, null]", 4), ("last_value(x, false) over [4, null]", None)),
-))  # fmt: skip
-register(Aggregate(
-    "lot_nth", make_lot_nth, "nth in stream queries: counted from the earliest (0), negative numbers from the newest.",
-    (X, Parameter("index", Type.INTEGER, constant=True), DEFAULT), lambda kinds: kinds[0], constants=2, mergeable=True,
-    examples=(("lot_nth(x, 0) over [4, 5, 6]", 4), ("lot_nth(x, -1) over [4, 5, 6]", 6)),
-))  # fmt: skip
-register(Aggregate(
-    "lot_prior", make_last, "prior in stream queries: counted from the newest (0).",
-    (X, Parameter("index", Type.INTEGER, constant=True), DEFAULT), lambda kinds: kinds[0], constants=2, mergeable=True,
-    examples=(("lot_prior(x, 1) over [4, 5, 6]", 5),),
-))  # fmt: skip
-register(Aggregate(
-    "collect", Collect, "All values or rows as an array, oldest first, NULLs kept. NULL over nothing.",
-    (X,), Type.ARRAY, aliases=("window",), whole_row=True, mergeable=True, cost="O(1), O(n) per result",
-    examples=(("collect(x) over [4, null, 4]", [4, None, 4]),),
-))  # fmt: skip
-register(Aggregate(
-    "merge_agg", make_merge_agg, "All objects merged into one, a later key over an earlier one. NULL over nothing.",
-    (Parameter("x", Type.OBJECT),), Type.OBJECT, whole_row=True, mergeable=True,
-    cost="O(1), O(n) per result where values leave",
-    examples=(('merge_agg(x) over [{"a": 1, "b": 1}, {"b": 2}]', {"a": 1, "b": 2}),),
-))  # fmt: skip
+register(
+    Aggregate(
+        "last",
+        make_last,
+        "The last value, or the one `index` places before it, counted from 0.",
+        (X, INDEX),
+        lambda kinds: kinds[0],
+        whole_row=True,
+        constants=1,
+        mergeable=True,
+        examples=(("last(x) over [4, 5, null]", None), ("last(x, 1) over [4, 5, 6]", 5)),
+    )
+)
+register(
+    Aggregate(
+        "nth",
+        make_last,
+        "The value `index` places before the newest, which is 0.",
+        (X, Parameter("index", Type.INTEGER, constant=True)),
+        lambda kinds: kinds[0],
+        constants=1,
+        mergeable=True,
+        examples=(("nth(x, 2) over [4, 5, 6]", 4),),
+    )
+)
+register(
+    Aggregate(
+        "last_value",
+        make_last_value,
+        "The last value, with ignore_null the last that is not NULL.",
+        (X, Parameter("ignore_null", Type.BOOLEAN, optional=True, constant=True)),
+        lambda kinds: kinds[0],
+        whole_row=True,
+        constants=1,
+        mergeable=True,
+        examples=(("last_value(x, true) over [4, null]", 4), ("last_value(x, false) over [4, null]", None)),
+    )
+)
+register(
+    Aggregate(
+        "lot_nth",
+        make_lot_nth,
+        "nth in stream queries: counted from the earliest (0), negative numbers from the newest.",
+        (X, Parameter("index", Type.INTEGER, constant=True), DEFAULT),
+        lambda kinds: kinds[0],
+        constants=2,
+        mergeable=True,
+        examples=(("lot_nth(x, 0) over [4, 5, 6]", 4), ("lot_nth(x, -1) over [4, 5, 6]", 6)),
+    )
+)
+register(
+    Aggregate(
+        "lot_prior",
+        make_last,
+        "prior in stream queries: counted from the newest (0).",
+        (X, Parameter("index", Type.INTEGER, constant=True), DEFAULT),
+        lambda kinds: kinds[0],
+        constants=2,
+        mergeable=True,
+        examples=(("lot_prior(x, 1) over [4, 5, 6]", 5),),
+    )
+)
+register(
+    Aggregate(
+        "collect",
+        Collect,
+        "All values or rows as an array, oldest first, NULLs kept. NULL over nothing.",
+        (X,),
+        Type.ARRAY,
+        aliases=("window",),
+        whole_row=True,
+        mergeable=True,
+        cost="O(1), O(n) per result",
+        examples=(("collect(x) over [4, null, 4]", [4, None, 4]),),
+    )
+)
+register(
+    Aggregate(
+        "merge_agg",
+        make_merge_agg,
+        "All objects merged into one, a later key over an earlier one. NULL over nothing.",
+        (Parameter("x", Type.OBJECT),),
+        Type.OBJECT,
+        whole_row=True,
+        mergeable=True,
+        cost="O(1), O(n) per result where values leave",
+        examples=(('merge_agg(x) over [{"a": 1, "b": 1}, {"b": 2}]', {"a": 1, "b": 2}),),
+    )
+)

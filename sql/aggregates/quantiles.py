@@ -99,7 +99,8 @@ def _constant_fraction(value: Any) -> None:
 
 
 def _between(low: float, high: float, part: Fraction) -> float:
-    """The value `part` of the way from low to high; with an infinity at one end that infinity, at both ends NaN."""
+    """The value `part` of the way from low to high; with an infinity at one end that
+    infinity, at both ends NaN."""
     if low == high or not part:
         return low if low.__class__ is float else to_float(int(low))
     if infinities := [end for end in (low, high) if end.__class__ is float and not isfinite(end)]:
@@ -129,7 +130,8 @@ class Summed(OrderedMultiset):
         return found
 
     def up_to(self, bound: Fraction) -> tuple[int, Power]:
-        """How many values are <= `bound`, and their sum: a block's sum is computed anew only after it changed."""
+        """How many values are <= `bound`, and their sum: a block's sum is computed anew
+        only after it changed."""
         count, total = 0, Power()
         for index, block in enumerate(self._blocks):
             if block[-1] > bound:
@@ -208,22 +210,54 @@ X = Parameter("x", Type.NUMBER)
 FRACTION = Parameter("p", Type.NUMBER, constant=True, check=_constant_fraction)
 COST = "O(√n)"
 
-register(Aggregate(
-    "median", Median, "The middle value, or the mean of the two middle ones, as a float. NULL over nothing.",
-    (X,), Type.FLOAT, mergeable=True, cost=COST,
-    examples=(("median(x) over [3, 1, 8]", 3.0), ("median(x) over [3, 1, 8, 4]", 3.5)),
-))  # fmt: skip
-register(Aggregate(
-    "percentile_cont", Quantile, "The value at part p (0 to 1) of the order, interpolated between its neighbours.",
-    (X, FRACTION), Type.FLOAT, aliases=("percentile",), constants=1, mergeable=True, cost=COST,
-    examples=(("percentile_cont(x, 0.25) over [10, 20, 30]", 15.0),),
-))  # fmt: skip
-register(Aggregate(
-    "percentile_disc", NearestRank, "The nearest rank: the smallest value that at least part p (0 to 1) do not exceed.",
-    (X, FRACTION), lambda kinds: kinds[0], constants=1, mergeable=True, cost=COST,
-    examples=(("percentile_disc(x, 0.5) over [10, 20, 30, 40]", 20),),
-))  # fmt: skip
-register(Aggregate(
-    "avedev", MeanDeviation, "The mean absolute deviation from the mean. NULL over nothing.",
-    (X,), Type.FLOAT, mergeable=True, cost=COST, examples=(("avedev(x) over [1, 3, 8]", 2.6666666666666665),),
-))  # fmt: skip
+register(
+    Aggregate(
+        "median",
+        Median,
+        "The middle value, or the mean of the two middle ones, as a float. NULL over nothing.",
+        (X,),
+        Type.FLOAT,
+        mergeable=True,
+        cost=COST,
+        examples=(("median(x) over [3, 1, 8]", 3.0), ("median(x) over [3, 1, 8, 4]", 3.5)),
+    )
+)
+register(
+    Aggregate(
+        "percentile_cont",
+        Quantile,
+        "The value at part p (0 to 1) of the order, interpolated between its neighbours.",
+        (X, FRACTION),
+        Type.FLOAT,
+        aliases=("percentile",),
+        constants=1,
+        mergeable=True,
+        cost=COST,
+        examples=(("percentile_cont(x, 0.25) over [10, 20, 30]", 15.0),),
+    )
+)
+register(
+    Aggregate(
+        "percentile_disc",
+        NearestRank,
+        "The nearest rank: the smallest value that at least part p (0 to 1) do not exceed.",
+        (X, FRACTION),
+        lambda kinds: kinds[0],
+        constants=1,
+        mergeable=True,
+        cost=COST,
+        examples=(("percentile_disc(x, 0.5) over [10, 20, 30, 40]", 20),),
+    )
+)
+register(
+    Aggregate(
+        "avedev",
+        MeanDeviation,
+        "The mean absolute deviation from the mean. NULL over nothing.",
+        (X,),
+        Type.FLOAT,
+        mergeable=True,
+        cost=COST,
+        examples=(("avedev(x) over [1, 3, 8]", 2.6666666666666665),),
+    )
+)

@@ -1,8 +1,8 @@
 """Values that the inline statements of an aggregate do not take: they are kept beside, in an accumulator.
 
-Inline sums count in units of 2**-64 and inline extremes compare numbers. A float finer than the unit, NaN, an infinity,
-or text for min and max is rare: generated code carries it as a tuple of one and hands it to the functions below. Which
-way a value goes depends on the value alone, so it leaves the same way as it came.
+Inline sums count in units of 2**-64 and inline extremes compare numbers. A float finer than the unit, NaN, an
+infinity, or text for min and max is rare: generated code carries it as a tuple of one and hands it to the
+functions below. Which way a value goes depends on the value alone, so it leaves the same way as it came.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _together(whole: Any, rest: Sum, total: int, floats: int, count: int) -> Any
     return whole
 
 
-# --- min and max ------------------------------------------------------------------------------------------------------
+# --- min and max --------------------------------------------------------------------------------------------
 
 
 def check_extreme(queues: tuple[deque[Any], ...], rest: Accumulator | None, value: Any) -> None:

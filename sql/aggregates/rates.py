@@ -16,7 +16,8 @@ from sql.types import Type, describe
 
 
 class ArrivalRate(Accumulator):
-    """Arrivals in the last so many seconds, per second, seen at the newest arrival; NULL until one has left the span.
+    """Arrivals in the last so many seconds, per second, seen at the newest arrival; NULL
+    until one has left the span.
 
     It keeps the arrival times of the span itself, whatever window the statement has.
     """
@@ -56,10 +57,11 @@ def _stamped(value: Any) -> tuple[Any, Any]:
 
 
 class WindowRate(Accumulator):
-    """Count, or sum of amounts, divided by the seconds from the last time stamp that left to the newest; NULL before.
+    """Count, or sum of amounts, divided by the seconds from the last time stamp that left to
+    the newest; NULL before.
 
-    Takes the time stamp in ms, or (time stamp, amount). Events without time stamp do not count, an amount that is NULL
-    adds nothing.
+    Takes the time stamp in ms, or (time stamp, amount). Events without time stamp do not count, an amount
+    that is NULL adds nothing.
     """
 
     __slots__ = ("amounts", "left_ms", "newest_ms")
@@ -101,12 +103,24 @@ class WindowRate(Accumulator):
         self.newest_ms, self.left_ms = state[1:]
 
 
-register(Aggregate(
-    "rate", ArrivalRate, "Arrivals per second over the last so many seconds, NULL until that time has passed.",
-    (Parameter("seconds", Type.NUMBER, constant=True),), Type.FLOAT, ever=True, constants=1, cost="O(1) amortised",
-))  # fmt: skip
-register(Aggregate(
-    "rate_ts", WindowRate,
-    "rate(ts) and rate(ts, x): events, or the sum of x, per second of the events' own time, over a window.",
-    (Parameter("ts", Type.NUMBER), Parameter("x", Type.NUMBER, optional=True)), Type.FLOAT,
-))  # fmt: skip
+register(
+    Aggregate(
+        "rate",
+        ArrivalRate,
+        "Arrivals per second over the last so many seconds, NULL until that time has passed.",
+        (Parameter("seconds", Type.NUMBER, constant=True),),
+        Type.FLOAT,
+        ever=True,
+        constants=1,
+        cost="O(1) amortised",
+    )
+)
+register(
+    Aggregate(
+        "rate_ts",
+        WindowRate,
+        "rate(ts) and rate(ts, x): events, or the sum of x, per second of the events' own time, over a window.",
+        (Parameter("ts", Type.NUMBER), Parameter("x", Type.NUMBER, optional=True)),
+        Type.FLOAT,
+    )
+)

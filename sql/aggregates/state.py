@@ -23,9 +23,9 @@ def is_row(value: Any) -> bool:
 
 
 def encode(value: Any) -> Any:
-    """The value as plain data. What JSON cannot say becomes `{"$": kind, "of": text}`: NaN, infinities, large integers
-    (as hexadecimal text, which knows no limit of digits), bytes, tuples and objects that have a `$` themselves. A whole
-    row of another shape comes back as a dict.
+    """The value as plain data. What JSON cannot say becomes `{"$": kind, "of": text}`: NaN, infinities, large
+    integers (as hexadecimal text, which knows no limit of digits), bytes, tuples and objects that have a `$`
+    themselves. A whole row of another shape comes back as a dict.
     """
     kind = value.__class__
     if kind is float:

@@ -220,7 +220,8 @@ class LotSum(Sum):
 class WeightedAverage(Accumulator):
     """The sum of x·w divided by the sum of w; NaN where the weights sum to 0, NULL over nothing.
 
-    A pair with a NULL in it does not count. A pair with NaN or an infinity makes the result NaN while it is there.
+    A pair with a NULL in it does not count. A pair with NaN or an infinity makes the
+    result NaN while it is there.
     """
 
     __slots__ = ("count", "nonfinite", "products", "weights")
@@ -290,38 +291,81 @@ def _sum_type(arguments: Sequence[Type]) -> Type:
 
 NUMBER = Parameter("x", Type.NUMBER)
 
-register(Aggregate(
-    "count", Count, "How many rows, `count(*)`, or how many values that are not NULL, `count(x)`.",
-    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True,
-    of_numbers=len, inline=inline.COUNT, invertible=True,
-    examples=(("count(x) over [4, null, 5]", 2),),
-))  # fmt: skip
-register(Aggregate(
-    "countunique", lambda removal: Distinct(Count()), "How many distinct values that are not NULL.",
-    (Parameter("x"),), Type.INTEGER, mergeable=True, examples=(("countunique(x) over [4, null, 5, 4]", 2),),
-))  # fmt: skip
+register(
+    Aggregate(
+        "count",
+        Count,
+        "How many rows, `count(*)`, or how many values that are not NULL, `count(x)`.",
+        (Parameter("x", optional=True),),
+        Type.INTEGER,
+        mergeable=True,
+        of_numbers=len,
+        inline=inline.COUNT,
+        invertible=True,
+        examples=(("count(x) over [4, null, 5]", 2),),
+    )
+)
+register(
+    Aggregate(
+        "countunique",
+        lambda removal: Distinct(Count()),
+        "How many distinct values that are not NULL.",
+        (Parameter("x"),),
+        Type.INTEGER,
+        mergeable=True,
+        examples=(("countunique(x) over [4, null, 5, 4]", 2),),
+    )
+)
 register(Aggregate(
     "sum", Sum, "The exact sum; an integer as long as all values are integers. NULL over nothing.",
     (NUMBER,), _sum_type, mergeable=True, of_numbers=bulk.total, inline=inline.SUM, invertible=True,
     examples=(("sum(x) over [1, null, 2]", 3), ("sum(x) over [1e16, 1, -1e16]", 1.0), ("sum(x) over [null]", None)),
 ))  # fmt: skip
-register(Aggregate(
-    "avg", Average, "The mean, always a float. NULL over nothing.",
-    (NUMBER,), Type.FLOAT, aliases=("mean",), mergeable=True,
-    of_numbers=bulk.mean, inline=inline.AVG, invertible=True,
-    examples=(("avg(x) over [1, 2]", 1.5),),
-))  # fmt: skip
-register(Aggregate(
-    "wavg", WeightedAverage, "The average of x weighted by w; NaN where the weights sum to 0.",
-    (NUMBER, Parameter("w", Type.NUMBER)), Type.FLOAT, mergeable=True,
-    examples=(("wavg(x, w) over [[10, 1], [20, 3]]", 17.5),),
-))  # fmt: skip
-register(Aggregate(
-    "lot_sum", LotSum, "sum in stream queries: NaN is left out, the sum of nothing is 0.",
-    (NUMBER,), _sum_type, mergeable=True, examples=(("lot_sum(x) over []", 0),),
-))  # fmt: skip
-register(Aggregate(
-    "lot_count", LotCount, "count in stream queries: items, items for which a condition is true, or values but NaN.",
-    (Parameter("x", optional=True),), Type.INTEGER, mergeable=True,
-    examples=(("lot_count(x) over [true, false, true]", 2),),
-))  # fmt: skip
+register(
+    Aggregate(
+        "avg",
+        Average,
+        "The mean, always a float. NULL over nothing.",
+        (NUMBER,),
+        Type.FLOAT,
+        aliases=("mean",),
+        mergeable=True,
+        of_numbers=bulk.mean,
+        inline=inline.AVG,
+        invertible=True,
+        examples=(("avg(x) over [1, 2]", 1.5),),
+    )
+)
+register(
+    Aggregate(
+        "wavg",
+        WeightedAverage,
+        "The average of x weighted by w; NaN where the weights sum to 0.",
+        (NUMBER, Parameter("w", Type.NUMBER)),
+        Type.FLOAT,
+        mergeable=True,
+        examples=(("wavg(x, w) over [[10, 1], [20, 3]]", 17.5),),
+    )
+)
+register(
+    Aggregate(
+        "lot_sum",
+        LotSum,
+        "sum in stream queries: NaN is left out, the sum of nothing is 0.",
+        (NUMBER,),
+        _sum_type,
+        mergeable=True,
+        examples=(("lot_sum(x) over []", 0),),
+    )
+)
+register(
+    Aggregate(
+        "lot_count",
+        LotCount,
+        "count in stream queries: items, items for which a condition is true, or values but NaN.",
+        (Parameter("x", optional=True),),
+        Type.INTEGER,
+        mergeable=True,
+        examples=(("lot_count(x) over [true, false, true]", 2),),
+    )
+)

@@ -67,7 +67,9 @@ class Distinct(Accumulator):
         return self.inner.held()
 
     def snapshot(self) -> Any:
-        counts = [[count, encode(value), event.seq, event.time_ms] for count, value, event in self.counts.values()]
+        counts = [
+            [count, encode(value), event.seq, event.time_ms] for count, value, event in self.counts.values()
+        ]
         return [self.inner.snapshot(), counts]
 
     def restore(self, state: Any, events: Callable[[int], Event]) -> None:
@@ -75,15 +77,16 @@ class Distinct(Accumulator):
         self.counts = {}
         for count, data, seq, time_ms in state[1]:
             value = decode(data)
-            # The first event with this value may have left: only its place is needed to take the value out again.
+            # The first event with this value may have left: only its place is needed to
+            # take the value out again.
             self.counts[key_of(value)] = [count, value, Place(seq, time_ms)]
 
 
 def distinct(definition: Aggregate, removal: Removal, *constants: Any) -> Accumulator:
     """The accumulator of `aggregate(DISTINCT x)`.
 
-    A value leaves with its last occurrence, which is not the order in which values first came: what is inside sees
-    removals in any order.
+    A value leaves with its last occurrence, which is not the order in which values first came: what is inside
+    sees removals in any order.
     """
     inside = removal if removal is Removal.NEVER else Removal.ANY
     return Distinct(definition.make(inside, *constants))

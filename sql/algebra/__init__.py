@@ -1,1 +1,2 @@
-"""The operators: state objects that time and events drive, some with statements of a compiled loop beside them."""
+"""The operators: state objects that time and events drive, some with statements of a
+compiled loop beside them."""

@@ -16,9 +16,9 @@ class Retaining(Protocol):
 class Budget:
     """Bounds how many events a query retains (`maxWindowEvents`).
 
-    The events are counted only when those that came since the last count could have filled the bound. Once it is
-    reached,
-    a sixteenth of the bound is refused before they are counted again, so that counting stays cheap.
+    The events are counted only when those that came since the last count could have filled the bound. Once it
+    is reached, a sixteenth of the bound is refused before they are counted again, so that counting stays
+    cheap.
     """
 
     def __init__(self, limit: int) -> None:
@@ -27,7 +27,8 @@ class Budget:
         self.refusing = 0
 
     def takes(self, query: Retaining, count: int) -> bool:
-        """Take in so many events at once if they are surely not too many; else `admit` has to say so of each."""
+        """Take in so many events at once if they are surely not too many; else `admit`
+        has to say so of each."""
         if self.refusing:
             return False
         if self.room < count:
@@ -55,7 +56,8 @@ class Budget:
         return [self.limit, self.room, self.refusing]
 
     def restore(self, state: Any) -> None:
-        """Go on as before the snapshot; with another bound, or none stored, the next event makes it count anew."""
+        """Go on as before the snapshot; with another bound, or none stored, the next
+        event makes it count anew."""
         if state is not None and state[0] == self.limit:
             self.room, self.refusing = state[1:]
         else:

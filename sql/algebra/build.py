@@ -46,16 +46,26 @@ NewEvent = Callable[[Any, int], Event]
 class WindowBuilder:
     """Builds the operators of one source of FROM."""
 
-    def __init__(self, source: SourcePlan, options: RuleOptions, catalog: Catalog, context: Context,
-                 warnings: Warnings, shape: Shape, subqueries: Sequence[Callable[[Event], Any]] = (), *,
-                 alone: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        source: SourcePlan,
+        options: RuleOptions,
+        catalog: Catalog,
+        context: Context,
+        warnings: Warnings,
+        shape: Shape,
+        subqueries: Sequence[Callable[[Event], Any]] = (),
+        *,
+        alone: bool = False,
+    ) -> None:
         """`subqueries`: the values of the statement's subqueries, which filters read.
         `alone`: the only source of a statement, whose single window may be written into the loop."""
         self.source = source
         self.options = options
         self.context = context
-        self.functions = FunctionSet(catalog, context, warnings, shape=shape, joined=source.rows_are_tuples,
-                                     subqueries=subqueries)  # fmt: skip
+        self.functions = FunctionSet(
+            catalog, context, warnings, shape=shape, joined=source.rows_are_tuples, subqueries=subqueries
+        )
         self.alone = alone
         self._compiled: dict[tuple[int, str], Any] = {}
         """Functions of parameters, by window and parameter."""
@@ -63,7 +73,8 @@ class WindowBuilder:
         """Functions of the window of a stream query."""
 
     def build(self, now_ms: int, new_event: NewEvent, started: Callable[[], int]) -> Operator:
-        """The operator for the source's windows, starting at `now_ms`; `started` says later when the statement did."""
+        """The operator for the source's windows, starting at `now_ms`; `started` says later when the
+        statement did."""
         if self.source.lot is not None:
             return self._lot(self.source.lot, now_ms, started)
         plans = list(self.source.windows)
@@ -114,8 +125,9 @@ class WindowBuilder:
         grouped = Key(key_of, make, reclaim, self.options.max_groups)
         return Chain(grouped, self._stages(rest, {}, 0, new_event)) if rest else grouped
 
-    def _stages(self, plans: list[WindowPlan], key_columns: dict[str, Any], now_ms: int, new_event: NewEvent
-                ) -> Operator:  # fmt: skip
+    def _stages(
+        self, plans: list[WindowPlan], key_columns: dict[str, Any], now_ms: int, new_event: NewEvent
+    ) -> Operator:
         """Data windows as one intersection or union, then a derived-value window if there is one."""
         members: list[Policy | Batch] = []
         derived: Operator | None = None
@@ -166,7 +178,9 @@ class WindowBuilder:
         if kind in ("reference", "include"):
             return constant_value(argument, self.functions)
         if kind == "value":
-            return Computed(argument, self._once(plan, name, lambda: _time_of(self.functions.value(argument))))
+            return Computed(
+                argument, self._once(plan, name, lambda: _time_of(self.functions.value(argument)))
+            )
         if kind == "keys":
             return Computed(argument, self._once(plan, name, lambda: self.functions.key(argument)))
         if kind == "criteria":
@@ -183,12 +197,16 @@ class WindowBuilder:
         test, aggregates = self._once(plan, name, compiled)
         return Predicate(test, aggregates.arguments, aggregates.fresh)
 
-    def _derived(self, plan: WindowPlan, statistic: Any, key_columns: dict[str, Any], new_event: NewEvent) -> Derived:
+    def _derived(
+        self, plan: WindowPlan, statistic: Any, key_columns: dict[str, Any], new_event: NewEvent
+    ) -> Derived:
         spec = windows.lookup(plan.name)
         assert spec is not None
 
         def compiled() -> Any:
-            values = [self.functions.value(plan.arguments[p.name]) for p in spec.parameters if p.kind == "value"]
+            values = [
+                self.functions.value(plan.arguments[p.name]) for p in spec.parameters if p.kind == "value"
+            ]
             extras = [(name, self.functions.value(bound)) for name, bound in plan.arguments.get("extras", ())]
             return _tuple_of(values), extras
 
@@ -215,7 +233,7 @@ class WindowBuilder:
             for tag, value in zip(self.source.pattern.tags, match, strict=True)
         }
 
-    # --- stream queries -----------------------------------------------------------------------------------------------
+    # --- stream queries -------------------------------------------------------------------------------------
 
     def _lot(self, lot: LotPlan, now_ms: int, started: Callable[[], int]) -> Operator:
         if not lot.partition_by:

@@ -1,8 +1,8 @@
 """Meet and Join: how windows combine.
 
-Meet keeps an event while all members do; what one evicts is taken from the others (feedback), so expiry frees slots.
-Where all members keep the order of arrival, `sql.algebra.retain.together.Together` does it with one queue. Join keeps
-an event while any member does, by reference count.
+Meet keeps an event while all members do; what one evicts is taken from the others (feedback), so expiry frees
+slots. Where all members keep the order of arrival, `sql.algebra.retain.together.Together` does it with one
+queue. Join keeps an event while any member does, by reference count.
 
          Meet(length(2), time(10 s))     a@1  b@2  c@3 −a     11: nothing (a is gone)   12 −b
          Join(length(2), time(10 s))     a@1  b@2  c@3        11 −a                     b, c stay
@@ -99,7 +99,8 @@ class Meet(Policy):
 class MeetBatch(BatchWindow):
     """The intersection of policies and one batch behind their feedback.
 
-    The policies run first and take their evictions out of the forming batch silently; what is posted leaves them.
+    The policies run first and take their evictions out of the forming batch silently;
+    what is posted leaves them.
     """
 
     def __init__(self, policies: Sequence[Policy], batch: Batch) -> None:
@@ -214,9 +215,11 @@ class Join(Policy):
 
     @property
     def _is_written(self) -> bool:
-        """Whether the statements of all members stand in the loop: all take every event and keep it at first."""
+        """Whether the statements of all members stand in the loop: all take every event
+        and keep it at first."""
         return all(
-            isinstance(member, LatestPerKey) or (isinstance(member, Queue) and member.is_queue and not member.refuses)
+            isinstance(member, LatestPerKey)
+            or (isinstance(member, Queue) and member.is_queue and not member.refuses)
             for member in self.members
         )
 

@@ -1,8 +1,8 @@
 """The contract of operators: deterministic state machines that time and deltas drive.
 
-An operator never asks for the time. The runtime calls `advance(now)` for what is due at or before `now` — before it
-hands over the events of that instant — and sleeps until `next_deadline()`. The state can be taken and put back
-between any two calls: `run(a + b) == restore(snapshot(run(a)))` followed by b.
+An operator never asks for the time. The runtime calls `advance(now)` for what is due at or before `now` —
+before it hands over the events of that instant — and sleeps until `next_deadline()`. The state can be taken
+and put back between any two calls: `run(a + b) == restore(snapshot(run(a)))` followed by b.
 """
 
 from __future__ import annotations

@@ -16,13 +16,18 @@ from sql.errors import DataError
 class Key(Operator):
     """One instance of `make()` per key. Each instance posts its own partial updates.
 
-    With `reclaim` instances untouched for longer than the age are dropped in a sweep that runs when an event arrives;
-    what they held leaves through the remove stream. With `keys_max` the event of a further key raises `DataError`; it
-    must then come alone.
+    With `reclaim` instances untouched for longer than the age are dropped in a sweep that runs when an event
+    arrives; what they held leaves through the remove stream. With `keys_max` the event of a further key
+    raises `DataError`; it must then come alone.
     """
 
-    def __init__(self, key: Callable[[Event], Hashable], make: Callable[[Hashable, Event], Operator],
-                 reclaim: Reclaim | None = None, keys_max: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        key: Callable[[Event], Hashable],
+        make: Callable[[Hashable, Event], Operator],
+        reclaim: Reclaim | None = None,
+        keys_max: int | None = None,
+    ) -> None:
         self.key = key
         self.make = make
         self.reclaim = reclaim
@@ -200,7 +205,10 @@ class Reclaim:
 
     def snapshot(self, keys: Sequence[Hashable]) -> Any:
         places = {key: index for index, key in enumerate(keys)}
-        return [self.next_sweep_ms, [[places[key], last] for key, last in self.touched.items() if key in places]]
+        return [
+            self.next_sweep_ms,
+            [[places[key], last] for key, last in self.touched.items() if key in places],
+        ]
 
     def restore(self, state: Any, keys: Sequence[Hashable]) -> None:
         self.next_sweep_ms, touched = state

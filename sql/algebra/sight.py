@@ -11,8 +11,8 @@ from sql.algebra.event import Event
 
 
 class Sight(ABC):
-    """The content of a window as seen from one of its events. Places count from 0; outside the content there is
-    None."""
+    """The content of a window as seen from one of its events. Places count from 0; outside the
+    content there is None."""
 
     @abstractmethod
     def back(self, place: int, event: Event) -> Event | None:
@@ -98,7 +98,11 @@ class ByRank(Sight):
         return self.entries[place][2] if 0 <= place < len(self.entries) else None
 
     def tail(self, place: int) -> Event | None:
-        return self.back(len(self.entries) - 1 - place, self.entries[0][2]) if self.entries and place >= 0 else None
+        return (
+            self.back(len(self.entries) - 1 - place, self.entries[0][2])
+            if self.entries and place >= 0
+            else None
+        )
 
     def __len__(self) -> int:
         return len(self.entries)

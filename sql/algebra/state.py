@@ -43,7 +43,8 @@ def unpack_key(packed: Any) -> Any:
 
 
 def pack_row(row: Any) -> Any:
-    """A row of any shape; a row made of several is the list of its sides, one of which may be a list of rows."""
+    """A row of any shape; a row made of several is the list of its sides, one of which
+    may be a list of rows."""
     if isinstance(row, tuple | list):
         return [pack_row(side) for side in row]
     return None if row is None else {name: encode(item) for name, item in as_dict(row).items()}

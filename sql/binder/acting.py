@@ -1,4 +1,5 @@
-"""The plan of any statement that the engine runs: queries, what acts on relations when it is triggered, declarations.
+"""The plan of any statement that the engine runs: queries, what acts on relations when it is triggered,
+declarations.
 
 What is no query has a plan whose `acts` says what it does; its sources are only what it hears of.
 """
@@ -24,7 +25,8 @@ Bind = Callable[[Any, Catalog, RuleOptions, str], Plan]
 
 
 def bind_statement(statement: ast.Statement, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
-    """The plan of a statement; relations that it declares are added to the catalog's streams. Raises SqlError."""
+    """The plan of a statement; relations that it declares are added to the catalog's streams. Raises
+    SqlError."""
     plan = BINDERS[type(statement)](statement, catalog, options, text)
     problems = Problems()
     check_ownership(problems, plan, catalog, statement)
@@ -37,8 +39,9 @@ def is_bound(statement: ast.Statement) -> bool:
     return type(statement) in BINDERS
 
 
-def _acting(statement: ast.OnDelete | ast.OnUpdate | ast.OnMerge, catalog: Catalog, options: RuleOptions, text: str
-            ) -> Plan:  # fmt: skip
+def _acting(
+    statement: ast.OnDelete | ast.OnUpdate | ast.OnMerge, catalog: Catalog, options: RuleOptions, text: str
+) -> Plan:
     binder = TriggerBinder(statement.trigger, statement.relation, catalog, options, text, statement.context)
     if isinstance(statement, ast.OnDelete):
         acts = binder.delete(statement.where)
@@ -47,19 +50,31 @@ def _acting(statement: ast.OnDelete | ast.OnUpdate | ast.OnMerge, catalog: Catal
     else:
         acts = binder.merge(statement)
     assert acts.trigger is not None
-    return _plan(statement, catalog, options, text, acts, _heard(acts.trigger, acts.subqueries), acts.subqueries,
-                 acts.relations)  # fmt: skip
+    return _plan(
+        statement,
+        catalog,
+        options,
+        text,
+        acts,
+        _heard(acts.trigger, acts.subqueries),
+        acts.subqueries,
+        acts.relations,
+    )
 
 
 def _split(statement: ast.Split, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
     acts = TriggerBinder(statement.trigger, None, catalog, options, text, statement.context).split(statement)
-    return _plan(statement, catalog, options, text, acts, _heard(acts.trigger, acts.subqueries), acts.subqueries)
+    return _plan(
+        statement, catalog, options, text, acts, _heard(acts.trigger, acts.subqueries), acts.subqueries
+    )
 
 
 def _on_set(statement: ast.OnSet, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
     binder = TriggerBinder(statement.source, None, catalog, options, text, statement.context)
     acts = binder.assign(statement.assignments)
-    return _plan(statement, catalog, options, text, acts, _heard(acts.trigger, acts.subqueries), acts.subqueries)
+    return _plan(
+        statement, catalog, options, text, acts, _heard(acts.trigger, acts.subqueries), acts.subqueries
+    )
 
 
 def _window(statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
@@ -75,14 +90,22 @@ def _table(statement: ast.CreateTable, catalog: Catalog, options: RuleOptions, t
 
 
 def _heard(trigger: SourcePlan, subqueries: Iterable[SubqueryPlan]) -> tuple[str, ...]:
-    """The streams a triggered statement hears of: its trigger's, and those of the windows of its subqueries."""
+    """The streams a triggered statement hears of: its trigger's, and those of the windows of its
+    subqueries."""
     found = [*trigger.streams, *(name for part in subqueries for name in part.plan.reads)]
     return tuple(dict.fromkeys(found))
 
 
-def _plan(statement: ast.Statement, catalog: Catalog, options: RuleOptions, text: str, acts: Acts | Declaration,
-          heard: tuple[str, ...], subqueries: tuple[SubqueryPlan, ...] = (), relations: frozenset[str] = frozenset(),
-          ) -> Plan:  # fmt: skip
+def _plan(
+    statement: ast.Statement,
+    catalog: Catalog,
+    options: RuleOptions,
+    text: str,
+    acts: Acts | Declaration,
+    heard: tuple[str, ...],
+    subqueries: tuple[SubqueryPlan, ...] = (),
+    relations: frozenset[str] = frozenset(),
+) -> Plan:
     """The plan under which the engine runs a statement that is no query."""
     problems = Problems()
     context = None

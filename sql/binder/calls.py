@@ -24,9 +24,16 @@ WINDOW_FUNCTIONS = {"window_start": "start", "window_end": "end", "window_trigge
 PREVS = {"prev": (1, 2), "prior": (1, 2), "prevtail": (1, 2), "prevcount": (1, 1), "prevwindow": (1, 1)}
 
 ANALYTICS = {
-    "lag": (1, 4), "latest": (1, 2), "changed_col": (2, 2), "had_changed": (2, None), "acc_sum": (1, 3),
-    "acc_max": (1, 3), "acc_min": (1, 3), "acc_avg": (1, 3), "acc_count": (1, 3),
-}  # fmt: skip
+    "lag": (1, 4),
+    "latest": (1, 2),
+    "changed_col": (2, 2),
+    "had_changed": (2, None),
+    "acc_sum": (1, 3),
+    "acc_max": (1, 3),
+    "acc_min": (1, 3),
+    "acc_avg": (1, 3),
+    "acc_count": (1, 3),
+}
 
 SCALARS = frozenset({Type.BOOLEAN, Type.INTEGER, Type.FLOAT, Type.NUMBER})
 """Types whose values a function of text takes by their text."""
@@ -54,7 +61,9 @@ def bind_call(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     if name == "row_number":
         return kuiper.bind_row_number(binder, node, place)
     if name in SPREADS:
-        binder.problems.error("B315", f"{name}() stands by itself in SELECT, not in {_inside(place)}", node.span)
+        binder.problems.error(
+            "B315", f"{name}() stands by itself in SELECT, not in {_inside(place)}", node.span
+        )
         return _unknown()
     if name in WINDOW_FUNCTIONS or name == "event_time":
         return _window_function(binder, node, place)
@@ -94,7 +103,7 @@ def _inside(place: Place) -> str:
     return "an expression" if place.name == "SELECT" else place.name
 
 
-# --- scalar functions -------------------------------------------------------------------------------------------------
+# --- scalar functions ---------------------------------------------------------------------------------------
 
 
 def _scalar(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
@@ -107,7 +116,9 @@ def _scalar(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         return _unknown_function(binder, node)
     least, most = function.arity
     if node.distinct or node.filter is not None or node.group_by is not None:
-        binder.problems.error("B311", f"{node.name}() is no aggregate: DISTINCT and FILTER have no effect", node.span)
+        binder.problems.error(
+            "B311", f"{node.name}() is no aggregate: DISTINCT and FILTER have no effect", node.span
+        )
     if not _arity(binder, node, least, most):
         return _unknown()
     if function.in_pairs and len(node.args) % 2:
@@ -150,7 +161,9 @@ def cast(binder: ExpressionBinder, operand: Bound, type_name: str, span: Span) -
     return Apply(function, (operand, name), type=type_named(type_name) or Type.ANY, span=span)
 
 
-GROUP_WINDOWS = tuple(f"{name}window" for name in ("tumbling", "hopping", "sliding", "session", "count", "state"))
+GROUP_WINDOWS = tuple(
+    f"{name}window" for name in ("tumbling", "hopping", "sliding", "session", "count", "state")
+)
 """What eKuiper's windows are called; a misspelt one looks like a function."""
 
 
@@ -175,11 +188,13 @@ def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
             *GROUP_WINDOWS,
         ]
         own = f"a file beside the rules with `def {node.name}(x: float) -> float:` and a docstring makes it known"
-        binder.problems.error("B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known) or own)
+        binder.problems.error(
+            "B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known) or own
+        )
     return _unknown()
 
 
-# --- what operators keep ----------------------------------------------------------------------------------------------
+# --- what operators keep ------------------------------------------------------------------------------------
 
 
 def _window_function(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
@@ -201,8 +216,9 @@ def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         return binder.scope.meta(node.span, _meta_source(binder, node, asked.table, "*"))
     path = _path(asked)
     if path is None:
-        binder.problems.error("B321", f"{node.name}() takes the name of a metadata field, e.g. {node.name}(topic)",
-                              asked.span)  # fmt: skip
+        binder.problems.error(
+            "B321", f"{node.name}() takes the name of a metadata field, e.g. {node.name}(topic)", asked.span
+        )
         return _unknown()
     table = path[0] if len(path) > 1 and binder.scope.source_named(path[0]) is not None else None
     bound = binder.scope.meta(node.span, _meta_source(binder, node, table, path[-1]))
@@ -215,8 +231,12 @@ def _meta_source(binder: ExpressionBinder, node: ast.Call, table: str | None, wa
     """The source whose metadata is asked for: the one that is named, or the only one."""
     sources = binder.scope.sources
     if table is None and len(sources) > 1:
-        binder.problems.error("B321", f"{node.name}() of several streams needs the stream", node.span,
-                              f"write {node.name}({sources[0].alias}.{wanted})")  # fmt: skip
+        binder.problems.error(
+            "B321",
+            f"{node.name}() of several streams needs the stream",
+            node.span,
+            f"write {node.name}({sources[0].alias}.{wanted})",
+        )
     source = 0 if table is None else binder.scope.source_named(table)
     if source is None:
         binder.scope.unknown_source(table or "", node.span)
@@ -249,14 +269,18 @@ def _prev(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         value = binder.bind(node.args[-1], inner)
     default = 0 if node.name == "prevtail" else 1
     index = binder.bind(node.args[0], inner) if len(node.args) == 2 else Const(default)
-    if node.name == "prior" and not (isinstance(index, Const) and isinstance(index.value, int) and index.value >= 0):
+    if node.name == "prior" and not (
+        isinstance(index, Const) and isinstance(index.value, int) and index.value >= 0
+    ):
         binder.problems.error("B323", "prior() needs a constant number of events", node.args[0].span)
         return _unknown()
     source = next((part.source for part in value.walk() if isinstance(part, Read)), 0)
     if binder.scope.sources and binder.scope.sources[source].tag is not None:
         source = 0  # the matches of a pattern are one relation, whichever tag is read
     call = PrevCall(node.name, source, index, value, span=node.span)
-    result = Type.INTEGER if node.name == "prevcount" else Type.ARRAY if node.name == "prevwindow" else value.type
+    result = (
+        Type.INTEGER if node.name == "prevcount" else Type.ARRAY if node.name == "prevwindow" else value.type
+    )
     return Slot("prev", _remember(binder.prevs, call), type=result, span=node.span)
 
 
@@ -273,13 +297,21 @@ def _analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     if not _arity(binder, node, least, most):
         return _unknown()
     if node.name.startswith("acc_") and len(node.args) == 2:
-        binder.problems.error("B310", f"{node.name}() takes 1 argument or 3, not 2", node.span,
-                              f"{node.name}(x, begin, reset): conditions that open and close")  # fmt: skip
+        binder.problems.error(
+            "B310",
+            f"{node.name}() takes 1 argument or 3, not 2",
+            node.span,
+            f"{node.name}(x, begin, reset): conditions that open and close",
+        )
         return _unknown()
     if not place.analytics:
-        binder.problems.error("B324", f"analytic function {node.name}() is not allowed in {place.name}", node.span)
+        binder.problems.error(
+            "B324", f"analytic function {node.name}() is not allowed in {place.name}", node.span
+        )
         return _unknown()
-    inner = replace(place, aggregates=False, windows=False, prevs=False, name=f"the arguments of {node.name}()")
+    inner = replace(
+        place, aggregates=False, windows=False, prevs=False, name=f"the arguments of {node.name}()"
+    )
     over = node.over or ast.Over()
     for order in over.order_by:
         binder.problems.error(
@@ -293,7 +325,12 @@ def _analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         when=binder.condition(over.when, replace(inner, name=f"WHEN of {node.name}()")),
         span=node.span,
     )
-    kinds = {"acc_count": Type.INTEGER, "had_changed": Type.BOOLEAN, "acc_sum": Type.FLOAT, "acc_avg": Type.FLOAT}
+    kinds = {
+        "acc_count": Type.INTEGER,
+        "had_changed": Type.BOOLEAN,
+        "acc_sum": Type.FLOAT,
+        "acc_avg": Type.FLOAT,
+    }
     value = args[1 if node.name.startswith(("changed", "had")) else 0] if args else None
     result = kinds.get(node.name, value.type if value is not None else Type.ANY)
     return Slot("analytic", _remember(binder.analytics, call), type=result, span=node.span)
@@ -305,7 +342,9 @@ def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) 
         if not isinstance(arg, ast.Star):
             bound = binder.bind(arg, place)
             wanted = _analytic_type(node.name, index)
-            binder.expect(bound, wanted, f"argument {index + 1} of {node.name}() is a {wanted.value}", arg.span)
+            binder.expect(
+                bound, wanted, f"argument {index + 1} of {node.name}() is a {wanted.value}", arg.span
+            )
             out.append(bound)
             if node.name == "lag" and index == 1 and isinstance(bound, Const) and not _is_count(bound.value):
                 binder.problems.error("B307", "lag() counts back at least 1 row", arg.span)
@@ -334,12 +373,18 @@ def _analytic_type(name: str, index: int) -> Type:
     return Type.BOOLEAN if name.startswith("acc") and index else Type.ANY
 
 
-def _aggregate(binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, place: Place) -> Bound:
+def _aggregate(
+    binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, place: Place
+) -> Bound:
     if not place.aggregates:
-        hint = "compute it in one rule, and read its results in another" if place.name.endswith("()") else None
+        hint = (
+            "compute it in one rule, and read its results in another" if place.name.endswith("()") else None
+        )
         if place.name == "WHERE":
             hint = "use HAVING to filter by an aggregate; WHERE sees one event at a time"
-        binder.problems.error("B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span, hint)
+        binder.problems.error(
+            "B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span, hint
+        )
         return _unknown()
     inner = replace(place, aggregates=False, windows=False, name=f"the arguments of {node.name}()")
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
@@ -348,7 +393,9 @@ def _aggregate(binder: ExpressionBinder, node: ast.Call, definition: aggregates.
         binder.problems.error("B331", f"{node.name}(*) has no meaning; name a column", node.span)
         return _unknown()
     least = sum(not parameter.optional and not parameter.variadic for parameter in definition.parameters)
-    most = None if any(parameter.variadic for parameter in definition.parameters) else len(definition.parameters)
+    most = (
+        None if any(parameter.variadic for parameter in definition.parameters) else len(definition.parameters)
+    )
     if not star and not _arity(binder, node, 0 if counts_rows else least, most):
         return _unknown()
     values, constants = _split_arguments(binder, node, definition, inner)
@@ -368,8 +415,9 @@ def _aggregate(binder: ExpressionBinder, node: ast.Call, definition: aggregates.
     return Slot("aggregate", _remember(binder.aggregates, call), type=result, span=node.span)
 
 
-def _split_arguments(binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate,
-                     place: Place) -> tuple[tuple[Bound, ...], tuple[Any, ...]]:  # fmt: skip
+def _split_arguments(
+    binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, place: Place
+) -> tuple[tuple[Bound, ...], tuple[Any, ...]]:
     """Arguments evaluated per event, and trailing ones that are constants."""
     first_constant = len(definition.parameters) - definition.constants
     values: list[Bound] = []
@@ -388,18 +436,23 @@ def _split_arguments(binder: ExpressionBinder, node: ast.Call, definition: aggre
     return tuple(values), tuple(constants)
 
 
-def _constant_of(binder: ExpressionBinder, name: str, parameter: functions.Parameter, bound: Bound, span: Span) -> Any:
+def _constant_of(
+    binder: ExpressionBinder, name: str, parameter: functions.Parameter, bound: Bound, span: Span
+) -> Any:
     """The value of an aggregate's parameter that is a constant."""
     if not isinstance(bound, Const):
         binder.problems.error("B332", f"{name}() needs a constant for '{parameter.name}'", span)
         return None
-    binder.expect(bound, parameter.type, f"{name}() takes {parameter.type.value} for '{parameter.name}'", span)
+    binder.expect(
+        bound, parameter.type, f"{name}() takes {parameter.type.value} for '{parameter.name}'", span
+    )
     check_literal(binder, parameter, bound, span)
     return bound.value
 
 
-def _check_aggregate_types(binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate,
-                           values: tuple[Bound, ...]) -> None:  # fmt: skip
+def _check_aggregate_types(
+    binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, values: tuple[Bound, ...]
+) -> None:
     for index, value in enumerate(values):
         if not definition.parameters or isinstance(node.args[min(index, len(node.args) - 1)], ast.Star):
             continue

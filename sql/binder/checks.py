@@ -11,29 +11,45 @@ from sql.errors import Problems, Span
 from sql.plan.logical import AGGREGATE_HITS, Plan
 
 
-def check_clauses(problems: Problems, select: ast.Select, sources: Sequence[ast.Source], streams: Sequence[Stream]
-                  ) -> None:  # fmt: skip
+def check_clauses(
+    problems: Problems, select: ast.Select, sources: Sequence[ast.Source], streams: Sequence[Stream]
+) -> None:
     """Clauses that cannot stand together, before anything is bound."""
     error = problems.error
     if len(select.windows) > 1:
         first, second = select.windows[0], select.windows[1]
         names = f"{second.name.upper()}WINDOW, beside {first.name.upper()}WINDOW"
-        error("B523", f"a second window, {names}", second.span,
-              "a rule has one window; use a second rule on a memory stream")  # fmt: skip
+        error(
+            "B523",
+            f"a second window, {names}",
+            second.span,
+            "a rule has one window; use a second rule on a memory stream",
+        )
     has_epl_window = any(isinstance(s, ast.StreamSource) and s.windows for s in sources)
     if select.windows and has_epl_window:
         error("B524", "a window in GROUP BY and windows in FROM cannot be combined", select.windows[0].span)
     if select.windows and select.output:
-        error("B603", "an output limit has no effect on a window in GROUP BY, which fires by itself",
-              select.output.span)  # fmt: skip
+        error(
+            "B603",
+            "an output limit has no effect on a window in GROUP BY, which fires by itself",
+            select.output.span,
+        )
     if select.windows and select.selector in ("rstream", "irstream"):
-        error("B604", f"{select.selector} has no effect on a window in GROUP BY: it has no remove stream", select.span)
+        error(
+            "B604",
+            f"{select.selector} has no effect on a window in GROUP BY: it has no remove stream",
+            select.span,
+        )
     kuiper.check_sources(problems, select, sources, streams)
     if select.source is None and select.context is None:
         error("B002", "FROM is missing", select.span, "add FROM and a stream")
     if select.windows and any(isinstance(s, ast.StreamSource) and s.pattern for s in sources):
-        error("B807", "a window in GROUP BY cannot stand over a pattern", select.windows[0].span,
-              "put a window into FROM, or insert the matches into a stream")  # fmt: skip
+        error(
+            "B807",
+            "a window in GROUP BY cannot stand over a pattern",
+            select.windows[0].span,
+            "put a window into FROM, or insert the matches into a stream",
+        )
 
 
 def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:
@@ -41,7 +57,12 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
     error, span = problems.error, select.span
     if plan.mode == "lots" and plan.selector == "rstream" and plan.aggregates:
         error("B531", "an aggregate stream query has no remove stream", span, "select without rstream")
-    if plan.mode == "lots" and plan.selector == "rstream" and plan.sources[0].lot and plan.sources[0].lot.retain_all:
+    if (
+        plan.mode == "lots"
+        and plan.selector == "rstream"
+        and plan.sources[0].lot
+        and plan.sources[0].lot.retain_all
+    ):
         error("B530", "'retain all' has no remove stream", span)
     if (
         plan.having is not None
@@ -50,11 +71,19 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
         and not plan.group_by
         and not any(call.name in AGGREGATE_HITS for call in plan.hits)
     ):
-        error("B605", "HAVING without aggregates or GROUP BY has no effect", _at(select.having, span),
-              "use WHERE")  # fmt: skip
+        error(
+            "B605",
+            "HAVING without aggregates or GROUP BY has no effect",
+            _at(select.having, span),
+            "use WHERE",
+        )
     if plan.analytics and plan.joins:
-        error("B325", "analytic functions read one stream and cannot stand in a join", plan.analytics[0].span,
-              "compute them in a rule of their own, and join its stream")  # fmt: skip
+        error(
+            "B325",
+            "analytic functions read one stream and cannot stand in a join",
+            plan.analytics[0].span,
+            "compute them in a rule of their own, and join its stream",
+        )
     if plan.prevs and plan.mode != "delta":
         error("B322", "prev and prior read the windows of FROM", plan.prevs[0].span)
     needs_window = any(call.name != "prior" for call in plan.prevs)

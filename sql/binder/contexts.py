@@ -40,7 +40,9 @@ HASHES = ("consistent_hash_crc32", "hash_code")
 POINT = Place("the condition of a context", analytics=False, aliases=False)
 
 
-def bind_context(statement: ast.CreateContext, catalog: Catalog, options: RuleOptions, text: str) -> ContextPlan:
+def bind_context(
+    statement: ast.CreateContext, catalog: Catalog, options: RuleOptions, text: str
+) -> ContextPlan:
     """The plan of a `create context`. Raises SqlError with every problem found."""
     problems = Problems()
     if statement.name in catalog.contexts:
@@ -55,8 +57,15 @@ def bind_context(statement: ast.CreateContext, catalog: Catalog, options: RuleOp
             known = reads.get(stream, frozenset())
             reads[stream] = None if columns is None or known is None else known | columns
     problems.raise_if_any(text)
-    return ContextPlan(statement.name, tuple(levels), options, statement.nested, priority_of(statement), reads=reads,
-                       text=text)  # fmt: skip
+    return ContextPlan(
+        statement.name,
+        tuple(levels),
+        options,
+        statement.nested,
+        priority_of(statement),
+        reads=reads,
+        text=text,
+    )
 
 
 def priority_of(statement: ast.Statement) -> int:
@@ -77,8 +86,15 @@ def _check_names(statement: ast.CreateContext, problems: Problems) -> None:
 class LevelBinder:
     """Binds one level. Names of starting events become places, which the end condition may read."""
 
-    def __init__(self, depth: int, part: ast.ContextPart, catalog: Catalog, options: RuleOptions, problems: Problems,
-                 text: str) -> None:  # fmt: skip
+    def __init__(
+        self,
+        depth: int,
+        part: ast.ContextPart,
+        catalog: Catalog,
+        options: RuleOptions,
+        problems: Problems,
+        text: str,
+    ) -> None:
         self.depth = depth
         self.part = part
         self.catalog = catalog
@@ -106,14 +122,18 @@ class LevelBinder:
             plan = self._overlapping(kind)
         return LevelPlan(self.part.name, plan, tuple(self.properties), self.part.span)
 
-    # --- names and expressions ----------------------------------------------------------------------------------------
+    # --- names and expressions ------------------------------------------------------------------------------
 
-    def _place(self, name: str | None, kind: Type, span: Span, columns: dict[str, Type] | None = None) -> int | None:
+    def _place(
+        self, name: str | None, kind: Type, span: Span, columns: dict[str, Type] | None = None
+    ) -> int | None:
         """The place of a property; a problem where the name is taken."""
         if name is None:
             return None
         if any(item.name == name for item in self.properties) or name in ("id", "name"):
-            self.problems.error("B811", f"two properties of the context are called '{name}'", span, "rename one")
+            self.problems.error(
+                "B811", f"two properties of the context are called '{name}'", span, "rename one"
+            )
         self.properties.append(Property(name, kind, columns))
         return len(self.properties) - 1
 
@@ -138,8 +158,11 @@ class LevelBinder:
 
     def _binder(self, stream: Stream, alias: str | None) -> ExpressionBinder:
         columns = {column.name: column.type for column in stream.declared}
-        scope = Scope(self.catalog, self.problems, [SourceScope(alias or stream.name, stream.name, stream.columns,
-                                                                declared=columns)])  # fmt: skip
+        scope = Scope(
+            self.catalog,
+            self.problems,
+            [SourceScope(alias or stream.name, stream.name, stream.columns, declared=columns)],
+        )
         scope.places = self._places(alias)
         binder = ExpressionBinder(scope, self._no_subquery)
         binder.text, binder.epl = self.text, True
@@ -157,7 +180,9 @@ class LevelBinder:
         self.problems.error("B209", "a subquery cannot stand in the definition of a context", node.span)
         return Const(None)
 
-    def _expression(self, node: ast.Expr, stream: Stream, alias: str | None, *, condition: bool = False) -> Bound:
+    def _expression(
+        self, node: ast.Expr, stream: Stream, alias: str | None, *, condition: bool = False
+    ) -> Bound:
         binder = self._binder(stream, alias)
         bound = binder.condition(node, POINT) if condition else binder.bind(node, POINT)
         assert bound is not None
@@ -170,7 +195,7 @@ class LevelBinder:
         self.reads.setdefault(stream.name, frozenset())
         return None if node is None else self._expression(node, stream, alias, condition=True)
 
-    # --- segmented ----------------------------------------------------------------------------------------------------
+    # --- segmented ------------------------------------------------------------------------------------------
 
     def _keyed(self, kind: ast.Keyed) -> KeyedPlan:
         for number in range(len(kind.types[0].keys)):
@@ -180,7 +205,9 @@ class LevelBinder:
             stream = self._stream(item.stream, item.span)
             keys = tuple(self._expression(key, stream, item.name) for key in item.keys)
             condition = self._filter(item.filter, stream, item.name)
-            types.append(KeyedTypePlan(stream.name, keys, condition, self._event_place(item.name, stream, item.span)))
+            types.append(
+                KeyedTypePlan(stream.name, keys, condition, self._event_place(item.name, stream, item.span))
+            )
         self._check_keys(kind, types)
         for number, key in enumerate(types[0].keys):
             self.properties[number] = Property(f"key{number + 1}", key.type)
@@ -193,13 +220,21 @@ class LevelBinder:
         first = types[0].keys
         for item, node in zip(types[1:], kind.types[1:], strict=True):
             if len(item.keys) != len(first):
-                self.problems.error("B814", f"'{item.stream}' has {len(item.keys)} keys, '{types[0].stream}' "
-                                    f"{len(first)}", node.span, "list as many keys for each stream")  # fmt: skip
+                self.problems.error(
+                    "B814",
+                    f"'{item.stream}' has {len(item.keys)} keys, '{types[0].stream}' {len(first)}",
+                    node.span,
+                    "list as many keys for each stream",
+                )
                 continue
             for mine, theirs in zip(item.keys, first, strict=True):
                 if not (mine.type.accepts(theirs.type) or theirs.type.accepts(mine.type)):
-                    self.problems.error("B814", f"the key of '{item.stream}' is {mine.type.value}, that of "
-                                        f"'{types[0].stream}' {theirs.type.value}", mine.span)  # fmt: skip
+                    self.problems.error(
+                        "B814",
+                        f"the key of '{item.stream}' is {mine.type.value}, that of "
+                        f"'{types[0].stream}' {theirs.type.value}",
+                        mine.span,
+                    )
 
     def _check_once(self, streams: list[tuple[str, Span]]) -> None:
         seen: set[str] = set()
@@ -208,16 +243,25 @@ class LevelBinder:
                 self.problems.error("B813", f"stream '{name}' is listed twice", span, "list each stream once")
             seen.add(name)
 
-    def _check_initiated(self, kind: ast.Keyed, initiated: tuple[EventPointPlan, ...], types: list[KeyedTypePlan]
-                         ) -> None:  # fmt: skip
+    def _check_initiated(
+        self, kind: ast.Keyed, initiated: tuple[EventPointPlan, ...], types: list[KeyedTypePlan]
+    ) -> None:
         listed = {item.stream for item in types}
         for point, node in zip(initiated, kind.initiated, strict=True):
             if point.stream not in listed:
-                self.problems.error("B813", f"'{point.stream}' initiates, but is not listed in PARTITION BY", node.span,
-                                    f"add its key: … from {point.stream}")  # fmt: skip
+                self.problems.error(
+                    "B813",
+                    f"'{point.stream}' initiates, but is not listed in PARTITION BY",
+                    node.span,
+                    f"add its key: … from {point.stream}",
+                )
         if initiated and any(item.place is not None for item in types):
-            self.problems.error("B811", "names stand in PARTITION BY or in INITIATED BY, not in both", kind.span)
-        self._check_once([(point.stream, node.span) for point, node in zip(initiated, kind.initiated, strict=True)])
+            self.problems.error(
+                "B811", "names stand in PARTITION BY or in INITIATED BY, not in both", kind.span
+            )
+        self._check_once(
+            [(point.stream, node.span) for point, node in zip(initiated, kind.initiated, strict=True)]
+        )
 
     def _hashed(self, kind: ast.Hashed) -> HashedPlan:
         hashes, types = [], []
@@ -233,8 +277,9 @@ class LevelBinder:
         if call.name not in HASHES:
             bound = self._expression(call, stream, None)
             if bound.type not in (Type.ANY, Type.INTEGER, Type.NUMBER) and bound != Const(None):
-                self.problems.error("B815", f"{call.name}() gives {bound.type.value}, and a hash is a whole number",
-                                    call.span)  # fmt: skip
+                self.problems.error(
+                    "B815", f"{call.name}() gives {bound.type.value}, and a hash is a whole number", call.span
+                )
             return (bound,)
         if not call.args:
             self.problems.error("B815", f"{call.name}() hashes one property at least", call.span)
@@ -243,20 +288,25 @@ class LevelBinder:
     def _categories(self, kind: ast.Categories) -> CategoriesPlan:
         stream = self._stream(kind.stream, kind.span)
         self._place("label", Type.STRING, kind.span)
-        conditions = tuple(self._expression(item.condition, stream, None, condition=True) for item in kind.categories)
+        conditions = tuple(
+            self._expression(item.condition, stream, None, condition=True) for item in kind.categories
+        )
         labels = tuple(item.label for item in kind.categories)
         for label in {label for label in labels if labels.count(label) > 1}:
             self.problems.error("B811", f"two categories are called '{label}'", kind.span, "rename one")
         return CategoriesPlan(stream.name, labels, conditions, self._filter(kind.filter, stream, None))
 
-    # --- in time ------------------------------------------------------------------------------------------------------
+    # --- in time --------------------------------------------------------------------------------------------
 
     def _overlapping(self, kind: ast.Overlapping) -> OverlappingPlan:
         self._times()
         start = self._start(kind.initiated)
         if kind.now and isinstance(start, EventPointPlan):
-            self.problems.error("B816", "@now cannot stand with an event: it needs a condition that comes by time",
-                                kind.initiated.span)  # fmt: skip
+            self.problems.error(
+                "B816",
+                "@now cannot stand with an event: it needs a condition that comes by time",
+                kind.initiated.span,
+            )
         distinct = self._distinct(kind, start)
         return OverlappingPlan(start, self._end(kind.terminated), distinct, kind.now)
 
@@ -264,14 +314,18 @@ class LevelBinder:
         if kind.distinct is None:
             return ()
         if not isinstance(start, EventPointPlan) or start.place is None or not kind.distinct:
-            self.problems.error("B816", "DISTINCT needs values and an initiating event with a name", kind.span,
-                                "initiated by distinct(id) Order as o")  # fmt: skip
+            self.problems.error(
+                "B816",
+                "DISTINCT needs values and an initiating event with a name",
+                kind.span,
+                "initiated by distinct(id) Order as o",
+            )
             return ()
         stream = self._stream(start.stream, kind.span)
         alias = self.properties[start.place].name
         return tuple(self._expression(value, stream, alias) for value in kind.distinct)
 
-    # --- points -------------------------------------------------------------------------------------------------------
+    # --- points ---------------------------------------------------------------------------------------------
 
     def _start(self, node: ast.Point) -> StartPlan:
         return NowPlan() if isinstance(node, ast.NowPoint) else self._point(node)
@@ -303,8 +357,9 @@ class LevelBinder:
         for stream in plan.streams:
             self.reads[stream] = None
         if node.name is not None:
-            place = self._place(node.name, Type.OBJECT, node.span, dict.fromkeys((tag.name for tag in plan.tags),
-                                                                                Type.ANY))  # fmt: skip
+            place = self._place(
+                node.name, Type.OBJECT, node.span, dict.fromkeys((tag.name for tag in plan.tags), Type.ANY)
+            )
             return PatternPointPlan(plan, (), place, node.inclusive, bool(around.places))
         places = tuple(
             self._place(tag.name, Type.ARRAY if tag.is_list else Type.OBJECT, node.span, tag.columns)
@@ -330,40 +385,67 @@ class LevelBinder:
             binder.expect(bound, Type.NUMBER, "AFTER takes a length of time", node.span)
         amounts = {unit: bound.value for bound, unit in parts if isinstance(bound, Const)}
         try:
-            Period.of({unit: value for unit, value in amounts.items() if value is not None}, zero_allowed=True)
+            Period.of(
+                {unit: value for unit, value in amounts.items() if value is not None}, zero_allowed=True
+            )
         except ValueError as error:
             self.problems.error("B506", f"'after': {error}", node.span)
         return PeriodArgument(parts, node.span)
 
 
-def check_statement(problems: Problems, context: ContextPlan, streams: set[str], span: Span, catalog: Catalog) -> None:
-    """A statement of a segmented context reads a stream that the context divides, or a relation of its partitions."""
+def check_statement(
+    problems: Problems, context: ContextPlan, streams: set[str], span: Span, catalog: Catalog
+) -> None:
+    """A statement of a segmented context reads a stream that the context divides, or a relation of its
+    partitions."""
     if any(name in catalog.streams and catalog.streams[name].context == context.name for name in streams):
         return
     for level in context.levels:
         if streams and level.listed and not level.listed & streams:
             listed = " or ".join(f"'{name}'" for name in sorted(level.listed))
-            problems.error("B817", f"no part of the statement reads {listed}, which context '{level.name}' divides",
-                           span, "every event of other streams would be seen by every partition")  # fmt: skip
+            problems.error(
+                "B817",
+                f"no part of the statement reads {listed}, which context '{level.name}' divides",
+                span,
+                "every event of other streams would be seen by every partition",
+            )
 
 
 def check_without_source(problems: Problems, select: ast.Select, plan: Plan) -> None:
     """Without FROM there are the properties of the partition only, shown when it starts or when it ends."""
     if plan.aggregates or plan.prevs or plan.where is not None or plan.group_by or plan.having is not None:
-        problems.error("B818", "without FROM there are the properties of the partition only", select.span, "add FROM")
+        problems.error(
+            "B818", "without FROM there are the properties of the partition only", select.span, "add FROM"
+        )
     limit = select.output
-    if limit is not None and (limit.terminated is None or limit.every or limit.every_events or limit.at or limit.when):
-        problems.error("B818", "without FROM a row comes when the partition starts, or when it ends", limit.span,
-                       "write OUTPUT WHEN TERMINATED, or nothing")  # fmt: skip
+    if limit is not None and (
+        limit.terminated is None or limit.every or limit.every_events or limit.at or limit.when
+    ):
+        problems.error(
+            "B818",
+            "without FROM a row comes when the partition starts, or when it ends",
+            limit.span,
+            "write OUTPUT WHEN TERMINATED, or nothing",
+        )
 
 
 def context_named(catalog: Catalog, name: str, problems: Problems, span: Span) -> ContextPlan | None:
     """The context a statement names; a problem where there is none."""
     found = catalog.contexts.get(name)
     if found is None:
-        owner = next((item.name for item in catalog.contexts.values() if item.nested
-                      and any(level.name == name for level in item.levels)), None)  # fmt: skip
+        owner = next(
+            (
+                item.name
+                for item in catalog.contexts.values()
+                if item.nested and any(level.name == name for level in item.levels)
+            ),
+            None,
+        )
         hint = f"'{name}' is a part of context '{owner}': name that" if owner else None
-        problems.error("B810", f"unknown context '{name}'", span,
-                       hint or did_you_mean(name, catalog.contexts) or "declare it: create context …")  # fmt: skip
+        problems.error(
+            "B810",
+            f"unknown context '{name}'",
+            span,
+            hint or did_you_mean(name, catalog.contexts) or "declare it: create context …",
+        )
     return found

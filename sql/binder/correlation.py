@@ -1,4 +1,5 @@
-"""Equalities between an event and the partition it may belong to, taken out of a filter for an index by hash."""
+"""Equalities between an event and the partition it may belong to, taken out of a filter
+for an index by hash."""
 
 from __future__ import annotations
 

@@ -20,32 +20,50 @@ from sql.types import Type, type_named
 
 
 def declared_name(catalog: Catalog, problems: Problems, name: str, span: Span) -> None:
-    """Report a name that a stream or relation has already; one that only `insert into` has made may be taken."""
+    """Report a name that a stream or relation has already; one that only `insert into`
+    has made may be taken."""
     known = catalog.streams.get(name)
     if known is not None and not (known.derived and not known.is_relation):
-        problems.error("B551", f"'{name}' is declared already, as a {known.kind}", span, "choose another name")
+        problems.error(
+            "B551", f"'{name}' is declared already, as a {known.kind}", span, "choose another name"
+        )
 
 
-# --- named windows ----------------------------------------------------------------------------------------------------
+# --- named windows ------------------------------------------------------------------------------------------
 
 
-def bind_window(statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, text: str
-                ) -> tuple[WindowDeclaration, Stream]:  # fmt: skip
+def bind_window(
+    statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, text: str
+) -> tuple[WindowDeclaration, Stream]:
     """A named window and its place in the catalog. Raises SqlError."""
     problems = Problems()
     declared_name(catalog, problems, statement.name, statement.span)
     shape = _row_type(statement, catalog, options, problems, text)
-    stream = replace(shape, name=statement.name, kind="window", derived=False, options={}, timestamp=None,
-                     context=statement.context)  # fmt: skip
+    stream = replace(
+        shape,
+        name=statement.name,
+        kind="window",
+        derived=False,
+        options={},
+        timestamp=None,
+        context=statement.context,
+    )
     if not statement.windows:
-        problems.error("B552", "a named window says which rows it keeps", statement.span,
-                       f"for example {statement.name}#keepall")  # fmt: skip
+        problems.error(
+            "B552",
+            "a named window says which rows it keeps",
+            statement.span,
+            f"for example {statement.name}#keepall",
+        )
     binder = _binder(catalog, problems, stream, text)
-    source = ast.StreamSource(statement.name, statement.name, None, statement.windows, statement.retain,
-                              span=statement.span)  # fmt: skip
+    source = ast.StreamSource(
+        statement.name, statement.name, None, statement.windows, statement.retain, span=statement.span
+    )
     windows = bind_windows(binder, source)
     problems.raise_if_any(text)
-    plan = SourcePlan(stream.name, stream.name, None, windows, statement.retain == "union", columns=stream.columns)
+    plan = SourcePlan(
+        stream.name, stream.name, None, windows, statement.retain == "union", columns=stream.columns
+    )
     bounds = Bounds(options.max_rows)
     return WindowDeclaration(stream.name, plan, stream.columns or {}, statement.like, bounds), stream
 
@@ -62,8 +80,9 @@ def _no_subquery(problems: Problems, node: ast.Node) -> Bound:
     return Const(None)
 
 
-def _row_type(statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, problems: Problems, text: str
-              ) -> Stream:  # fmt: skip
+def _row_type(
+    statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, problems: Problems, text: str
+) -> Stream:
     """The columns of a named window, as a stream."""
     if statement.columns:
         return columns_as_stream(statement, statement.columns, catalog, problems)
@@ -73,16 +92,21 @@ def _row_type(statement: ast.CreateWindow, catalog: Catalog, options: RuleOption
     known = catalog.streams.get(statement.like or "")
     if known is None or known.columns is None:
         what = "unknown type" if known is None else "a type without declared columns:"
-        problems.error("B202", f"{what} '{statement.like}'", statement.span,
-                       did_you_mean(statement.like or "", catalog.streams))  # fmt: skip
+        problems.error(
+            "B202",
+            f"{what} '{statement.like}'",
+            statement.span,
+            did_you_mean(statement.like or "", catalog.streams),
+        )
         return Stream(statement.name, {})
     if statement.fill and known.kind != "window":
         problems.error("B553", f"'{known.name}' is no named window: it has no rows to insert", statement.span)
     return known
 
 
-def columns_as_stream(statement: ast.Statement, columns: tuple[ast.ColumnDefinition, ...], catalog: Catalog,
-                      problems: Problems) -> Stream:  # fmt: skip
+def columns_as_stream(
+    statement: ast.Statement, columns: tuple[ast.ColumnDefinition, ...], catalog: Catalog, problems: Problems
+) -> Stream:
     """Listed columns as a stream."""
     found: dict[str, Type] = {}
     for column in columns:
@@ -94,11 +118,12 @@ def columns_as_stream(statement: ast.Statement, columns: tuple[ast.ColumnDefinit
     return Stream("", found, declared=columns)
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
+# --- tables -------------------------------------------------------------------------------------------------
 
 
-def bind_table(statement: ast.CreateTable, catalog: Catalog, options: RuleOptions, text: str
-               ) -> tuple[TableDeclaration, Stream]:  # fmt: skip
+def bind_table(
+    statement: ast.CreateTable, catalog: Catalog, options: RuleOptions, text: str
+) -> tuple[TableDeclaration, Stream]:
     """A table and its place in the catalog. Raises SqlError."""
     problems = Problems()
     declared_name(catalog, problems, statement.name, statement.span)
@@ -121,7 +146,9 @@ def bind_table(statement: ast.CreateTable, catalog: Catalog, options: RuleOption
     problems.raise_if_any(text)
     keys = tuple(column.name for column in statement.columns if column.primary)
     plain = tuple(
-        ast.ColumnDefinition(column.name, column.type) for column in statement.columns if column.type is not None
+        ast.ColumnDefinition(column.name, column.type)
+        for column in statement.columns
+        if column.type is not None
     )
     stream = Stream(statement.name, columns, kind="table", declared=plain, context=statement.context)
     return TableDeclaration(statement.name, columns, keys, found, Bounds(options.max_rows)), stream
@@ -130,8 +157,9 @@ def bind_table(statement: ast.CreateTable, catalog: Catalog, options: RuleOption
 def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
     definition = aggregates.lookup(call.name)
     if definition is None:
-        problems.error("B204", f"unknown aggregate '{call.name}'", call.span,
-                       did_you_mean(call.name, aggregates.names()))  # fmt: skip
+        problems.error(
+            "B204", f"unknown aggregate '{call.name}'", call.span, did_you_mean(call.name, aggregates.names())
+        )
         return None
     args = [arg for arg in call.args if not isinstance(arg, ast.Star)]
     first_constant = len(definition.parameters) - definition.constants
@@ -139,8 +167,12 @@ def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
     values = args[:first_constant] if definition.constants else args
     types = [_type_of(arg) for arg in values]
     if any(kind is None for kind in types):
-        return AggregateColumn(definition, (Type.ANY,) * len(values), tuple(constants), call.distinct, tuple(values))
-    return AggregateColumn(definition, tuple(kind or Type.ANY for kind in types), tuple(constants), call.distinct)
+        return AggregateColumn(
+            definition, (Type.ANY,) * len(values), tuple(constants), call.distinct, tuple(values)
+        )
+    return AggregateColumn(
+        definition, tuple(kind or Type.ANY for kind in types), tuple(constants), call.distinct
+    )
 
 
 def _type_of(node: ast.Expr) -> Type | None:
@@ -148,7 +180,7 @@ def _type_of(node: ast.Expr) -> Type | None:
     return type_named(node.name) if isinstance(node, ast.Column) else None
 
 
-# --- indexes ----------------------------------------------------------------------------------------------------------
+# --- indexes ------------------------------------------------------------------------------------------------
 
 
 def bind_index(statement: ast.CreateIndex, catalog: Catalog, text: str) -> IndexDeclaration:
@@ -156,14 +188,22 @@ def bind_index(statement: ast.CreateIndex, catalog: Catalog, text: str) -> Index
     problems = Problems()
     relation = catalog.relations.get(statement.relation)
     if relation is None:
-        problems.error("B202", f"unknown named window or table '{statement.relation}'", statement.span,
-                       did_you_mean(statement.relation, catalog.relations))  # fmt: skip
+        problems.error(
+            "B202",
+            f"unknown named window or table '{statement.relation}'",
+            statement.span,
+            did_you_mean(statement.relation, catalog.relations),
+        )
         problems.raise_if_any(text)
     assert relation is not None
     for column in statement.columns:
         if column.name not in relation.columns:
-            problems.error("B201", f"unknown column '{column.name}' in '{statement.relation}'", column.span,
-                           did_you_mean(column.name, relation.columns))  # fmt: skip
+            problems.error(
+                "B201",
+                f"unknown column '{column.name}' in '{statement.relation}'",
+                column.span,
+                did_you_mean(column.name, relation.columns),
+            )
     ordered = [column for column in statement.columns if column.kind == "btree"]
     for column in ordered[1:]:
         problems.error("B555", "an index has one btree column, its last", column.span, "make it hash")

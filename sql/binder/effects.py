@@ -1,6 +1,8 @@
-"""What is written without effect in a statement that is otherwise right: a problem with its place, never silence.
+"""What is written without effect in a statement that is otherwise right: a problem with
+its place, never silence.
 
-An error where only a misunderstanding can be meant, a warning where EPL allows the text and it changes nothing.
+An error where only a misunderstanding can be meant, a warning where EPL allows the
+text and it changes nothing.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ EFFECTIVE = frozenset({"iterableunbound"})
 HINTS = ("reclaim_group_aged", "reclaim_group_freq")
 
 
-def check_effects(problems: Problems, select: ast.Select, sources: Sequence[ast.Source], plan: Plan,
-                  *, is_epl: bool) -> None:  # fmt: skip
+def check_effects(
+    problems: Problems, select: ast.Select, sources: Sequence[ast.Source], plan: Plan, *, is_epl: bool
+) -> None:
     """Report what has no effect in a bound statement."""
     _check_self_insert(problems, select, sources)
     _check_unidirectional(problems, sources)
@@ -29,11 +32,18 @@ def check_effects(problems: Problems, select: ast.Select, sources: Sequence[ast.
     if not _one_by_one(plan):
         return
     if select.selector == "rstream" and not plan.insert_into:
-        problems.warn("B705", "nothing is kept without a window, so nothing ever leaves: rstream selects no row",
-                      select.span, "add a window in FROM, for example E#time(10 sec)")  # fmt: skip
+        problems.warn(
+            "B705",
+            "nothing is kept without a window, so nothing ever leaves: rstream selects no row",
+            select.span,
+            "add a window in FROM, for example E#time(10 sec)",
+        )
     clauses: list[tuple[str, ast.Node | None]] = [
         ("ORDER BY", select.order_by[0] if select.order_by else None),
-        ("LIMIT", None if isinstance(select.limit, ast.Constant) and select.limit.value == 0 else select.limit),
+        (
+            "LIMIT",
+            None if isinstance(select.limit, ast.Constant) and select.limit.value == 0 else select.limit,
+        ),
         ("DISTINCT", select if select.distinct else None),
     ]
     for name, node in clauses:
@@ -48,16 +58,25 @@ def check_effects(problems: Problems, select: ast.Select, sources: Sequence[ast.
 
 def _one_by_one(plan: Plan) -> bool:
     """Whether each result holds one row at most."""
-    return (plan.mode == "delta" and plan.output is None and not plan.joins and not plan.spreads
-            and not any(source.keeps or source.pattern for source in plan.sources))  # fmt: skip
+    return (
+        plan.mode == "delta"
+        and plan.output is None
+        and not plan.joins
+        and not plan.spreads
+        and not any(source.keeps or source.pattern for source in plan.sources)
+    )
 
 
 def _check_self_insert(problems: Problems, select: ast.Select, sources: Sequence[ast.Source]) -> None:
     """A circle over several rules is seen by who has them all; see `edge.deploy.circles`."""
     target = select.insert_into
     if target is not None and any(source.name == target.stream for source in sources):
-        problems.warn("B707", f"the rule inserts into '{target.stream}', which it reads: each row is its next event",
-                      target.span, "insert into another stream, or filter so that the circle ends")  # fmt: skip
+        problems.warn(
+            "B707",
+            f"the rule inserts into '{target.stream}', which it reads: each row is its next event",
+            target.span,
+            "insert into another stream, or filter so that the circle ends",
+        )
 
 
 def _check_unidirectional(problems: Problems, sources: Sequence[ast.Source]) -> None:
@@ -65,24 +84,43 @@ def _check_unidirectional(problems: Problems, sources: Sequence[ast.Source]) -> 
         problems.error("B608", "unidirectional has no effect without a join", sources[0].span)
 
 
-def _check_annotations(problems: Problems, select: ast.Select, sources: Sequence[ast.Source], plan: Plan) -> None:
+def _check_annotations(
+    problems: Problems, select: ast.Select, sources: Sequence[ast.Source], plan: Plan
+) -> None:
     for note in select.annotations:
         if note.name == "hint":
             _check_hint(problems, note, sources, plan)
         elif note.name not in DESCRIPTIVE | EFFECTIVE | {"priority"}:
-            problems.warn("B706", f"the annotation @{note.name} has no effect", note.span,
-                          did_you_mean(note.name, ["name", "hint", "description"]))  # fmt: skip
+            problems.warn(
+                "B706",
+                f"the annotation @{note.name} has no effect",
+                note.span,
+                did_you_mean(note.name, ["name", "hint", "description"]),
+            )
 
 
 def _check_hint(problems: Problems, note: ast.Annotation, sources: Sequence[ast.Source], plan: Plan) -> None:
     words = [part.strip().split("=", 1)[0] for part in str(note.value).split(",")]
     for word in words:
         if word not in HINTS:
-            problems.warn("B706", f"the hint '{word}' has no effect", note.span,
-                          did_you_mean(word, HINTS) or f"known hints are {' and '.join(HINTS)}")  # fmt: skip
-    grouped = any(call.name == "groupwin" for source in sources if isinstance(source, ast.StreamSource)
-                  for call in source.windows)  # fmt: skip
+            problems.warn(
+                "B706",
+                f"the hint '{word}' has no effect",
+                note.span,
+                did_you_mean(word, HINTS) or f"known hints are {' and '.join(HINTS)}",
+            )
+    grouped = any(
+        call.name == "groupwin"
+        for source in sources
+        if isinstance(source, ast.StreamSource)
+        for call in source.windows
+    )
     if not (grouped or plan.keeps_groups) and any(word in HINTS for word in words):
-        problems.warn("B706", "reclaim hints have no effect without groupwin, or GROUP BY without a window", note.span,
-                      "a group goes with the last of its events when that leaves the window"
-                      if plan.group_by else "group the windows: E#groupwin(k)#length(5)")  # fmt: skip
+        problems.warn(
+            "B706",
+            "reclaim hints have no effect without groupwin, or GROUP BY without a window",
+            note.span,
+            "a group goes with the last of its events when that leaves the window"
+            if plan.group_by
+            else "group the windows: E#groupwin(k)#length(5)",
+        )

@@ -77,7 +77,7 @@ class ExpressionBinder:
         self.text = ""
         self._parameters: list[str] = []
 
-    # --- entry --------------------------------------------------------------------------------------------------------
+    # --- entry ----------------------------------------------------------------------------------------------
 
     def bind(self, node: ast.Expr, place: Place) -> Bound:
         """The bound form of an expression; `UNKNOWN` where a problem was reported."""
@@ -99,7 +99,7 @@ class ExpressionBinder:
                 hint = 'text is never taken for a number, in eKuiper neither; write cast(x, "float")'
             self.problems.error("B301", f"{what}, not {bound.type.value}", span, hint)
 
-    # --- names --------------------------------------------------------------------------------------------------------
+    # --- names ----------------------------------------------------------------------------------------------
 
     def _constant(self, node: ast.Constant, place: Place) -> Bound:
         from sql.types import type_of
@@ -126,7 +126,9 @@ class ExpressionBinder:
         if self._is_alias(node, place):
             return self._alias(node, place)
         if node.table is not None and tables.is_table(self, node.table):
-            return tables.column(self, tables.row(self, node.table, (), place, node.span), node.name, node.span)
+            return tables.column(
+                self, tables.row(self, node.table, (), place, node.span), node.name, node.span
+            )
         if node.table is not None and self.scope.source_named(node.table) is None:
             outer = ast.Column(node.table, span=Span(node.span.start, node.span.start + len(node.table)))
             if self._is_alias(outer, place):
@@ -170,14 +172,19 @@ class ExpressionBinder:
         if frozenset(circle) not in self._circles:
             self._circles.add(frozenset(circle))
             names = " and ".join(f"'{name}'" for name in circle)
-            self.problems.error("B210", f"the aliases {names} define each other", node.span,
-                                "give one another name; qualify the column, s.x, where that is meant")  # fmt: skip
+            self.problems.error(
+                "B210",
+                f"the aliases {names} define each other",
+                node.span,
+                "give one another name; qualify the column, s.x, where that is meant",
+            )
         return False
 
     def _is_column_below_aggregate(self, name: str) -> bool:
         """Whether the alias of an aggregate means the column that the aggregate reads.
 
-        An aggregate of an aggregate has no meaning, so `avg(temp) AS temp … HAVING avg(temp) > 80` reads the column.
+        An aggregate of an aggregate has no meaning, so `avg(temp) AS temp … HAVING
+        avg(temp) > 80` reads the column.
         """
         defined = self.scope.aliases[name].expr
         return _holds_aggregate(defined) and (
@@ -191,10 +198,12 @@ class ExpressionBinder:
         return replace(self.item(item.expr, node.name, place), span=node.span)
 
     def _star(self, node: ast.Star, place: Place) -> Bound:
-        self.problems.error("B202", "'*' stands only in SELECT and in functions that take whole rows", node.span)
+        self.problems.error(
+            "B202", "'*' stands only in SELECT and in functions that take whole rows", node.span
+        )
         return UNKNOWN
 
-    # --- operators ----------------------------------------------------------------------------------------------------
+    # --- operators ------------------------------------------------------------------------------------------
 
     def _unary(self, node: ast.Unary, place: Place) -> Bound:
         operand = self.bind(node.operand, place)
@@ -217,12 +226,18 @@ class ExpressionBinder:
             return Op(node.op, args, type=Type.BOOLEAN, span=node.span)
         if node.op in ("=", "!=", "<", "<=", ">", ">=", "is"):
             if not (args[0].type.accepts(args[1].type) or args[1].type.accepts(args[0].type)):
-                self.problems.error("B302", f"'{node.op}' compares {args[0].type.value} with {args[1].type.value}",
-                                    node.span, "use cast(x, \"…\") to convert one side")  # fmt: skip
+                self.problems.error(
+                    "B302",
+                    f"'{node.op}' compares {args[0].type.value} with {args[1].type.value}",
+                    node.span,
+                    'use cast(x, "…") to convert one side',
+                )
             return Op(node.op, args, type=Type.BOOLEAN, span=node.span)
         wanted = Type.STRING if node.op == "||" else Type.NUMBER
         for bound, side in sides:
-            self.expect(bound, wanted, f"'{node.op}' takes {'texts' if node.op == '||' else 'numbers'}", side.span)
+            self.expect(
+                bound, wanted, f"'{node.op}' takes {'texts' if node.op == '||' else 'numbers'}", side.span
+            )
         return Op(node.op, args, type=_arithmetic_type(node.op, args), span=node.span)
 
     def _isnull(self, node: ast.IsNull, place: Place) -> Bound:
@@ -237,7 +252,9 @@ class ExpressionBinder:
         for bound in args[1:]:
             self._comparable(bound, args[0].type, "BETWEEN", bound.span)
         if node.low_open or node.high_open:
-            ends = zip((">" if node.low_open else ">=", "<" if node.high_open else "<="), args[1:], strict=True)
+            ends = zip(
+                (">" if node.low_open else ">=", "<" if node.high_open else "<="), args[1:], strict=True
+            )
             parts = tuple(Op(sign, (args[0], end), type=Type.BOOLEAN, span=node.span) for sign, end in ends)
             return self._negatable(Op("and", parts, type=Type.BOOLEAN, span=node.span), node.negated)
         either = self.epl and not node.in_range
@@ -248,7 +265,9 @@ class ExpressionBinder:
 
     def _comparable(self, bound: Bound, type_: Type, word: str, span: Span) -> None:
         """Numbers compare with numbers of either kind, everything else with its own type."""
-        self.expect(bound, Type.NUMBER if type_.is_numeric else type_, f"{word} compares with {type_.value}", span)
+        self.expect(
+            bound, Type.NUMBER if type_.is_numeric else type_, f"{word} compares with {type_.value}", span
+        )
 
     def _in(self, node: ast.In, place: Place) -> Bound:
         operand = self.bind(node.operand, place)
@@ -290,8 +309,12 @@ class ExpressionBinder:
 
     def _cast(self, node: ast.Cast, place: Place) -> Bound:
         if type_named(node.type_name) is None:
-            self.problems.error("B303", f"unknown type '{node.type_name}'", node.span,
-                                did_you_mean(node.type_name, type_names()))  # fmt: skip
+            self.problems.error(
+                "B303",
+                f"unknown type '{node.type_name}'",
+                node.span,
+                did_you_mean(node.type_name, type_names()),
+            )
             return UNKNOWN
         return calls.cast(self, self.bind(node.operand, place), node.type_name, node.span)
 
@@ -299,7 +322,7 @@ class ExpressionBinder:
         self.problems.error("B304", "ASC and DESC stand only in sort criteria", node.span)
         return self.bind(node.operand, place)
 
-    # --- access -------------------------------------------------------------------------------------------------------
+    # --- access ---------------------------------------------------------------------------------------------
 
     def _field(self, node: ast.Field, place: Place) -> Bound:
         path = None if self.scope.context is None else property_path(node)
@@ -309,19 +332,32 @@ class ExpressionBinder:
         if isinstance(base, TableRead) and base.column is None:
             return tables.column(self, base, node.name, node.span)
         hint = f"read one element, x[0]->{node.name}, or all: json_path_query(x, '$[*].{node.name}')"
-        self.expect(base, Type.OBJECT, f"'{node.name}' is read from a struct", node.base.span,
-                    hint if base.type is Type.ARRAY else None)  # fmt: skip
+        self.expect(
+            base,
+            Type.OBJECT,
+            f"'{node.name}' is read from a struct",
+            node.base.span,
+            hint if base.type is Type.ARRAY else None,
+        )
         return self.scope.field(base, node.name, node.span)
 
     def _index(self, node: ast.Index, place: Place) -> Bound:
-        if isinstance(node.base, ast.Column) and node.base.table is None and tables.is_table(self, node.base.name):
+        if (
+            isinstance(node.base, ast.Column)
+            and node.base.table is None
+            and tables.is_table(self, node.base.name)
+        ):
             return tables.row(self, node.base.name, (node.index, *node.more), place, node.span)
         for extra in node.more:
             self.problems.error("B304", "an element has one index", extra.span)
         base = self.bind(node.base, place)
         if isinstance(base, Read) and base.column is None and base.type is Type.OBJECT:
-            self.problems.error("B806", "this is one event, not a list of them", node.base.span,
-                                "an index reads the events of a repeat")  # fmt: skip
+            self.problems.error(
+                "B806",
+                "this is one event, not a list of them",
+                node.base.span,
+                "an index reads the events of a repeat",
+            )
         return Op("index", (base, self.bind(node.index, place)), span=node.span)
 
     def _slice(self, node: ast.Slice, place: Place) -> Bound:
@@ -329,12 +365,22 @@ class ExpressionBinder:
         return Op("slice", (self.bind(node.base, place), *bounds), type=Type.ARRAY, span=node.span)
 
     def _method(self, node: ast.Method, place: Place) -> Bound:
-        if isinstance(node.base, ast.Column) and node.name == "keys" and tables.is_table(self, node.base.name):
+        if (
+            isinstance(node.base, ast.Column)
+            and node.name == "keys"
+            and tables.is_table(self, node.base.name)
+        ):
             return tables.keys(self, node.base.name, node.span)
         if node.name in tables.LIST_METHODS and not node.args:
             return tables.method(self, node, self.bind(node.base, place))
-        if node.name.lower() != "selectfrom" or len(node.args) != 1 or not isinstance(node.args[0], ast.Lambda):
-            self.problems.error("B305", f"unknown method '{node.name}'", node.span, "lists have selectFrom(x => …)")
+        if (
+            node.name.lower() != "selectfrom"
+            or len(node.args) != 1
+            or not isinstance(node.args[0], ast.Lambda)
+        ):
+            self.problems.error(
+                "B305", f"unknown method '{node.name}'", node.span, "lists have selectFrom(x => …)"
+            )
             return UNKNOWN
         body = node.args[0]
         base = self.bind(node.base, place)
@@ -348,7 +394,9 @@ class ExpressionBinder:
         return UNKNOWN
 
     def _period(self, node: ast.Period, place: Place) -> Bound:
-        self.problems.error("B306", "a time period stands only as a parameter of windows and output limits", node.span)
+        self.problems.error(
+            "B306", "a time period stands only as a parameter of windows and output limits", node.span
+        )
         return UNKNOWN
 
     def _subquery(self, node: ast.Subquery, place: Place) -> Bound:
@@ -357,7 +405,9 @@ class ExpressionBinder:
     def _quantified(self, node: ast.Quantified, place: Place) -> Bound:
         operand = self.bind(node.operand, place)
         values = self.bind_subquery(node, self.scope)
-        return Op("quantified", (operand, values), (node.op, node.quantifier), type=Type.BOOLEAN, span=node.span)
+        return Op(
+            "quantified", (operand, values), (node.op, node.quantifier), type=Type.BOOLEAN, span=node.span
+        )
 
     def _call(self, node: ast.Call, place: Place) -> Bound:
         return calls.bind_call(self, node, place)

@@ -44,8 +44,12 @@ class ItemBinder:
                 continue
             name = item.alias or self._unnamed(item)
             if name in taken:
-                self.problems.error("B206", f"two columns are called '{name}'", item.span,
-                                    "eKuiper shows only one of them; give one an alias with AS")  # fmt: skip
+                self.problems.error(
+                    "B206",
+                    f"two columns are called '{name}'",
+                    item.span,
+                    "eKuiper shows only one of them; give one an alias with AS",
+                )
             taken.add(name)
             out.append(ItemPlan(name, bound, item.invisible))
         if self.send_meta:
@@ -61,8 +65,12 @@ class ItemBinder:
         sources = [select.source, *(join.source for join in select.joins)]
         keeps = any(isinstance(source, ast.StreamSource) and source.windows for source in sources)
         if self.mode != "delta" or keeps or select.joins or select.group_by or self.binder.aggregates:
-            self.problems.error("B609", "sendMetaToSink has no effect with windows, joins and aggregates", select.span,
-                                "a row stands for many messages there; use collect(meta(topic))")  # fmt: skip
+            self.problems.error(
+                "B609",
+                "sendMetaToSink has no effect with windows, joins and aggregates",
+                select.span,
+                "a row stands for many messages there; use collect(meta(topic))",
+            )
         self.binder.uses_meta = True
         return ItemPlan("__meta", self.scope.meta(select.span))
 
@@ -95,7 +103,12 @@ class ItemBinder:
         if matches:
             chosen.sort()
         out = [
-            ItemPlan(self.scope.sources[i].alias if named else None, self.scope.read_all(i, star.span), False, excluded)
+            ItemPlan(
+                self.scope.sources[i].alias if named else None,
+                self.scope.read_all(i, star.span),
+                False,
+                excluded,
+            )
             for i in (chosen if self.binder.epl or matches else reversed(chosen))
         ]
         if not self.binder.epl and not matches:
@@ -105,7 +118,8 @@ class ItemBinder:
         return out
 
     def output_columns(self, items: tuple[ItemPlan, ...]) -> dict[str, Type] | None:
-        """The columns of the rows, as a stream that they are inserted into has them; None where messages decide."""
+        """The columns of the rows, as a stream that they are inserted into has them; None
+        where messages decide."""
         out: dict[str, Type] = {}
         for item in items:
             if item.name is not None:
@@ -114,13 +128,17 @@ class ItemBinder:
                 columns = self.scope.sources[item.value.source].columns
                 if columns is None:
                     return None
-                out |= {name: kind for name, kind in columns.items() if name not in item.excluded and name != META}
+                out |= {
+                    name: kind for name, kind in columns.items() if name not in item.excluded and name != META
+                }
             else:
                 return None
         return out
 
 
-def row_kind(items: tuple[ItemPlan, ...], group_by: tuple[Bound, ...], aggregates: list[AggregateCall]) -> RowKind:
+def row_kind(
+    items: tuple[ItemPlan, ...], group_by: tuple[Bound, ...], aggregates: list[AggregateCall]
+) -> RowKind:
     """Which of the kinds of statements of epl.md 5.2 this is."""
     if not aggregates:
         return "group_event" if group_by else "plain"

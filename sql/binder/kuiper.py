@@ -1,5 +1,5 @@
-"""What only eKuiper's rules have: hit counters, row numbers, the time of an event that a window shows, joins of what a
-window shows, also with tables."""
+"""What only eKuiper's rules have: hit counters, row numbers, the time of an event that a window shows, joins
+of what a window shows, also with tables."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from sql.binder.expressions import ExpressionBinder, Place
 
 HITS = {
-    "last_hit_count": ("SELECT", "WHERE", "HAVING", "WHEN"), "last_hit_time": ("SELECT", "WHERE", "HAVING", "WHEN"),
-    "last_agg_hit_count": ("SELECT", "HAVING"), "last_agg_hit_time": ("SELECT", "HAVING"),
-}  # fmt: skip
+    "last_hit_count": ("SELECT", "WHERE", "HAVING", "WHEN"),
+    "last_hit_time": ("SELECT", "WHERE", "HAVING", "WHEN"),
+    "last_agg_hit_count": ("SELECT", "HAVING"),
+    "last_agg_hit_time": ("SELECT", "HAVING"),
+}
 """Hit counters and the clauses they count in."""
 
 
@@ -31,8 +33,12 @@ def bind_hit(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         binder.problems.error("B310", f"{node.name}() takes no arguments", node.span)
     if binder.epl or place.name not in HITS[node.name]:
         where = "an EPL statement" if binder.epl else place.name
-        binder.problems.error("B333", f"{node.name}() cannot count in {where}", node.span,
-                              f"it counts in {', '.join(HITS[node.name])} of eKuiper's rules")  # fmt: skip
+        binder.problems.error(
+            "B333",
+            f"{node.name}() cannot count in {where}",
+            node.span,
+            f"it counts in {', '.join(HITS[node.name])} of eKuiper's rules",
+        )
         return Const(0)
     call = HitCall(node.name, place.name, span=node.span)
     if call not in binder.hits:
@@ -46,31 +52,41 @@ def bind_row_number(binder: ExpressionBinder, node: ast.Call, place: Place) -> B
     if node.args:
         error("B310", "row_number() takes no arguments", node.span)
     if place.name not in ("SELECT", "ORDER BY") or binder.epl:
-        error("B334", f"row_number() cannot stand in {'an EPL statement' if binder.epl else place.name}", node.span,
-              "it numbers the rows of one output, in SELECT of eKuiper's rules")  # fmt: skip
+        error(
+            "B334",
+            f"row_number() cannot stand in {'an EPL statement' if binder.epl else place.name}",
+            node.span,
+            "it numbers the rows of one output, in SELECT of eKuiper's rules",
+        )
         return Const(1)
     if over.when is not None:
         error("B316", "OVER(WHEN …) has no effect on row_number()", over.when.span, "use WHERE or HAVING")
     inner = replace(place, name="OVER of row_number()", aggregates=True, windows=True, prevs=False)
     order_by = tuple(
-        Criterion(binder.bind(order.operand, inner), order.descending, order.nulls_first) for order in over.order_by
+        Criterion(binder.bind(order.operand, inner), order.descending, order.nulls_first)
+        for order in over.order_by
     )
     numbering = Numbering(tuple(binder.bind(part, inner) for part in over.partition_by), order_by)
     if not binder.sampled:
-        binder.problems.warn("B703", "without a window each output is one row: row_number() is always 1", node.span,
-                             "add a window in GROUP BY")  # fmt: skip
+        binder.problems.warn(
+            "B703",
+            "without a window each output is one row: row_number() is always 1",
+            node.span,
+            "add a window in GROUP BY",
+        )
         return Const(1, type=Type.INTEGER, span=node.span)
     if numbering not in binder.numberings:
         binder.numberings.append(numbering)
     return Slot("row_number", binder.numberings.index(numbering), type=Type.INTEGER, span=node.span)
 
 
-# --- event_time() in a window -----------------------------------------------------------------------------------------
+# --- event_time() in a window -------------------------------------------------------------------------------
 
 
 def with_own_times(plan: Plan) -> Plan:
-    """The plan with event_time() of the rows that a window shows remembered with each event, as `latest` remembers a
-    value; without this it is the end of the window, which is right beside aggregates, in groups and in joins."""
+    """The plan with event_time() of the rows that a window shows remembered with each event, as `latest`
+    remembers a value; without this it is the end of the window, which is right beside aggregates, in groups
+    and in joins."""
     shows_events = plan.mode == "sample" and plan.row_kind == "plain" and not plan.joins
     if not shows_events or any(hit.name in AGGREGATE_HITS for hit in plan.hits):
         return plan
@@ -87,7 +103,9 @@ def with_own_times(plan: Plan) -> Plan:
         plan,
         items=tuple(replace(item, value=put(item.value)) for item in plan.items),
         order_by=order(plan.order_by),
-        numberings=tuple(Numbering(tuple(map(put, n.partition_by)), order(n.order_by)) for n in plan.numberings),
+        numberings=tuple(
+            Numbering(tuple(map(put, n.partition_by)), order(n.order_by)) for n in plan.numberings
+        ),
     )
     if changed == plan:
         return plan
@@ -103,7 +121,7 @@ def _put(node: Bound, slot: Slot, other: Slot) -> Bound:
     return node
 
 
-# --- joins ------------------------------------------------------------------------------------------------------------
+# --- joins --------------------------------------------------------------------------------------------------
 
 
 def check_sources(
@@ -112,36 +130,69 @@ def check_sources(
     """Tables and joins: what can be joined, and what needs a window for it."""
     for source, stream in zip(sources, streams, strict=True):
         if stream.kind == "lookup":
-            problems.error("B532", f"lookup table '{stream.name}' is not declared as it must be", source.span,
-                           "it needs columns and a KEY, in a rule file")  # fmt: skip
+            problems.error(
+                "B532",
+                f"lookup table '{stream.name}' is not declared as it must be",
+                source.span,
+                "it needs columns and a KEY, in a rule file",
+            )
         elif stream.kind == "scan" and isinstance(source, ast.LotSource):
-            problems.error("B533", f"table '{stream.name}' cannot be the source of a stream query", source.span)
-        elif stream.kind == "scan" and isinstance(source, ast.StreamSource) and (source.windows or source.filter):
-            problems.error("B533", f"table '{stream.name}' takes no windows and no filter in FROM", source.span,
-                           "RETAIN_SIZE says how many rows it keeps; put conditions into ON or WHERE")  # fmt: skip
+            problems.error(
+                "B533", f"table '{stream.name}' cannot be the source of a stream query", source.span
+            )
+        elif (
+            stream.kind == "scan"
+            and isinstance(source, ast.StreamSource)
+            and (source.windows or source.filter)
+        ):
+            problems.error(
+                "B533",
+                f"table '{stream.name}' takes no windows and no filter in FROM",
+                source.span,
+                "RETAIN_SIZE says how many rows it keeps; put conditions into ON or WHERE",
+            )
     flowing = [stream for stream in streams if stream.kind == "stream"]
     if streams and not flowing and all(stream.kind == "scan" for stream in streams):
-        problems.error("B533", f"a rule reads at least one stream, and '{streams[0].name}' is a table", sources[0].span,
-                       "tables are joined to streams")  # fmt: skip
+        problems.error(
+            "B533",
+            f"a rule reads at least one stream, and '{streams[0].name}' is a table",
+            sources[0].span,
+            "tables are joined to streams",
+        )
     tables = len(streams) > len(flowing)
     if tables and len(flowing) > 1 and not select.windows:
-        problems.error("B527", "streams joined with each other need a window", sources[1].span,
-                       "for example GROUP BY TUMBLINGWINDOW(ss, 10)")  # fmt: skip
+        problems.error(
+            "B527",
+            "streams joined with each other need a window",
+            sources[1].span,
+            "for example GROUP BY TUMBLINGWINDOW(ss, 10)",
+        )
 
 
 def check_join_window(problems: Problems, window: GroupWindowPlan) -> None:
     """What a window cannot do on a join: keys of one stream, and FILTER conditions that compare two."""
     if window.partition_by:
-        problems.error("B525", "OVER(PARTITION BY …) cannot stand on a join: its key reads one stream only",
-                       window.partition_by[0].span, "GROUP BY groups the joined rows inside the window")  # fmt: skip
+        problems.error(
+            "B525",
+            "OVER(PARTITION BY …) cannot stand on a join: its key reads one stream only",
+            window.partition_by[0].span,
+            "GROUP BY groups the joined rows inside the window",
+        )
     for part in conjuncts(window.filter):
         if len(sources_read(part)) > 1:
-            problems.error("B525", "FILTER chooses among the events of one stream, and this compares two", part.span,
-                           "put it into ON or WHERE")  # fmt: skip
+            problems.error(
+                "B525",
+                "FILTER chooses among the events of one stream, and this compares two",
+                part.span,
+                "put it into ON or WHERE",
+            )
 
 
-def shared_columns(scope: Scope, chosen: Sequence[int], excluded: Sequence[str], span: Span) -> list[ItemPlan]:
-    """Columns that several of the joined sources declare: `*` shows that of the first source that has a row."""
+def shared_columns(
+    scope: Scope, chosen: Sequence[int], excluded: Sequence[str], span: Span
+) -> list[ItemPlan]:
+    """Columns that several of the joined sources declare: `*` shows that of the first
+    source that has a row."""
     holders: dict[str, list[int]] = {}
     for index in chosen:
         for name in scope.sources[index].columns or {}:

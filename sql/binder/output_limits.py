@@ -1,4 +1,5 @@
-"""The output limit: `output … every …`, bound. It has no event before it, so it reads variables and its own counts."""
+"""The output limit: `output … every …`, bound. It has no event before it, so it reads
+variables and its own counts."""
 
 from __future__ import annotations
 
@@ -23,11 +24,21 @@ class OutputLimitBinder:
     def bind(self, limit: ast.OutputLimit) -> OutputPlan:
         """The plan of an output limit."""
         if limit.terminated is not None and self.binder.scope.context is None:
-            self.problems.error("B818", "without a context nothing ever terminates", limit.terminated.span,
-                                "write CONTEXT and its name before the statement")  # fmt: skip
+            self.problems.error(
+                "B818",
+                "without a context nothing ever terminates",
+                limit.terminated.span,
+                "write CONTEXT and its name before the statement",
+            )
         binder = self.binder
         builtins = dict.fromkeys(
-            ("count_insert", "count_remove", "count_insert_total", "count_remove_total", "last_output_timestamp"),
+            (
+                "count_insert",
+                "count_remove",
+                "count_insert_total",
+                "count_remove_total",
+                "last_output_timestamp",
+            ),
             Type.INTEGER,
         )
         when = Place("output when", aliases=False, analytics=False, builtins=builtins)
@@ -47,7 +58,9 @@ class OutputLimitBinder:
     def _terminated(self, node: ast.Terminated, place: Place) -> TerminatedPlan:
         condition = self.binder.condition(node.condition, place)
         self._without_columns(condition, node.condition, place)
-        return TerminatedPlan(condition, tuple((item.name, self._assigned(item, place)) for item in node.then_set))
+        return TerminatedPlan(
+            condition, tuple((item.name, self._assigned(item, place)) for item in node.then_set)
+        )
 
     def _event_count(self, node: ast.Expr | None, place: Place, name: str, least: int) -> Bound | None:
         """The number of events of an output limit."""
@@ -55,22 +68,33 @@ class OutputLimitBinder:
             return None
         bound = self._without_columns(self.binder.bind(node, place), node, place)
         if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < least):
-            self.problems.error("B504", f"{name} … EVENTS takes a whole number of at least {least}, not "
-                                f"{bound.value!r}", node.span)  # fmt: skip
+            self.problems.error(
+                "B504",
+                f"{name} … EVENTS takes a whole number of at least {least}, not {bound.value!r}",
+                node.span,
+            )
         return bound
 
     def _without_columns(self, bound: Bound | None, node: ast.Expr | None, place: Place) -> Bound | None:
         """What an output limit evaluates, which has no event before it."""
         if bound is not None and node is not None and any(isinstance(part, Read) for part in bound.walk()):
-            self.problems.error("B529", "an output limit cannot read the columns of events", node.span,
-                                f"it has variables and {', '.join(place.builtins)}")  # fmt: skip
+            self.problems.error(
+                "B529",
+                "an output limit cannot read the columns of events",
+                node.span,
+                f"it has variables and {', '.join(place.builtins)}",
+            )
         return bound
 
     def _assigned(self, item: ast.Assignment, place: Place) -> Bound:
         variable = self.binder.scope.catalog.variables.get(item.name)
         if variable is None:
-            self.problems.error("B207", f"unknown variable '{item.name}'", item.span,
-                                did_you_mean(item.name, self.binder.scope.catalog.variables))  # fmt: skip
+            self.problems.error(
+                "B207",
+                f"unknown variable '{item.name}'",
+                item.span,
+                did_you_mean(item.name, self.binder.scope.catalog.variables),
+            )
         elif variable.constant:
             self.problems.error("B208", f"variable '{item.name}' is constant", item.span)
         return self._without_columns(self.binder.bind(item.value, place), item.value, place) or Const(None)

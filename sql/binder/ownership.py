@@ -12,11 +12,15 @@ from sql.plan.relations import TriggerPlan
 def check_ownership(problems: Problems, plan: Plan, catalog: Catalog, statement: ast.Statement) -> None:
     """Report a statement that uses a relation of a context in whose partitions it does not run.
 
-    A named window may be selected from by anybody, who then hears of all partitions; and anybody may insert into it: a
-    row goes to the partitions that it belongs to.
+    A named window may be selected from by anybody, who then hears of all partitions; and anybody may insert
+    into it: a row goes to the partitions that it belongs to.
     """
     mine = None if plan.context is None else plan.context.name
-    free = {source.stream for source in plan.sources if source.relation == "window"} if plan.acts is None else set()
+    free = (
+        {source.stream for source in plan.sources if source.relation == "window"}
+        if plan.acts is None
+        else set()
+    )
     used = set(plan.relations)
     if isinstance(plan.acts, TriggerPlan):
         used.add(plan.acts.relation)
@@ -25,5 +29,9 @@ def check_ownership(problems: Problems, plan: Plan, catalog: Catalog, statement:
     for name in sorted(used - free):
         owner = catalog.streams[name].context if name in catalog.streams else None
         if owner is not None and owner != mine:
-            problems.error("B821", f"'{name}' has rows of its own in each partition of context '{owner}'",
-                           statement.span, f"write CONTEXT {owner} before the statement")  # fmt: skip
+            problems.error(
+                "B821",
+                f"'{name}' has rows of its own in each partition of context '{owner}'",
+                statement.span,
+                f"write CONTEXT {owner} before the statement",
+            )

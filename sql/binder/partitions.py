@@ -40,9 +40,14 @@ def bind_property(scope: Scope, context: ContextPlan, path: tuple[str, ...], spa
         _unknown(scope, f"nested context '{context.name}'", path[0], ["id", "name", *levels], span, hint)
         return Const(None)
     if len(path) == 1:
-        scope.problems.error("B812", f"'{path[0]}' is a nested context, no property", span,
-                             f"write context.{path[0]}.{context.levels[levels[path[0]]].properties[0].name}"
-                             if context.levels[levels[path[0]]].properties else None)  # fmt: skip
+        scope.problems.error(
+            "B812",
+            f"'{path[0]}' is a nested context, no property",
+            span,
+            f"write context.{path[0]}.{context.levels[levels[path[0]]].properties[0].name}"
+            if context.levels[levels[path[0]]].properties
+            else None,
+        )
         return Const(None)
     return _of_level(scope, context, levels[path[0]], path[1:], span)
 
@@ -66,11 +71,19 @@ def below(scope: Scope, slot: Bound, place: Property, names: tuple[str, ...], sp
     if not names:
         return slot
     if place.type is not Type.OBJECT and place.type is not Type.ANY:
-        scope.problems.error("B812", f"'{place.name}' is {place.type.value} and has no property '{names[0]}'", span)
+        scope.problems.error(
+            "B812", f"'{place.name}' is {place.type.value} and has no property '{names[0]}'", span
+        )
         return slot
     if place.columns is not None and names[0] not in place.columns:
-        _unknown(scope, f"the event '{place.name}'", names[0], sorted(place.columns), span,
-                 did_you_mean(names[0], place.columns))  # fmt: skip
+        _unknown(
+            scope,
+            f"the event '{place.name}'",
+            names[0],
+            sorted(place.columns),
+            span,
+            did_you_mean(names[0], place.columns),
+        )
     kind = Type.ANY if place.columns is None else place.columns.get(names[0], Type.ANY)
     bound: Bound = Op("field", (slot,), names[0], type=kind, span=span)
     for name in names[1:]:
@@ -80,8 +93,9 @@ def below(scope: Scope, slot: Bound, place: Property, names: tuple[str, ...], sp
 
 def _level_hint(context: ContextPlan, name: str) -> str | None:
     """Where a property without the name of its nested context would be."""
-    owner: LevelPlan | None = next((level for level in context.levels
-                                    if any(item.name == name for item in level.properties)), None)  # fmt: skip
+    owner: LevelPlan | None = next(
+        (level for level in context.levels if any(item.name == name for item in level.properties)), None
+    )
     return None if owner is None else f"write context.{owner.name}.{name}"
 
 
@@ -90,23 +104,28 @@ def _unknown(scope: Scope, where: str, name: str, known: list[str], span: Span, 
     scope.problems.error("B812", f"{where} has no property '{name}'{has}", span, hint)
 
 
-# --- keys as properties -----------------------------------------------------------------------------------------------
+# --- keys as properties -------------------------------------------------------------------------------------
 
 
 def key_places(context: ContextPlan, stream: str) -> dict[str, tuple[int, int]]:
-    """The columns of a stream that are keys of the context, with the places of the properties that hold them."""
+    """The columns of a stream that are keys of the context, with the places of the
+    properties that hold them."""
     found: dict[str, tuple[int, int]] = {}
     for depth, level in enumerate(context.levels):
         types = level.kind.types if isinstance(level.kind, KeyedPlan) else ()
         for item in types:
             if item.stream == stream:
-                found |= {key.column: (depth, index) for index, key in enumerate(item.keys)
-                          if isinstance(key, Read) and key.column is not None}  # fmt: skip
+                found |= {
+                    key.column: (depth, index)
+                    for index, key in enumerate(item.keys)
+                    if isinstance(key, Read) and key.column is not None
+                }
     return found
 
 
 def keys_fixed(bound: Bound, context: ContextPlan, streams: Sequence[str]) -> Bound:
-    """The expression with columns that are keys read from the partition: they are the same in all of its events."""
+    """The expression with columns that are keys read from the partition: they are the same
+    in all of its events."""
     if isinstance(bound, Read):
         place = None if bound.column is None else key_places(context, streams[bound.source]).get(bound.column)
         return bound if place is None else Slot("context", place, type=bound.type, span=bound.span)

@@ -1,4 +1,5 @@
-"""Warnings about patterns that are right and rarely meant: they multiply, end too soon, never wait, or never end."""
+"""Warnings about patterns that are right and rarely meant: they multiply, end too soon,
+never wait, or never end."""
 
 from __future__ import annotations
 
@@ -23,10 +24,16 @@ def advise(root: ast.PatternNode, problems: Problems) -> None:
 
 
 def _nested_every(node: ast.Every, problems: Problems) -> None:
-    inner = next((part for part in _begun_with(node.operand) if isinstance(part, ast.Every) and not part.keys), None)
+    inner = next(
+        (part for part in _begun_with(node.operand) if isinstance(part, ast.Every) and not part.keys), None
+    )
     if inner is not None and not node.keys:
-        problems.warn("B711", "an every inside an every begins a further search with each match, so matches double",
-                      node.span, "keep one of them")  # fmt: skip
+        problems.warn(
+            "B711",
+            "an every inside an every begins a further search with each match, so matches double",
+            node.span,
+            "keep one of them",
+        )
 
 
 def _begun_with(node: ast.PatternNode) -> list[ast.PatternNode]:
@@ -41,31 +48,48 @@ def _begun_with(node: ast.PatternNode) -> list[ast.PatternNode]:
 
 def _keys_for_ever(node: ast.Every, problems: Problems) -> None:
     if node.keys and node.period is None:
-        problems.warn("B712", "every-distinct without a period remembers each key for ever", node.span,
-                      "give it a period: every-distinct(a.dev, 1 hour), or maxPatternKeys bounds it")  # fmt: skip
+        problems.warn(
+            "B712",
+            "every-distinct without a period remembers each key for ever",
+            node.span,
+            "give it a period: every-distinct(a.dev, 1 hour), or maxPatternKeys bounds it",
+        )
 
 
 def _ended_every(node: ast.AnyOf, problems: Problems) -> None:
     kinds = [isinstance(part, ast.Every) for part in node.parts]
     if any(kinds) and not all(kinds):
-        problems.warn("B713", "the first match of a side without every ends the whole, the every as well", node.span,
-                      "write every (a or b), or every a or every b")  # fmt: skip
+        problems.warn(
+            "B713",
+            "the first match of a side without every ends the whole, the every as well",
+            node.span,
+            "write every (a or b), or every a or every b",
+        )
 
 
 def _absence_without_clock(node: ast.FollowedBy, problems: Problems) -> None:
     for step in node.steps[1:]:
         parts = step.parts if isinstance(step, ast.AllOf) else (step,)
         if all(isinstance(part, ast.Absent) for part in parts):
-            problems.warn("B714", "a not is true as soon as it begins, so this step waits for nothing", step.span,
-                          "put a clock beside it: (timer:interval(30 sec) and not b)")  # fmt: skip
+            problems.warn(
+                "B714",
+                "a not is true as soon as it begins, so this step waits for nothing",
+                step.span,
+                "put a clock beside it: (timer:interval(30 sec) and not b)",
+            )
 
 
 def _endless_search(node: ast.FollowedBy, problems: Problems) -> None:
-    """Each match of an `every` to the left of an arrow begins a search, which some time or bound should end."""
+    """Each match of an `every` to the left of an arrow begins a search, which some
+    time or bound should end."""
     for step, following, most in zip(node.steps, node.steps[1:], node.maxima, strict=False):
         ends = most is not None or any(isinstance(part, TIMED) for part in following.walk())
         waits = not isinstance(following, ast.Absent)
         if isinstance(step, ast.Every) and not step.keys and waits and not ends:
-            problems.warn("B715", "each match to the left begins a search that no time ends: one whose next event "
-                          "never comes stays for ever", following.span,
-                          "add where timer:within(…), or -[n]> for at most n of them")  # fmt: skip
+            problems.warn(
+                "B715",
+                "each match to the left begins a search that no time ends: one whose next event "
+                "never comes stays for ever",
+                following.span,
+                "add where timer:within(…), or -[n]> for at most n of them",
+            )

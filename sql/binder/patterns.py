@@ -1,7 +1,7 @@
 """Binding patterns: tags get their types, filters and parameters their meaning; what cannot work is refused.
 
-What an expression may read: a filter its own event and the tags to the left of an arrow; `while` and the keys of
-`every-distinct` also the tags of their own operand; everything else the tags to the left.
+What an expression may read: a filter its own event and the tags to the left of an arrow; `while` and the keys
+of `every-distinct` also the tags of their own operand; everything else the tags to the left.
 """
 
 from __future__ import annotations
@@ -35,8 +35,15 @@ Visible = dict[str, bool]
 class PatternBinder:
     """Binds one pattern; `streams` and `reads` say what it reads of which stream (None: whole events)."""
 
-    def __init__(self, clause: ast.PatternClause, catalog: Catalog, options: RuleOptions, text: str,
-                 problems: Problems, around: Scope | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        clause: ast.PatternClause,
+        catalog: Catalog,
+        options: RuleOptions,
+        text: str,
+        problems: Problems,
+        around: Scope | None = None,
+    ) -> None:
         """`around`: where the pattern stands, in the partitions of a context or in the definition of one."""
         self.clause = clause
         self.catalog = catalog
@@ -55,9 +62,11 @@ class PatternBinder:
         root, _ = self._bind(self.clause.root, {})
         if not self.problems.errors:
             advise(self.clause.root, self.problems)
-        return PatternPlan(root, tuple(self.tags.values()), self.clause.suppress, self.clause.discard, self.text)
+        return PatternPlan(
+            root, tuple(self.tags.values()), self.clause.suppress, self.clause.discard, self.text
+        )
 
-    # --- as the statement around it sees it ---------------------------------------------------------------------------
+    # --- as the statement around it sees it -----------------------------------------------------------------
 
     def tag_sources(self) -> list[SourceScope]:
         """The tags as sources of a statement that reads nothing but the matches."""
@@ -87,13 +96,18 @@ class PatternBinder:
             self.note(tag.stream, None if tag.columns is None else set(tag.columns))
 
     def refuse_annotations(self, where: str) -> None:
-        """Report annotations of the pattern, which compare the matches of a pattern that stands alone in FROM."""
+        """Report annotations of the pattern, which compare the matches of a pattern that
+        stands alone in FROM."""
         if self.clause.suppress or self.clause.discard:
             name = "@SuppressOverlappingMatches" if self.clause.suppress else "@DiscardPartialsOnMatch"
-            self.problems.error("B824", f"{name} has no effect {where}", self.clause.span,
-                                "insert the matches into a stream first")  # fmt: skip
+            self.problems.error(
+                "B824",
+                f"{name} has no effect {where}",
+                self.clause.span,
+                "insert the matches into a stream first",
+            )
 
-    # --- tags ---------------------------------------------------------------------------------------------------------
+    # --- tags -----------------------------------------------------------------------------------------------
 
     def _collect(self, node: ast.PatternNode, *, in_repeat: bool) -> None:
         """The streams and tags of a pattern, in order of appearance."""
@@ -115,26 +129,38 @@ class PatternBinder:
         if known is tag:
             return
         if known.stream != tag.stream:
-            self.problems.error("B801", f"the tag '{node.tag}' stands for events of '{known.stream}' and of "
-                                f"'{tag.stream}'", node.span, "give each its own tag")  # fmt: skip
+            self.problems.error(
+                "B801",
+                f"the tag '{node.tag}' stands for events of '{known.stream}' and of '{tag.stream}'",
+                node.span,
+                "give each its own tag",
+            )
         elif known.is_list or tag.is_list:
-            self.problems.error("B801", f"the tag '{node.tag}' is a list, made by a repeat, and is used again",
-                                node.span, "give each its own tag")  # fmt: skip
+            self.problems.error(
+                "B801",
+                f"the tag '{node.tag}' is a list, made by a repeat, and is used again",
+                node.span,
+                "give each its own tag",
+            )
 
     def _stream(self, node: ast.FilterAtom) -> Stream:
         stream = self.catalog.streams.get(node.stream)
         if stream is None:
             if node.stream not in self.streams:
-                self.problems.error("B202", f"unknown stream '{node.stream}'", node.span,
-                                    did_you_mean(node.stream, self.catalog.streams)
-                                    or "declare it with CREATE STREAM or under streams:")  # fmt: skip
+                self.problems.error(
+                    "B202",
+                    f"unknown stream '{node.stream}'",
+                    node.span,
+                    did_you_mean(node.stream, self.catalog.streams)
+                    or "declare it with CREATE STREAM or under streams:",
+                )
             stream = Stream(node.stream)
         elif stream.kind != "stream":
             self.problems.error("B533", f"table '{stream.name}' has no events for a pattern", node.span)
         self.streams[stream.name] = stream
         return stream
 
-    # --- nodes --------------------------------------------------------------------------------------------------------
+    # --- nodes ----------------------------------------------------------------------------------------------
 
     @singledispatchmethod
     def _bind(self, node: Any, visible: Visible) -> tuple[StepPlan, Visible]:
@@ -164,8 +190,12 @@ class PatternBinder:
         except ValueError as failure:
             self.problems.error("B802", f"timer:at: {failure}", node.span)
         if texts[2].isdecimal() and texts[4].isdecimal():
-            self.problems.error("B802", "timer:at takes a day of the month or a day of the week, not both", node.span,
-                                "a list, [1, 15], beside a day of the week means either")  # fmt: skip
+            self.problems.error(
+                "B802",
+                "timer:at takes a day of the month or a day of the week, not both",
+                node.span,
+                "a list, [1, 15], beside a day of the week means either",
+            )
         return plans.CrontabPlan(node.fields, span=node.span), {}
 
     @_bind.register
@@ -176,8 +206,9 @@ class PatternBinder:
         repetitions = self._parameter(node.repetitions, visible)
         for bound, what, type_ in ((iso, "iso", Type.STRING), (repetitions, "repetitions", Type.INTEGER)):
             if bound is not None and not type_.accepts(bound.type):
-                self.problems.error("B802", f"'{what}' of timer:schedule is {type_.value}, not {bound.type.value}",
-                                    bound.span)  # fmt: skip
+                self.problems.error(
+                    "B802", f"'{what}' of timer:schedule is {type_.value}, not {bound.type.value}", bound.span
+                )
         for bound, parse in ((iso, parse_schedule), (date, parse_schedule)):
             if isinstance(bound, Const) and isinstance(bound.value, str):
                 try:
@@ -208,7 +239,9 @@ class PatternBinder:
         parts, tags = self._siblings(node.parts, visible)
         return plans.AnyOfPlan(parts, span=node.span), tags
 
-    def _siblings(self, nodes: tuple[ast.PatternNode, ...], visible: Visible) -> tuple[tuple[StepPlan, ...], Visible]:
+    def _siblings(
+        self, nodes: tuple[ast.PatternNode, ...], visible: Visible
+    ) -> tuple[tuple[StepPlan, ...], Visible]:
         """Parts of `and` and `or`, which do not see each other's tags."""
         bound = [self._bind(node, visible) for node in nodes]
         tags: Visible = {}
@@ -235,11 +268,18 @@ class PatternBinder:
         low = self._count(node.low, visible, "the bound of a repeat", 1)
         high = low if node.exact else self._count(node.high, visible, "the bound of a repeat", 1)
         if until is None and not node.exact:
-            self.problems.error("B803", "a repeat with a range needs UNTIL", node.span,
-                                "[n] a for so many, or [low:high] a until b")  # fmt: skip
+            self.problems.error(
+                "B803",
+                "a repeat with a range needs UNTIL",
+                node.span,
+                "[n] a for so many, or [low:high] a until b",
+            )
         if isinstance(low, Const) and isinstance(high, Const) and _is_above(low, high):
-            self.problems.error("B803", f"the bounds {low.value} and {high.value} of a repeat are the wrong way round",
-                                node.span)  # fmt: skip
+            self.problems.error(
+                "B803",
+                f"the bounds {low.value} and {high.value} of a repeat are the wrong way round",
+                node.span,
+            )
         places = tuple(self.places[name] for name in tags)
         step = plans.RepeatPlan(operand, until, low, high, places, span=node.span)
         return step, {**dict.fromkeys(tags, True), **stop_tags}
@@ -247,7 +287,9 @@ class PatternBinder:
     @_bind.register
     def _(self, node: ast.Within, visible: Visible) -> tuple[StepPlan, Visible]:
         operand, tags = self._bind(node.operand, visible)
-        length = self._length(node.period, visible, "timer:within" if node.maximum is None else "timer:withinmax")
+        length = self._length(
+            node.period, visible, "timer:within" if node.maximum is None else "timer:withinmax"
+        )
         maximum = self._count(node.maximum, visible, "the number of matches of timer:withinmax", 0)
         return plans.WithinPlan(operand, length, maximum, span=node.span), tags
 
@@ -260,7 +302,7 @@ class PatternBinder:
         assert condition is not None
         return plans.WhilePlan(operand, condition, span=node.span), tags
 
-    # --- expressions --------------------------------------------------------------------------------------------------
+    # --- expressions ----------------------------------------------------------------------------------------
 
     def _expressions(self, visible: Visible, own: ast.FilterAtom | None = None) -> ExpressionBinder:
         """A binder that sees some tags, and for a filter the event it tests as the source behind all tags."""
@@ -281,8 +323,9 @@ class PatternBinder:
         """A tag as a source of names; `is_list` None: it cannot be read here."""
         if is_list is None:
             return SourceScope("", "", {}, tag="hidden")
-        return SourceScope(tag.name, tag.name, tag.columns, declared=dict(tag.declared),
-                           tag="list" if is_list else "event")  # fmt: skip
+        return SourceScope(
+            tag.name, tag.name, tag.columns, declared=dict(tag.declared), tag="list" if is_list else "event"
+        )
 
     def _numbers(self) -> dict[int, int]:
         """Source numbers of a filter's scope as the plan has them: the own event behind the tags is `OWN`."""
@@ -290,7 +333,9 @@ class PatternBinder:
 
     def _note_reads(self, binder: ExpressionBinder) -> None:
         """Remember what an expression reads of the streams."""
-        streams = [tag.stream for tag in self.tags.values()] + [source.stream for source in binder.scope.sources[-1:]]
+        streams = [tag.stream for tag in self.tags.values()] + [
+            source.stream for source in binder.scope.sources[-1:]
+        ]
         for stream, reads in zip(streams, binder.scope.reads, strict=False):
             self.note(stream, reads)
 
@@ -300,8 +345,12 @@ class PatternBinder:
         self.reads[stream] = None if reads is None or known is None else known | reads
 
     def _no_subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
-        self.problems.error("B804", "a subquery cannot stand in a pattern", node.span,
-                            "put the condition into WHERE, which sees each match")  # fmt: skip
+        self.problems.error(
+            "B804",
+            "a subquery cannot stand in a pattern",
+            node.span,
+            "put the condition into WHERE, which sees each match",
+        )
         return Const(None)
 
     def _parameter(self, node: ast.Expr | None, visible: Visible) -> Bound | None:
@@ -318,7 +367,9 @@ class PatternBinder:
         if bound is None or node is None:
             return None
         if isinstance(bound, Const) and not (_is_count(bound) and bound.value >= least):
-            self.problems.error("B803", f"{what} is a whole number of at least {least}, not {bound.value!r}", node.span)
+            self.problems.error(
+                "B803", f"{what} is a whole number of at least {least}, not {bound.value!r}", node.span
+            )
         elif not Type.INTEGER.accepts(bound.type):
             self.problems.error("B803", f"{what} is a whole number, not {bound.type.value}", node.span)
         return bound
@@ -332,10 +383,14 @@ class PatternBinder:
             value = self._parameter(amount, visible)
             assert value is not None
             if not Type.NUMBER.accepts(value.type):
-                self.problems.error("B301", f"{what} takes a length of time, not {value.type.value}", node.span)
+                self.problems.error(
+                    "B301", f"{what} takes a length of time, not {value.type.value}", node.span
+                )
             bound.append((value, unit))
         constants = {unit: value.value for value, unit in bound if isinstance(value, Const)}
-        if len(constants) == len(bound) and all(value.__class__ in (int, float) for value in constants.values()):
+        if len(constants) == len(bound) and all(
+            value.__class__ in (int, float) for value in constants.values()
+        ):
             try:
                 Period.of(constants, zero_allowed=True)
             except ValueError as error:
@@ -348,8 +403,12 @@ class PatternBinder:
         assert bound is not None
         own = {self.places[name] for name in tags}
         if not any(isinstance(part, Read) and part.source in own for part in bound.walk()):
-            self.problems.error("B805", "a key of every-distinct depends on a tag of what it repeats", node.span,
-                                "every-distinct(a.dev) a=E")  # fmt: skip
+            self.problems.error(
+                "B805",
+                "a key of every-distinct depends on a tag of what it repeats",
+                node.span,
+                "every-distinct(a.dev) a=E",
+            )
         return bound
 
 

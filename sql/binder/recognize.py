@@ -26,8 +26,9 @@ PARTITION_BY = Place("PARTITION BY", analytics=False, aliases=False)
 class RecognizeBinder:
     """Binds one clause over the rows of one source."""
 
-    def __init__(self, clause: ast.Recognize, source: SourceScope, catalog: Catalog, text: str, problems: Problems
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, clause: ast.Recognize, source: SourceScope, catalog: Catalog, text: str, problems: Problems
+    ) -> None:
         self.clause = clause
         self.source = source
         self.catalog = catalog
@@ -37,7 +38,9 @@ class RecognizeBinder:
         """The columns read of the source; None: whole rows."""
         order = list(_variables(clause.pattern, repeated=False))
         counts = Counter(name for name, _ in order)
-        self.lists = {name: counts[name] > 1 or any(many for other, many in order if other == name) for name in counts}
+        self.lists = {
+            name: counts[name] > 1 or any(many for other, many in order if other == name) for name in counts
+        }
         self.places = {name: place for place, name in enumerate(self.lists)}
         self.previous: list[int] = []
 
@@ -48,17 +51,28 @@ class RecognizeBinder:
         keys = tuple(binder.bind(key, PARTITION_BY) for key in clause.partition_by)
         self._note(binder.scope)
         conditions = self._conditions()
-        variables = tuple(RowVariablePlan(name, many, conditions.get(name)) for name, many in self.lists.items())
+        variables = tuple(
+            RowVariablePlan(name, many, conditions.get(name)) for name, many in self.lists.items()
+        )
         measures, found = self._measures()
         columns = {name: value.type for name, value in measures}
         return RecognizePlan(
-            clause.pattern, variables, tuple(measures), tuple(found), tuple(self.previous),
-            tuple(self._with_own(key) for key in keys), clause.all_matches, clause.skip,
-            None if clause.interval is None else length(clause.interval), clause.or_terminated, columns,
-            self.source.columns, self.text,
-        )  # fmt: skip
+            clause.pattern,
+            variables,
+            tuple(measures),
+            tuple(found),
+            tuple(self.previous),
+            tuple(self._with_own(key) for key in keys),
+            clause.all_matches,
+            clause.skip,
+            None if clause.interval is None else length(clause.interval),
+            clause.or_terminated,
+            columns,
+            self.source.columns,
+            self.text,
+        )
 
-    # --- names --------------------------------------------------------------------------------------------------------
+    # --- names ----------------------------------------------------------------------------------------------
 
     def _scope(self, visible: dict[str, bool], *, own: bool) -> Scope:
         """The variables that can be read, with whether they are lists; `own`: the row itself behind them."""
@@ -78,16 +92,22 @@ class RecognizeBinder:
         own = len(self.lists)
         return rewritten(bound, lambda read: replace(read, source=OWN) if read.source == own else read)
 
-    # --- conditions ---------------------------------------------------------------------------------------------------
+    # --- conditions -----------------------------------------------------------------------------------------
 
     def _conditions(self) -> dict[str, Bound]:
         found: dict[str, Bound] = {}
         for item in self.clause.definitions:
             if item.variable not in self.lists:
-                self.problems.error("B808", f"'{item.variable}' is no variable of the pattern", item.span,
-                                    did_you_mean(item.variable, self.lists))  # fmt: skip
+                self.problems.error(
+                    "B808",
+                    f"'{item.variable}' is no variable of the pattern",
+                    item.span,
+                    did_you_mean(item.variable, self.lists),
+                )
             elif item.variable in found:
-                self.problems.error("B808", f"'{item.variable}' is defined twice", item.span, "join them with AND")
+                self.problems.error(
+                    "B808", f"'{item.variable}' is defined twice", item.span, "join them with AND"
+                )
             else:
                 found[item.variable] = self._condition(item)
         return found
@@ -107,14 +127,16 @@ class RecognizeBinder:
 
     def _left_of(self, variable: str) -> set[str]:
         """The variables bound before this one, or, in a permutation, perhaps before it."""
-        before = set(takewhile(lambda name: name != variable, (n for n, _ in _variables(self.clause.pattern))))
+        before = set(
+            takewhile(lambda name: name != variable, (n for n, _ in _variables(self.clause.pattern)))
+        )
         for part in self.clause.pattern.walk():
             if isinstance(part, ast.RowPermutation):
                 names = {name for name, _ in _variables(part)}
                 before |= names if variable in names else set()
         return before - {variable}
 
-    # --- measures -----------------------------------------------------------------------------------------------------
+    # --- measures -------------------------------------------------------------------------------------------
 
     def _measures(self) -> tuple[list[tuple[str, Bound]], list[tuple[AggregateCall, int]]]:
         scope = self._scope(self.lists, own=False)
@@ -136,8 +158,12 @@ class RecognizeBinder:
         read = {part.source for part in parts if isinstance(part, Read)}
         many = list(self.lists.values())
         if len(read) != 1 or not many[min(read)]:
-            self.problems.error("B809", f"{call.definition.name}() reads one variable that takes several rows",
-                                call.span, "a variable with *, +, {n} or in a repeated group")  # fmt: skip
+            self.problems.error(
+                "B809",
+                f"{call.definition.name}() reads one variable that takes several rows",
+                call.span,
+                "a variable with *, +, {n} or in a repeated group",
+            )
             return 0
         return read.pop()
 
@@ -209,4 +235,6 @@ def _variables(pattern: ast.RowPattern, *, repeated: bool = False) -> Iterator[t
 
 def refuse_join(problems: Problems, span: Span) -> None:
     """match_recognize reads one stream."""
-    problems.error("B809", "match_recognize cannot stand on a join", span, "insert the join into a stream before")
+    problems.error(
+        "B809", "match_recognize cannot stand on a join", span, "insert the join into a stream before"
+    )

@@ -1,4 +1,5 @@
-"""What SELECT has to do with relations: where they may stand, `into table`, and the shape of what is inserted."""
+"""What SELECT has to do with relations: where they may stand, `into table`, and the shape of what is
+inserted."""
 
 from __future__ import annotations
 
@@ -17,24 +18,37 @@ from sql.types import Type
 
 
 def check_sources(problems: Problems, sources: Sequence[ast.Source], streams: Sequence[Stream]) -> None:
-    """Named windows have their data windows already; tables drive nothing; a unidirectional stream keeps nothing."""
+    """Named windows have their data windows already; tables drive nothing; a unidirectional
+    stream keeps nothing."""
     for source, stream in zip(sources, streams, strict=True):
         if not isinstance(source, ast.StreamSource):
             continue
         if stream.is_relation and source.windows:
-            problems.error("B543", f"'{stream.name}' keeps its rows itself: it takes no data window here",
-                           source.windows[0].span, "leave the window out")  # fmt: skip
+            problems.error(
+                "B543",
+                f"'{stream.name}' keeps its rows itself: it takes no data window here",
+                source.windows[0].span,
+                "leave the window out",
+            )
         if stream.kind == "table" and source.unidirectional:
-            problems.error("B544", f"table '{stream.name}' drives no join: nothing of it arrives", source.span)
+            problems.error(
+                "B544", f"table '{stream.name}' drives no join: nothing of it arrives", source.span
+            )
         if source.unidirectional and source.windows:
-            problems.error("B544", "a unidirectional stream keeps nothing: it takes no data window", source.span,
-                           "leave one of the two out")  # fmt: skip
+            problems.error(
+                "B544",
+                "a unidirectional stream keeps nothing: it takes no data window",
+                source.span,
+                "leave one of the two out",
+            )
 
 
-# --- into table -------------------------------------------------------------------------------------------------------
+# --- into table ---------------------------------------------------------------------------------------------
 
 
-def grouping(problems: Problems, select: ast.Select) -> tuple[tuple[ast.Expr, ...], tuple[tuple[int, ...], ...]]:
+def grouping(
+    problems: Problems, select: ast.Select
+) -> tuple[tuple[ast.Expr, ...], tuple[tuple[int, ...], ...]]:
     """The keys of GROUP BY, and the grouping sets: those of `rollup`, else all keys at once."""
     keys = select.group_by
     if len(keys) == 1 and isinstance(keys[0], ast.Call) and keys[0].name == "rollup":
@@ -45,50 +59,74 @@ def grouping(problems: Problems, select: ast.Select) -> tuple[tuple[ast.Expr, ..
     return keys, (tuple(range(len(keys))),)
 
 
-def bind_into(binder: ExpressionBinder, select: ast.Select, group_by: tuple[Bound, ...],
-              items: tuple[ItemPlan, ...], sets: tuple[tuple[int, ...], ...]) -> IntoTable | None:  # fmt: skip
+def bind_into(
+    binder: ExpressionBinder,
+    select: ast.Select,
+    group_by: tuple[Bound, ...],
+    items: tuple[ItemPlan, ...],
+    sets: tuple[tuple[int, ...], ...],
+) -> IntoTable | None:
     """Which column of the table each aggregate of the statement is; problems where they do not fit."""
     if select.into_table is None:
         return None
     problems, catalog = binder.problems, binder.scope.catalog
     stream = catalog.streams.get(select.into_table)
     if stream is None or stream.kind != "table":
-        problems.error("B202", f"unknown table '{select.into_table}'", select.span,
-                       did_you_mean(select.into_table, catalog.relations))  # fmt: skip
+        problems.error(
+            "B202",
+            f"unknown table '{select.into_table}'",
+            select.span,
+            did_you_mean(select.into_table, catalog.relations),
+        )
         return None
     declaration = catalog.relations[stream.name].declaration
     wanted = [declaration.columns[key] for key in declaration.keys]
     if len(wanted) != len(group_by) or not all(map(Type.accepts, wanted, (key.type for key in group_by))):
         keys = ", ".join(declaration.keys) or "nothing"
-        problems.error("B546", f"table '{stream.name}' is keyed by {keys}: GROUP BY must give just that", select.span)
+        problems.error(
+            "B546", f"table '{stream.name}' is keyed by {keys}: GROUP BY must give just that", select.span
+        )
     columns: dict[int, str] = {}
     for item in items:
         if isinstance(item.value, Slot) and item.value.kind == "aggregate":
             name = item.name or ""
             columns[item.value.key] = name
-            _check_column(problems, select, declaration.aggregates.get(name), name, binder.aggregates[item.value.key])
+            _check_column(
+                problems, select, declaration.aggregates.get(name), name, binder.aggregates[item.value.key]
+            )
     if len(columns) < max(1, len(binder.aggregates)):
         problems.error("B547", "into table selects aggregates, each as a column of the table", select.span)
         return None
     return IntoTable(stream.name, tuple(columns[index] for index in sorted(columns)), sets)
 
 
-def _check_column(problems: Problems, select: ast.Select, column: AggregateColumn | None, name: str,
-                  call: AggregateCall) -> None:  # fmt: skip
+def _check_column(
+    problems: Problems, select: ast.Select, column: AggregateColumn | None, name: str, call: AggregateCall
+) -> None:
     if column is None:
         problems.error("B547", f"the table has no aggregating column '{name}'", call.span)
         return
     alike = column.definition is call.definition and column.distinct == call.distinct
     whole = column.definition.whole_row and not column.types
     if not alike or (len(column.types) != len(call.args) and not whole) or column.constants != call.constants:
-        problems.error("B547", f"column '{name}' is not declared as this aggregate", call.span,
-                       f"it is {column.definition.name}(…)")  # fmt: skip
+        problems.error(
+            "B547",
+            f"column '{name}' is not declared as this aggregate",
+            call.span,
+            f"it is {column.definition.name}(…)",
+        )
     elif not all(map(_holds, column.types, (value.type for value in call.args))):
         problems.error("B547", f"column '{name}' aggregates values of another type", call.span)
-    windowed = select.source is not None and isinstance(select.source, ast.StreamSource) and select.source.windows
+    windowed = (
+        select.source is not None and isinstance(select.source, ast.StreamSource) and select.source.windows
+    )
     if column.definition.name in NEEDS_WINDOW and not windowed:
-        problems.error("B548", f"{column.definition.name} into a table needs a data window: values leave it",
-                       call.span, f"declare {column.definition.name}ever, or add a window in FROM")  # fmt: skip
+        problems.error(
+            "B548",
+            f"{column.definition.name} into a table needs a data window: values leave it",
+            call.span,
+            f"declare {column.definition.name}ever, or add a window in FROM",
+        )
 
 
 NEEDS_WINDOW = ("min", "max", "median", "sorted", "first_value", "last_value")
@@ -114,7 +152,7 @@ def with_criteria(select: ast.Select, catalog: Catalog) -> ast.Select:
     return replace(select, items=tuple(items))
 
 
-# --- insert into ------------------------------------------------------------------------------------------------------
+# --- insert into --------------------------------------------------------------------------------------------
 
 
 def check_target(problems: Problems, select: ast.Select, plan: Plan, catalog: Catalog, scope: Scope) -> None:
@@ -129,28 +167,49 @@ def check_target(problems: Problems, select: ast.Select, plan: Plan, catalog: Ca
         _check_shape(problems, stream, plan.output_columns, target)
 
 
-def _check_shape(problems: Problems, stream: Stream, columns: dict[str, Type], target: ast.InsertInto) -> None:
+def _check_shape(
+    problems: Problems, stream: Stream, columns: dict[str, Type], target: ast.InsertInto
+) -> None:
     for name, kind in columns.items():
         known = (stream.columns or {}).get(name)
         if known is not None and not (known.accepts(kind) or kind.accepts(known)):
-            problems.error("B549", f"column '{name}' of '{target.stream}' is {known.value}, not {kind.value}: another "
-                           "statement inserts it so", target.span)  # fmt: skip
+            problems.error(
+                "B549",
+                f"column '{name}' of '{target.stream}' is {known.value}, not {kind.value}: another "
+                "statement inserts it so",
+                target.span,
+            )
 
 
-def check_columns(problems: Problems, stream: Stream, items: Sequence[ItemPlan], catalog: Catalog, scope: Scope,
-                  at: ast.Node) -> None:  # fmt: skip
+def check_columns(
+    problems: Problems,
+    stream: Stream,
+    items: Sequence[ItemPlan],
+    catalog: Catalog,
+    scope: Scope,
+    at: ast.Node,
+) -> None:
     """Whether each item is a column of a relation, of a type it takes, that may be written."""
     relation = catalog.relations[stream.name].declaration
     aggregates = getattr(relation, "aggregates", {})
     for name, kind, exact in _given(items, scope):
         if name not in relation.columns:
-            problems.error("B201", f"unknown column '{name}' in '{stream.name}'", at.span,
-                           did_you_mean(name, relation.columns))  # fmt: skip
+            problems.error(
+                "B201",
+                f"unknown column '{name}' in '{stream.name}'",
+                at.span,
+                did_you_mean(name, relation.columns),
+            )
         elif name in aggregates:
-            problems.error("B550", f"column '{name}' of '{stream.name}' is written by into table only", at.span)
+            problems.error(
+                "B550", f"column '{name}' of '{stream.name}' is written by into table only", at.span
+            )
         elif not relation.columns[name].accepts(kind):
-            problems.error("B549", f"column '{name}' of '{stream.name}' is {relation.columns[name].value}, "
-                           f"not {kind.value}", at.span)  # fmt: skip
+            problems.error(
+                "B549",
+                f"column '{name}' of '{stream.name}' is {relation.columns[name].value}, not {kind.value}",
+                at.span,
+            )
         else:
             _check_width(problems, stream, name, exact, at)
 
@@ -160,8 +219,12 @@ def _check_width(problems: Problems, stream: Stream, name: str, given: str, at: 
     declared = next((column.type.name for column in stream.declared if column.name == name), "")
     kinds = {"int": "int", "integer": "int", "long": "long"}
     if given in kinds and declared in kinds and kinds[given] != kinds[declared]:
-        problems.error("B549", f"column '{name}' of '{stream.name}' is {declared}, not {given}", at.span,
-                       f"declare it {given}")  # fmt: skip
+        problems.error(
+            "B549",
+            f"column '{name}' of '{stream.name}' is {declared}, not {given}",
+            at.span,
+            f"declare it {given}",
+        )
 
 
 def _given(items: Sequence[ItemPlan], scope: Scope) -> Iterator[tuple[str, Type, str]]:

@@ -18,7 +18,9 @@ from sql.plan.options import RuleOptions
 from sql.plan.relations import Bounds, IndexDeclaration, TableDeclaration, WindowDeclaration
 
 
-def plan_rule(text: str, catalog: Catalog, options: RuleOptions | None = None, context: str | None = None) -> Plan:
+def plan_rule(
+    text: str, catalog: Catalog, options: RuleOptions | None = None, context: str | None = None
+) -> Plan:
     """The plan of a rule's SQL, in the partitions of `context` if that is given.
 
     Raises SqlError holding every problem; `plan.warnings` has what is only odd.
@@ -29,12 +31,18 @@ def plan_rule(text: str, catalog: Catalog, options: RuleOptions | None = None, c
     if len(statements) != 1 or first is None or not is_bound(first) or _declares(first):
         extra = statements[1].span if len(statements) > 1 else Span(0, len(text))
         place = "it under tables:" if first is not None and _declares(first) else "streams under streams:"
-        problems.error("B001", "a rule is one statement: SELECT, or ON … with what it does", extra, f"declare {place}")
+        problems.error(
+            "B001", "a rule is one statement: SELECT, or ON … with what it does", extra, f"declare {place}"
+        )
         problems.raise_if_any(text)
     assert first is not None
     if context is not None and first.context not in (None, context):
-        problems.error("B820", f"the statement names context '{first.context}', the rule '{context}'",
-                       first.span, "name it once")  # fmt: skip
+        problems.error(
+            "B820",
+            f"the statement names context '{first.context}', the rule '{context}'",
+            first.span,
+            "name it once",
+        )
         problems.raise_if_any(text)
     statement = first if context is None else replace(first, context=context)
     if isinstance(statement, ast.Select) and statement.source is None and statement.context is None:
@@ -62,7 +70,9 @@ class RelationPlan:
         return acts
 
 
-def plan_relation(name: str, text: str, catalog: Catalog, options: RuleOptions, bounds: Bounds) -> RelationPlan:
+def plan_relation(
+    name: str, text: str, catalog: Catalog, options: RuleOptions, bounds: Bounds
+) -> RelationPlan:
     """The plan of `create window` or `create table` with the indexes behind it; declared in the catalog.
 
     Raises SqlError, and then the catalog is as before.
@@ -73,15 +83,42 @@ def plan_relation(name: str, text: str, catalog: Catalog, options: RuleOptions, 
     if not isinstance(first, ast.CreateWindow | ast.CreateTable):
         wrong = first
     if wrong is not None:
-        raise SqlError([Problem("B001", "a table is CREATE TABLE or CREATE WINDOW, and CREATE INDEX behind it",
-                                wrong.span, "write rules under rules:")], text)  # fmt: skip
+        raise SqlError(
+            [
+                Problem(
+                    "B001",
+                    "a table is CREATE TABLE or CREATE WINDOW, and CREATE INDEX behind it",
+                    wrong.span,
+                    "write rules under rules:",
+                )
+            ],
+            text,
+        )
     assert isinstance(first, ast.CreateWindow | ast.CreateTable)
     if first.name != name:
-        raise SqlError([Problem("B001", f"the statement declares '{first.name}', but its key is '{name}'", first.span,
-                                "make them equal")], text)  # fmt: skip
+        raise SqlError(
+            [
+                Problem(
+                    "B001",
+                    f"the statement declares '{first.name}', but its key is '{name}'",
+                    first.span,
+                    "make them equal",
+                )
+            ],
+            text,
+        )
     if isinstance(first, ast.CreateWindow) and first.fill:
-        raise SqlError([Problem("B001", "INSERT copies rows once, when a statement is deployed by hand", first.span,
-                                "write a rule that inserts into it")], text)  # fmt: skip
+        raise SqlError(
+            [
+                Problem(
+                    "B001",
+                    "INSERT copies rows once, when a statement is deployed by hand",
+                    first.span,
+                    "write a rule that inserts into it",
+                )
+            ],
+            text,
+        )
     plan = bind_statement(first, catalog, options, text)
     assert isinstance(plan.acts, WindowDeclaration | TableDeclaration)
     declared = replace(plan.acts, bounds=bounds)
@@ -97,8 +134,17 @@ def plan_relation(name: str, text: str, catalog: Catalog, options: RuleOptions, 
 def _index(statement: ast.Statement, name: str, catalog: Catalog, text: str) -> IndexDeclaration:
     assert isinstance(statement, ast.CreateIndex)
     if statement.relation != name:
-        raise SqlError([Problem("B001", f"this index is on '{statement.relation}', not on '{name}'", statement.span,
-                                "declare it with its table")], text)  # fmt: skip
+        raise SqlError(
+            [
+                Problem(
+                    "B001",
+                    f"this index is on '{statement.relation}', not on '{name}'",
+                    statement.span,
+                    "declare it with its table",
+                )
+            ],
+            text,
+        )
     index = bind_index(statement, catalog, text)
     catalog.relations[name].named[index.name] = index
     return index

@@ -1,4 +1,5 @@
-"""What names mean in one statement: the sources of FROM, the aliases of SELECT, variables, built-in properties."""
+"""What names mean in one statement: the sources of FROM, the aliases of SELECT, variables, built-in
+properties."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ META = "$meta"
 
 @dataclass(slots=True)
 class SourceScope:
-    """One source as names see it. `columns` None: every name is legal. `scalar`: the bare item means this column."""
+    """One source as names see it. `columns` None: every name is legal. `scalar`: the bare
+    item means this column."""
 
     alias: str
     stream: str
@@ -31,8 +33,8 @@ class SourceScope:
     declared: dict[str, ColumnType] = field(default_factory=dict)
     """The full types of its columns, with the fields of structs, where they are declared."""
     tag: Literal["event", "list", "hidden"] | None = None
-    """A tag of a pattern, whose columns are read through its name only: one event, the list of those that a repeat has
-    met, or one that cannot be read in this place."""
+    """A tag of a pattern, whose columns are read through its name only: one event, the list of those that a
+    repeat has met, or one that cannot be read in this place."""
 
 
 @dataclass(slots=True)
@@ -51,7 +53,8 @@ class Scope:
     places: dict[str, tuple[Slot, Property]] = field(default_factory=dict)
     """In the definition of a context: the events that started the partition, by name."""
     outer: Scope | None = None
-    """Of a subquery: the scope around it. Its sources stand behind the subquery's own, and need their names."""
+    """Of a subquery: the scope around it. Its sources stand behind the subquery's own,
+    and need their names."""
     own: int = 0
     """How many of the sources are the statement's own."""
     correlated: bool = False
@@ -79,7 +82,9 @@ class Scope:
         self.correlated = self.correlated or index >= self.own
         if known is not None:
             known.add(column)
-        return Read(index, column, type=Type.ANY if columns is None else columns.get(column, Type.ANY), span=span)
+        return Read(
+            index, column, type=Type.ANY if columns is None else columns.get(column, Type.ANY), span=span
+        )
 
     def read_all(self, index: int, span: Span) -> Bound:
         """The whole event of one source, or the list of a repeated tag: everything is read."""
@@ -118,21 +123,29 @@ class Scope:
     def holders(self, name: str) -> list[int]:
         """The sources that declare a column of this name."""
         own = self.sources[: self.own]
-        found = [i for i, source in enumerate(own)
-                 if source.columns is not None and name in source.columns and source.tag is None]  # fmt: skip
+        found = [
+            i
+            for i, source in enumerate(own)
+            if source.columns is not None and name in source.columns and source.tag is None
+        ]
         return [self.preferred] if self.preferred in found and self.preferred is not None else found
 
     def tag_named(self, name: str) -> int | None:
         """The tag of a pattern that is called so."""
         return next(
-            (i for i, source in enumerate(self.sources) if source.tag is not None and source.alias == name), None
+            (i for i, source in enumerate(self.sources) if source.tag is not None and source.alias == name),
+            None,
         )
 
     def column(self, name: str, table: str | None, span: Span) -> Bound | None:
         """What a column name means; None when nothing is called so (the caller reports)."""
         if table is not None:
             return self._qualified(name, table, span)
-        item = self.source_named(name) if self.sources and any(source.is_item for source in self.sources) else None
+        item = (
+            self.source_named(name)
+            if self.sources and any(source.is_item for source in self.sources)
+            else None
+        )
         if item is not None and self.sources[item].alias == name:
             scalar = self.sources[item].scalar
             return self.read(item, scalar, span) if scalar else self.read_all(item, span)
@@ -142,8 +155,12 @@ class Scope:
         declared = self.holders(name)
         if len(declared) > 1:
             owners = " and ".join(f"'{self.sources[index].alias}'" for index in declared)
-            self.problems.error("B203", f"column '{name}' is in {owners}", span,
-                                f"write {self.sources[declared[0]].alias}.{name}")  # fmt: skip
+            self.problems.error(
+                "B203",
+                f"column '{name}' is in {owners}",
+                span,
+                f"write {self.sources[declared[0]].alias}.{name}",
+            )
         if declared:
             return self.read(declared[0], name, span)
         if name in self.catalog.variables:
@@ -158,8 +175,12 @@ class Scope:
     def _in_any(self, sources: list[int], name: str, span: Span) -> Bound:
         """A column of a joined row whose streams declare none: that of the leftmost source that has it."""
         aliases = [self.sources[index].alias for index in sources]
-        self.problems.warn("B708", f"column '{name}' may be in {' or '.join(map(repr, aliases))}: the first has it",
-                           span, f"write {aliases[0]}.{name} to say which")  # fmt: skip
+        self.problems.warn(
+            "B708",
+            f"column '{name}' may be in {' or '.join(map(repr, aliases))}: the first has it",
+            span,
+            f"write {aliases[0]}.{name} to say which",
+        )
         coalesce = functions.lookup("coalesce")
         assert coalesce is not None
         return Apply(coalesce, tuple(self.read(index, name, span) for index in sources), span=span)
@@ -169,8 +190,12 @@ class Scope:
         if source is not None:
             columns = self.sources[source].columns
             if self.sources[source].tag == "list":
-                self.problems.error("B806", f"'{table}' is the list of the events that a repeat has met", span,
-                                    f"write {table}[0].{name}")  # fmt: skip
+                self.problems.error(
+                    "B806",
+                    f"'{table}' is the list of the events that a repeat has met",
+                    span,
+                    f"write {table}[0].{name}",
+                )
                 return self.read(source, name, span)
             if columns is not None and name not in columns:
                 self.unknown(name, span, source)
@@ -185,13 +210,18 @@ class Scope:
             return Op("field", (base,), name, span=span)
         types = {column.name: column.type for column in struct.fields}
         if name not in types:
-            self.problems.error("B201", f"unknown field '{name}' of a struct; it has {', '.join(sorted(types)[:12])}",
-                                span, did_you_mean(name, types))  # fmt: skip
+            self.problems.error(
+                "B201",
+                f"unknown field '{name}' of a struct; it has {', '.join(sorted(types)[:12])}",
+                span,
+                did_you_mean(name, types),
+            )
             return Op("field", (base,), name, span=span)
         return Op("field", (base,), name, type=declared_type(types[name]), span=span)
 
     def _declaration(self, bound: Bound) -> ColumnType | None:
-        """The declared type of a column, of a field in it, or of an element of it; None where there is none."""
+        """The declared type of a column, of a field in it, or of an element of it;
+        None where there is none."""
         if isinstance(bound, Read) and bound.column is None:
             return self._declared_event(self.sources[bound.source])
         if isinstance(bound, Read):
@@ -239,5 +269,9 @@ class Scope:
         readable = f"the tags {', '.join(tags)}" if tags else "no tag"
         where = "to the left of an arrow" if own else "of the pattern"
         hint = did_you_mean(name, [*own, *tags, *self.catalog.variables])
-        self.problems.error("B201", f"unknown name '{name}'; there is {readable} {where}, whose columns are read as "
-                            "tag.column", span, hint)  # fmt: skip
+        self.problems.error(
+            "B201",
+            f"unknown name '{name}'; there is {readable} {where}, whose columns are read as tag.column",
+            span,
+            hint,
+        )

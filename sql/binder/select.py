@@ -70,8 +70,8 @@ class SelectBinder:
     def __init__(self, select: ast.Select, catalog: Catalog, options: RuleOptions, text: str, problems: Problems,
                  context: ContextPlan | None = None, outer: Scope | None = None, *, on_demand: bool = False,
                  is_trigger: bool = False) -> None:  # fmt: skip
-        """`outer`: the scope around a subquery. `on_demand`: the query runs once, over relations. `is_trigger`: it is
-        the trigger of a statement that acts."""
+        """`outer`: the scope around a subquery. `on_demand`: the query runs once, over relations.
+        `is_trigger`: it is the trigger of a statement that acts."""
         select = relations.with_criteria(select, catalog) if select.into_table else select
         self.select = select
         self.outer = outer
@@ -87,7 +87,8 @@ class SelectBinder:
             self.catalog = catalog.within(catalog.context_variables.get(select.context, {}))
         self.subqueries: list[SubqueryPlan] = []
         self.read_below: dict[int, set[str] | None] = {}
-        """What the windows of a source read from its stream, where a derived-value window has replaced the columns."""
+        """What the windows of a source read from its stream, where a derived-value window has
+        replaced the columns."""
         self.patterns: dict[int, PatternBinder] = {}
         """The patterns of FROM by their place."""
         self.sources = [self._stream_of(i, source) for i, source in enumerate(self._all_sources())]
@@ -99,9 +100,11 @@ class SelectBinder:
         self.binder.epl = self._is_epl()
         self.binder.sampled = self.mode == "sample"
         self.binder.has_window = bool(select.windows)
-        self.binder.aggregate_names = {"lots": LOT_AGGREGATES, "sample": KUIPER_AGGREGATES, "delta": {}}[self.mode]
+        self.binder.aggregate_names = {"lots": LOT_AGGREGATES, "sample": KUIPER_AGGREGATES, "delta": {}}[
+            self.mode
+        ]
 
-    # --- sources ------------------------------------------------------------------------------------------------------
+    # --- sources --------------------------------------------------------------------------------------------
 
     def _all_sources(self) -> list[ast.Source]:
         select = self.select
@@ -109,17 +112,27 @@ class SelectBinder:
 
     def _stream_of(self, index: int, source: ast.Source) -> Stream:
         if isinstance(source, ast.StreamSource) and source.pattern is not None:
-            pattern = PatternBinder(source.pattern, self.catalog, self.options, self.text, self.problems,
-                                    Scope(self.catalog, self.problems, [], context=self.context))  # fmt: skip
+            pattern = PatternBinder(
+                source.pattern,
+                self.catalog,
+                self.options,
+                self.text,
+                self.problems,
+                Scope(self.catalog, self.problems, [], context=self.context),
+            )
             self.patterns[index] = pattern
             if self.select.joins or self.is_trigger:
                 pattern.refuse_annotations("beside other sources and in a trigger")
             return Stream(source.name, pattern.columns(), declared=pattern.declared())
         stream = self.catalog.streams.get(source.name)
         if stream is None:
-            self.problems.error("B202", f"unknown stream '{source.name}'", source.span,
-                                did_you_mean(source.name, self.catalog.streams)
-                                or "declare it with CREATE STREAM or under streams:")  # fmt: skip
+            self.problems.error(
+                "B202",
+                f"unknown stream '{source.name}'",
+                source.span,
+                did_you_mean(source.name, self.catalog.streams)
+                or "declare it with CREATE STREAM or under streams:",
+            )
             return Stream(source.name)
         return stream
 
@@ -133,7 +146,9 @@ class SelectBinder:
             is_item = isinstance(source, ast.LotSource)
             declared = {column.name: column.type for column in stream.declared}
             scopes.append(
-                SourceScope(source.alias, source.name, columns, scalar if is_item else None, is_item, declared)
+                SourceScope(
+                    source.alias, source.name, columns, scalar if is_item else None, is_item, declared
+                )
             )
         scope = Scope(self.catalog, self.problems, scopes, context=self.context, outer=self.outer)
         seen: set[str] = set()
@@ -146,19 +161,21 @@ class SelectBinder:
         return scope
 
     def _matches_alone(self) -> bool:
-        """Whether the statement reads the matches of one pattern and nothing beside them: tags are its sources."""
+        """Whether the statement reads the matches of one pattern and nothing beside them:
+        tags are its sources."""
         return bool(self.patterns) and not self.select.joins and not self.is_trigger
 
     def _is_epl(self) -> bool:
         select = self.select
         epl_source = any(
-            isinstance(source, ast.StreamSource) and (source.windows or source.filter) for source in self._all_sources()
+            isinstance(source, ast.StreamSource) and (source.windows or source.filter)
+            for source in self._all_sources()
         )
         relations = any(stream.is_relation for stream in self.sources)
         return bool(select.lots or epl_source or select.selector or select.output or select.insert_into or relations
                     or select.annotations or self.outer or self.on_demand or select.into_table)  # fmt: skip
 
-    # --- the statement ------------------------------------------------------------------------------------------------
+    # --- the statement --------------------------------------------------------------------------------------
 
     def bind(self) -> Plan:
         select, binder = self.select, self.binder
@@ -184,7 +201,9 @@ class SelectBinder:
         limit, offset = (
             self._row_count(node, name) for node, name in ((select.limit, "LIMIT"), (select.offset, "OFFSET"))
         )
-        output = None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
+        output = (
+            None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
+        )
         items = self._renamed(items)
         into_table = relations.bind_into(binder, select, group_by, items, sets)
         timestamps = self._timestamps()
@@ -259,7 +278,8 @@ class SelectBinder:
         return replace(plan, reads=dict.fromkeys((*plan.reads, *context.reads)))
 
     def _window(self) -> GroupWindowPlan | None:
-        """The window in GROUP BY; without one a stream that is joined with tables is looked at event by event."""
+        """The window in GROUP BY; without one a stream that is joined with tables is
+        looked at event by event."""
         if self.mode != "sample":
             return None
         if not self.select.windows:
@@ -283,9 +303,18 @@ class SelectBinder:
         stream = self.sources[index]
         if pattern is not None:
             by_name = not self._matches_alone()
-            return SourcePlan("", source.alias, windows=plans, union=source.retain == "union",
-                              unidirectional=source.unidirectional, reclaim_ms=self._reclaim(), columns=columns,
-                              pattern=pattern, matches_by_name=by_name, keeps_last=self._keeps_last())  # fmt: skip
+            return SourcePlan(
+                "",
+                source.alias,
+                windows=plans,
+                union=source.retain == "union",
+                unidirectional=source.unidirectional,
+                reclaim_ms=self._reclaim(),
+                columns=columns,
+                pattern=pattern,
+                matches_by_name=by_name,
+                keeps_last=self._keeps_last(),
+            )
         kind = stream.kind if stream.kind in ("window", "table") else None
         recognize = None
         if source.recognize is not None:
@@ -311,23 +340,36 @@ class SelectBinder:
         below = None if recognized.reads is None or known is None else known | recognized.reads
         self.read_below[index], self.scope.reads[index] = below, set()
         self.scope.sources[index] = replace(scope, columns=plan.columns, declared={})
-        for node, name in ((self.select.where, "WHERE"), *((item, "GROUP BY") for item in self.select.group_by[:1])):
+        for node, name in (
+            (self.select.where, "WHERE"),
+            *((item, "GROUP BY") for item in self.select.group_by[:1]),
+        ):
             if node is not None:
-                self.problems.error("B809", f"{name} cannot stand beside match_recognize", node.span,
-                                    "put conditions into DEFINE, or insert the matches into a stream")  # fmt: skip
+                self.problems.error(
+                    "B809",
+                    f"{name} cannot stand beside match_recognize",
+                    node.span,
+                    "put conditions into DEFINE, or insert the matches into a stream",
+                )
         return plan
 
     def _keeps_last(self) -> bool:
         return any(note.name == "iterableunbound" for note in self.select.annotations)
 
     def _alone(self, index: int) -> ExpressionBinder:
-        """A binder that sees one source only, as source 0, or the tags of its pattern: what stands inside FROM."""
+        """A binder that sees one source only, as source 0, or the tags of its pattern:
+        what stands inside FROM."""
         if self._matches_alone():
             tags = ExpressionBinder(self.scope, self._subquery)
             tags.text, tags.epl = self.text, True
             return tags
-        scope = Scope(self.catalog, self.problems, [self.scope.sources[index]], context=self.context,
-                      tables=self.scope.tables)  # fmt: skip
+        scope = Scope(
+            self.catalog,
+            self.problems,
+            [self.scope.sources[index]],
+            context=self.context,
+            tables=self.scope.tables,
+        )
         binder = ExpressionBinder(scope, self._subquery)
         binder.text, binder.epl = self.text, True
         self.scope.reads[index] = scope.reads[0] = self.scope.reads[index]
@@ -335,20 +377,24 @@ class SelectBinder:
 
     def _derive(self, index: int, plans: tuple[Any, ...]) -> dict[str, Type] | None:
         """The columns behind the windows: derived-value windows replace the stream's by their own."""
-        derived = next((plan for plan in plans if (windows.lookup(plan.name) or plan).role == "derived"), None)
+        derived = next(
+            (plan for plan in plans if (windows.lookup(plan.name) or plan).role == "derived"), None
+        )
         if self._matches_alone():
             return self._derive_of_matches(plans, derived)
         scope = self.scope.sources[index]
         if derived is None:
             return scope.columns
         columns = self._derived_columns(plans, derived, scope.columns)
-        # The derived row is what the rest of the statement reads; the stream's own columns were read by the windows.
+        # The derived row is what the rest of the statement reads; the stream's own columns
+        # were read by the windows.
         self.scope.sources[index] = replace(scope, columns=columns, declared={})
         self.read_below[index], self.scope.reads[index] = self.scope.reads[index], set()
         return columns
 
     def _derive_of_matches(self, plans: tuple[Any, ...], derived: Any) -> dict[str, Type] | None:
-        """The columns behind the windows over a pattern: its tags are read as sources, which is None, or one row."""
+        """The columns behind the windows over a pattern: its tags are read as sources,
+        which is None, or one row."""
         if derived is None:
             return None
         columns = self._derived_columns(plans, derived, dict.fromkeys(self.patterns[0].tags, Type.OBJECT))
@@ -358,12 +404,15 @@ class SelectBinder:
         return columns
 
     @staticmethod
-    def _derived_columns(plans: tuple[Any, ...], derived: Any, original: dict[str, Type] | None) -> dict[str, Type]:
+    def _derived_columns(
+        plans: tuple[Any, ...], derived: Any, original: dict[str, Type] | None
+    ) -> dict[str, Type]:
         """The columns of the rows that a derived-value window posts."""
         columns: dict[str, Type] = {}
         if plans[0].name == "groupwin" and not any(plan.name == "merge" for plan in plans):
             columns |= {
-                name: key.type for name, key in zip(key_names(plans[0]), plans[0].arguments["keys"], strict=True)
+                name: key.type
+                for name, key in zip(key_names(plans[0]), plans[0].arguments["keys"], strict=True)
             }
         columns |= dict.fromkeys(windows.DERIVED_COLUMNS[derived.name], Type.NUMBER)
         for name, bound in derived.arguments.get("extras", ()):
@@ -390,7 +439,7 @@ class SelectBinder:
     def _join(self, join: ast.Join) -> JoinPlan:
         return JoinPlan(join.kind, self.binder.condition(join.on, Place("ON", analytics=False)))
 
-    # --- the rest -----------------------------------------------------------------------------------------------------
+    # --- the rest -------------------------------------------------------------------------------------------
 
     def _row_count(self, node: ast.Expr | None, name: str) -> Bound | None:
         if node is None:
@@ -398,7 +447,12 @@ class SelectBinder:
         bound = self.binder.bind(node, Place(name, aliases=False, analytics=False))
         if isinstance(bound, Const) and bound.value.__class__ is not int:
             self.problems.error("B304", f"{name} takes a whole number", node.span)
-        if isinstance(bound, Const) and not self.binder.epl and isinstance(bound.value, int) and bound.value < 0:
+        if (
+            isinstance(bound, Const)
+            and not self.binder.epl
+            and isinstance(bound.value, int)
+            and bound.value < 0
+        ):
             self.problems.error("B304", f"{name} takes a whole number of at least 0", node.span)
         return bound
 
@@ -411,14 +465,20 @@ class SelectBinder:
             for stream in (self.patterns[index].streams.values() if index in self.patterns else (source,))
             if stream.kind == "stream"
         }
-        found = {s.name: (s.timestamp, s.timestamp_format) for s in flowing.values() if s.timestamp is not None}
+        found = {
+            s.name: (s.timestamp, s.timestamp_format) for s in flowing.values() if s.timestamp is not None
+        }
         if wanted is False or not (found or wanted):
             return {}
         for name in flowing:
             if name not in found:
                 hint = 'declare it: WITH (…, TIMESTAMP="ts"), or set isEventTime: false'
-                self.problems.error("B403", f"event time needs a timestamp column, and stream '{name}' has none",
-                                    self.select.span, hint)  # fmt: skip
+                self.problems.error(
+                    "B403",
+                    f"event time needs a timestamp column, and stream '{name}' has none",
+                    self.select.span,
+                    hint,
+                )
         for stream, reads in zip(self.sources, self._stream_reads(), strict=False):
             if stream.name in found and reads is not None:
                 reads.add(found[stream.name][0])
@@ -428,7 +488,8 @@ class SelectBinder:
         return found
 
     def _stream_reads(self) -> list[set[str] | None]:
-        """What is read of each source's stream: behind a derived-value window the rest reads other columns."""
+        """What is read of each source's stream: behind a derived-value window the
+        rest reads other columns."""
         return [self.read_below.get(index, reads) for index, reads in enumerate(self.scope.reads)]
 
     def _reads(self) -> dict[str, frozenset[str] | None]:
@@ -449,17 +510,23 @@ class SelectBinder:
         return dict.fromkeys(out) if self._relations() else out
 
     def _pattern_reads(self, pattern: PatternBinder) -> dict[str, frozenset[str] | None]:
-        """What a pattern and the statement over its matches read of its streams; of a joined one whole events."""
+        """What a pattern and the statement over its matches read of its streams; of a
+        joined one whole events."""
         if self._matches_alone():
             pattern.note_tags(self.scope.reads)
         else:
             pattern.note_whole()
-        checked = {name: frozenset(stream.columns or ()) if stream.is_strict else frozenset()
-                   for name, stream in pattern.streams.items()}  # fmt: skip
-        return {name: None if reads is None else checked[name] | reads for name, reads in pattern.reads.items()}
+        checked = {
+            name: frozenset(stream.columns or ()) if stream.is_strict else frozenset()
+            for name, stream in pattern.streams.items()
+        }
+        return {
+            name: None if reads is None else checked[name] | reads for name, reads in pattern.reads.items()
+        }
 
     def _driving(self, sources: tuple[SourcePlan, ...]) -> tuple[SourcePlan, ...]:
-        """A stream without window that is joined with tables only drives the join: nothing else of it makes rows."""
+        """A stream without window that is joined with tables only drives the join: nothing
+        else of it makes rows."""
         tables = sum(source.relation == "table" for source in sources)
         if self.mode != "delta" or len(sources) < 2 or tables != len(sources) - 1:
             return sources
@@ -476,8 +543,12 @@ class SelectBinder:
             return items
         shown = [item for item in items if not item.invisible]
         if len(shown) != len(target.columns) or any(item.name is None for item in shown):
-            self.problems.error("B542", f"{len(target.columns)} columns are named and {len(shown)} are selected",
-                                target.span, "name as many as are selected, and select no *")  # fmt: skip
+            self.problems.error(
+                "B542",
+                f"{len(target.columns)} columns are named and {len(shown)} are selected",
+                target.span,
+                "name as many as are selected, and select no *",
+            )
             return items
         names = dict(zip(map(id, shown), target.columns, strict=True))
         return tuple(replace(item, name=names.get(id(item), item.name)) for item in items)
@@ -488,14 +559,20 @@ class SelectBinder:
         return frozenset(own.union(*(sub.plan.relations for sub in self.subqueries)))
 
     def _subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
-        inner = SelectBinder(node.select, self.catalog, self.options, self.text, self.problems, self.context, scope)
+        inner = SelectBinder(
+            node.select, self.catalog, self.options, self.text, self.problems, self.context, scope
+        )
         plan = inner.bind()
         kind = _subquery_kind(node, plan)
         if kind == "list" and (len(plan.items) != 1 or plan.items[0].name is None):
-            self.problems.error("B208", "IN, ANY and ALL compare with one column", node.span, "select one column")
+            self.problems.error(
+                "B208", "IN, ANY and ALL compare with one column", node.span, "select one column"
+            )
         whole = plan.aggregates and not inner.scope.correlated and plan.row_kind == "aggregate"
         if plan.sources and not (whole or all(source.keeps for source in plan.sources)):
-            self.problems.error("B209", "a subquery needs a window to read from", node.span, "for example E#lastevent")
+            self.problems.error(
+                "B209", "a subquery needs a window to read from", node.span, "for example E#lastevent"
+            )
         if plan.joins or plan.output or plan.insert:
             self.problems.error("B209", "a subquery reads one stream, without output limit", node.span)
         outer = tuple(source.alias for source in inner.scope.sources[inner.scope.own :])

@@ -1,7 +1,7 @@
 """Functions whose result is no column: several columns, several rows, or a row at a later time.
 
-They stand as items of SELECT by themselves. The item puts the value into the row under a name no column has; the output
-stage (`sql.algebra.output.spreads`) takes it out again and makes rows or columns of it.
+They stand as items of SELECT by themselves. The item puts the value into the row under a name no column has;
+the output stage (`sql.algebra.output.spreads`) takes it out again and makes rows or columns of it.
 """
 
 from __future__ import annotations
@@ -40,18 +40,30 @@ def _request(start: Any, end: Any, now: Any) -> list[int]:
     """The span a row asks for, and the present of its data."""
     for name, value in (("start", start), ("end", end), ("now", now)):
         if value.__class__ is not int:
-            raise DataError(f"'{name}' of dedup_trigger() is a whole number of milliseconds, not {describe(value)}")
+            raise DataError(
+                f"'{name}' of dedup_trigger() is a whole number of milliseconds, not {describe(value)}"
+            )
     if start >= end:
         raise DataError(f"dedup_trigger() needs a start before its end, not {start} and {end}")
     return [start, end, now]
 
 
-_REQUEST = Function("dedup_trigger", _request, "trigger", "The span a row asks for.",
-                    tuple(Parameter(name, Type.INTEGER) for name in ("start", "end", "now")), nulls="pass")  # fmt: skip
+_REQUEST = Function(
+    "dedup_trigger",
+    _request,
+    "trigger",
+    "The span a row asks for.",
+    tuple(Parameter(name, Type.INTEGER) for name in ("start", "end", "now")),
+    nulls="pass",
+)
 
 _CHECKS = {
-    "unnest": Function("unnest", _array, "multi-row", "One row per element.", (Parameter("array", Type.ARRAY),)),
-    "extract": Function("extract", _struct, "multi-row", "One column per key.", (Parameter("struct", Type.OBJECT),)),
+    "unnest": Function(
+        "unnest", _array, "multi-row", "One row per element.", (Parameter("array", Type.ARRAY),)
+    ),
+    "extract": Function(
+        "extract", _struct, "multi-row", "One column per key.", (Parameter("struct", Type.OBJECT),)
+    ),
 }
 
 
@@ -81,8 +93,12 @@ class SpreadBinder:
         if call.name == "dedup_trigger":
             return self._requests(call, item)
         if any(spread.kind != "changes" for spread in self.found):
-            problems.error("B315", "a second function that makes rows or columns; a SELECT takes one", call.span,
-                           "use a second rule on a memory stream")  # fmt: skip
+            problems.error(
+                "B315",
+                "a second function that makes rows or columns; a SELECT takes one",
+                call.span,
+                "use a second rule on a memory stream",
+            )
         if len(call.args) != 1:
             problems.error("B310", f"{call.name}() takes 1 argument, not {len(call.args)}", call.span)
             return []
@@ -108,13 +124,20 @@ class SpreadBinder:
                 "B315", "changed_cols() stands in eKuiper's rules only", call.span, "compare with prior(1, x)"
             )
         if item.alias is not None:
-            problems.error("B315", "AS has no effect on changed_cols(): its first argument is the prefix", item.span)
+            problems.error(
+                "B315", "AS has no effect on changed_cols(): its first argument is the prefix", item.span
+            )
         if len(call.args) < 3:
-            problems.error("B310", f"changed_cols() takes at least 3 arguments, not {len(call.args)}", call.span,
-                           "changed_cols(prefix, ignore_null, column, …)")  # fmt: skip
+            problems.error(
+                "B310",
+                f"changed_cols() takes at least 3 arguments, not {len(call.args)}",
+                call.span,
+                "changed_cols(prefix, ignore_null, column, …)",
+            )
             return []
-        prefix, ignore_null = (self._constant(node, kind) for node, kind in
-                               zip(call.args, (str, bool), strict=False))  # fmt: skip
+        prefix, ignore_null = (
+            self._constant(node, kind) for node, kind in zip(call.args, (str, bool), strict=False)
+        )
         out: list[ItemPlan] = []
         names: list[tuple[str, str | None]] = []
         for node in call.args[2:]:
@@ -137,22 +160,34 @@ class SpreadBinder:
     def _requests(self, call: ast.Call, item: ast.SelectItem) -> list[ItemPlan]:
         problems = self.binder.problems
         if self.binder.epl or self.binder.sampled or any(spread.kind == "requests" for spread in self.found):
-            problems.error("B315", "dedup_trigger() stands once, in eKuiper's rules without a window", call.span)
+            problems.error(
+                "B315", "dedup_trigger() stands once, in eKuiper's rules without a window", call.span
+            )
         if len(call.args) != 4:
-            problems.error("B310", f"dedup_trigger() takes 4 arguments, not {len(call.args)}", call.span,
-                           "dedup_trigger(start, end, now, expire_ms)")  # fmt: skip
+            problems.error(
+                "B310",
+                f"dedup_trigger() takes 4 arguments, not {len(call.args)}",
+                call.span,
+                "dedup_trigger(start, end, now, expire_ms)",
+            )
             return []
         parts = tuple(self.binder.bind(node, self.place) for node in call.args[:3])
         for bound, node in zip(parts, call.args, strict=False):
             self.binder.expect(bound, Type.INTEGER, "dedup_trigger() takes milliseconds", node.span)
         expire_ms = self._constant(call.args[3], int) or 0
-        self.found.append(SpreadPlan("requests", (("$trigger", None),), item.alias or call.name, expire_ms=expire_ms))
+        self.found.append(
+            SpreadPlan("requests", (("$trigger", None),), item.alias or call.name, expire_ms=expire_ms)
+        )
         return [ItemPlan("$trigger", Apply(_REQUEST, parts, type=Type.ARRAY, span=call.span))]
 
     def _constant(self, node: ast.Expr, kind: type) -> Any:
         bound = self.binder.bind(node, self.place)
         if isinstance(bound, Const) and bound.value.__class__ is kind:
             return bound.value
-        what = {str: "a prefix as text", bool: "true or false for ignore_null", int: "a number of milliseconds"}[kind]
+        what = {
+            str: "a prefix as text",
+            bool: "true or false for ignore_null",
+            int: "a number of milliseconds",
+        }[kind]
         self.binder.problems.error("B312", f"a constant is needed here: {what}", node.span)
         return None

@@ -13,15 +13,28 @@ from sql.types import Type
 if TYPE_CHECKING:
     from sql.binder.expressions import ExpressionBinder, Place
 
-WHOLE_ROW = functions.Function("whole_row", whole_row, "internal", "All columns of an event.",
-                               (functions.Parameter("row"),), nulls="pass")  # fmt: skip
+WHOLE_ROW = functions.Function(
+    "whole_row",
+    whole_row,
+    "internal",
+    "All columns of an event.",
+    (functions.Parameter("row"),),
+    nulls="pass",
+)
 
-ROW_VALUE = functions.Function("row_value", columns_of, "internal", "An event as a value.",
-                               (functions.Parameter("rows", variadic=True),), nulls="pass")  # fmt: skip
+ROW_VALUE = functions.Function(
+    "row_value",
+    columns_of,
+    "internal",
+    "An event as a value.",
+    (functions.Parameter("rows", variadic=True),),
+    nulls="pass",
+)
 
 
 def row_value(binder: ExpressionBinder, star: ast.Star, place: Place) -> Bound:
-    """The event as an object, or the joined row of eKuiper's rules; REPLACE wins where EXCEPT names the same column."""
+    """The event as an object, or the joined row of eKuiper's rules; REPLACE wins where EXCEPT
+    names the same column."""
     reads = tuple(binder.scope.read_all(index, star.span) for index in _chosen(binder, star))
     row: Bound = Apply(ROW_VALUE, reads, type=Type.OBJECT, span=star.span)
     check_excluded(binder, star)
@@ -39,7 +52,9 @@ def every_column(binder: ExpressionBinder, star: ast.Star) -> list[Bound]:
     """`*` as arguments: the declared columns, or the whole row of a stream without any."""
     check_excluded(binder, star)
     if star.replaced:
-        binder.problems.error("B331", "REPLACE has no meaning here: columns are compared, not shown", star.span)
+        binder.problems.error(
+            "B331", "REPLACE has no meaning here: columns are compared, not shown", star.span
+        )
     (index, *_) = _chosen(binder, star)
     columns = binder.scope.sources[index].columns
     if columns is not None:

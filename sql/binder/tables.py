@@ -1,4 +1,5 @@
-"""Reading tables by key in any expression: `T[k].c`, `T.c`, `T[k]`, `T.keys()`, and the methods of their lists."""
+"""Reading tables by key in any expression: `T[k].c`, `T.c`, `T[k]`, `T.keys()`, and the
+methods of their lists."""
 
 from __future__ import annotations
 
@@ -29,8 +30,12 @@ def row(binder: ExpressionBinder, name: str, keys: tuple[ast.Expr, ...], place: 
     wanted = table.declaration.keys
     if len(bound) != len(wanted):
         what = f"[{', '.join(wanted)}]" if wanted else "no key"
-        binder.problems.error("B541", f"table '{name}' is read by {what}, not by {len(bound)} values", span,
-                              f"write {name}[…].column" if wanted else f"write {name}.column")  # fmt: skip
+        binder.problems.error(
+            "B541",
+            f"table '{name}' is read by {what}, not by {len(bound)} values",
+            span,
+            f"write {name}[…].column" if wanted else f"write {name}.column",
+        )
         return Const(None)
     for key, value in zip(wanted, bound, strict=True):
         binder.expect(value, table.declaration.columns[key], f"key '{key}' of table '{name}'", span)
@@ -44,8 +49,9 @@ def column(binder: ExpressionBinder, base: Bound, name: str, span: Span) -> Boun
         return base
     columns = binder.scope.catalog.relations[base.table].declaration.columns
     if name not in columns:
-        binder.problems.error("B201", f"unknown column '{name}' in table '{base.table}'", span,
-                              did_you_mean(name, columns))  # fmt: skip
+        binder.problems.error(
+            "B201", f"unknown column '{name}' in table '{base.table}'", span, did_you_mean(name, columns)
+        )
         return Const(None)
     return TableRead(base.table, base.keys, name, type=columns[name], span=span)
 
@@ -56,7 +62,7 @@ def keys(binder: ExpressionBinder, name: str, span: Span) -> Bound:
     return TableRead(name, None, type=Type.ARRAY, span=span)
 
 
-# --- methods of lists -------------------------------------------------------------------------------------------------
+# --- methods of lists ---------------------------------------------------------------------------------------
 
 
 def _first(items: Any) -> Any:

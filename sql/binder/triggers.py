@@ -1,4 +1,5 @@
-"""Binding what acts on relations: on … delete, update, select, merge, split streams, and the same on demand."""
+"""Binding what acts on relations: on … delete, update, select, merge, split streams,
+and the same on demand."""
 
 from __future__ import annotations
 
@@ -17,7 +18,15 @@ from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound
 from sql.plan.logical import ItemPlan, Plan
 from sql.plan.options import RuleOptions
-from sql.plan.relations import ActionPlan, Assignments, BranchPlan, ChoicePlan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.relations import (
+    ActionPlan,
+    Assignments,
+    BranchPlan,
+    ChoicePlan,
+    SetPlan,
+    SplitPlan,
+    TriggerPlan,
+)
 
 WHERE = Place("WHERE", analytics=False, aliases=False)
 SET = Place("SET", analytics=False, aliases=False)
@@ -30,12 +39,19 @@ NOTHING = "$nothing"
 class TriggerBinder:
     """Binds one statement that an event, or somebody on demand, makes act on a relation.
 
-    Expressions see the trigger as source 0, the relation as source 1 and its row before the statement, `initial`, as
-    source 2.
+    Expressions see the trigger as source 0, the relation as source 1 and its row before the statement,
+    `initial`, as source 2.
     """
 
-    def __init__(self, trigger: ast.Source | None, relation: ast.StreamSource | None, catalog: Catalog,
-                 options: RuleOptions, text: str, context: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        trigger: ast.Source | None,
+        relation: ast.StreamSource | None,
+        catalog: Catalog,
+        options: RuleOptions,
+        text: str,
+        context: str | None = None,
+    ) -> None:
         """`context`: the name of the context in whose partitions the statement runs."""
         self.catalog = catalog
         self.text = text
@@ -69,13 +85,17 @@ class TriggerBinder:
             return Stream("")
         found = self.catalog.streams.get(relation.name)
         if found is None or not found.is_relation:
-            self.problems.error("B202", f"unknown named window or table '{relation.name}'", relation.span,
-                                did_you_mean(relation.name, self.catalog.relations))  # fmt: skip
+            self.problems.error(
+                "B202",
+                f"unknown named window or table '{relation.name}'",
+                relation.span,
+                did_you_mean(relation.name, self.catalog.relations),
+            )
             self.problems.raise_if_any(self.text)
         assert found is not None
         return found
 
-    # --- statements ---------------------------------------------------------------------------------------------------
+    # --- statements -----------------------------------------------------------------------------------------
 
     def delete(self, where: ast.Expr | None) -> TriggerPlan:
         """`delete from W where …`."""
@@ -96,22 +116,36 @@ class TriggerBinder:
     def split(self, statement: ast.Split) -> SplitPlan:
         """`insert into A select … insert into B select …`."""
         branches = tuple(
-            ActionPlan("insert", part.into.stream, self._items(part.items, part.into.columns, part),
-                       where=self.binder.condition(part.where, WHERE))
+            ActionPlan(
+                "insert",
+                part.into.stream,
+                self._items(part.items, part.into.columns, part),
+                where=self.binder.condition(part.where, WHERE),
+            )
             for part in statement.branches
-        )  # fmt: skip
+        )
         for part, branch in zip(statement.branches, branches, strict=True):
             self._check_target(part.into.stream, branch.items, part)
         self.problems.raise_if_any(self.text)
         assert self.source is not None
         return SplitPlan(self.source, branches, statement.all, tuple(self.select.subqueries))
 
-    def _plan(self, where: Bound | None, branches: tuple[BranchPlan, ...], shows: Any = "changes") -> TriggerPlan:
+    def _plan(
+        self, where: Bound | None, branches: tuple[BranchPlan, ...], shows: Any = "changes"
+    ) -> TriggerPlan:
         self.problems.raise_if_any(self.text)
         assert self.relation is not None
         read = frozenset({self.stream.name} | self.select._relations() | self.select.scope.tables)
-        return TriggerPlan(self.source, self.stream.name, self.relation.alias, where, branches, shows,
-                           tuple(self.select.subqueries), read)  # fmt: skip
+        return TriggerPlan(
+            self.source,
+            self.stream.name,
+            self.relation.alias,
+            where,
+            branches,
+            shows,
+            tuple(self.select.subqueries),
+            read,
+        )
 
     def assign(self, assignments: tuple[ast.Assignment, ...]) -> SetPlan:
         """`set variable = …`."""
@@ -120,8 +154,9 @@ class TriggerBinder:
         for item in assignments:
             variable = variables.get(item.name)
             if variable is None:
-                self.problems.error("B207", f"unknown variable '{item.name}'", item.span,
-                                    did_you_mean(item.name, variables))  # fmt: skip
+                self.problems.error(
+                    "B207", f"unknown variable '{item.name}'", item.span, did_you_mean(item.name, variables)
+                )
             elif variable.constant:
                 self.problems.error("B208", f"'{item.name}' is a constant", item.span)
             index = None if item.index is None else self.binder.bind(item.index, SET)
@@ -133,7 +168,7 @@ class TriggerBinder:
         assert self.source is not None
         return SetPlan(self.source, tuple(bound), tuple(self.select.subqueries))
 
-    # --- parts --------------------------------------------------------------------------------------------------------
+    # --- parts ----------------------------------------------------------------------------------------------
 
     def _branch(self, branch: ast.MergeBranch) -> BranchPlan:
         condition = self.binder.condition(branch.condition, BRANCH)
@@ -153,8 +188,9 @@ class TriggerBinder:
         self._check_target(target, items, action)
         return ActionPlan("insert", None if target == self.stream.name else target, items, where=where)
 
-    def _items(self, items: tuple[ast.SelectItem, ...], columns: tuple[str, ...], at: ast.Node
-               ) -> tuple[ItemPlan, ...]:  # fmt: skip
+    def _items(
+        self, items: tuple[ast.SelectItem, ...], columns: tuple[str, ...], at: ast.Node
+    ) -> tuple[ItemPlan, ...]:
         select = ast.Select(items, self.trigger, span=at.span)
         names = ItemBinder(select, self.binder, "delta", send_meta=False)
         self.binder.scope.preferred = 0
@@ -165,7 +201,9 @@ class TriggerBinder:
         if not columns:
             return bound
         if len(columns) != len(bound):
-            self.problems.error("B542", f"{len(columns)} columns are named and {len(bound)} are selected", at.span)
+            self.problems.error(
+                "B542", f"{len(columns)} columns are named and {len(bound)} are selected", at.span
+            )
         return tuple(replace(item, name=name) for item, name in zip(bound, columns, strict=False))
 
     def _assignments(self, assignments: tuple[ast.Assignment, ...]) -> Assignments:
@@ -178,8 +216,12 @@ class TriggerBinder:
         for item in assignments:
             value = self.binder.bind(item.value, SET)
             if item.name not in columns:
-                self.problems.error("B201", f"unknown column '{item.name}' in '{self.stream.name}'", item.span,
-                                    did_you_mean(item.name, columns))  # fmt: skip
+                self.problems.error(
+                    "B201",
+                    f"unknown column '{item.name}' in '{self.stream.name}'",
+                    item.span,
+                    did_you_mean(item.name, columns),
+                )
             elif item.name in getattr(relation, "aggregates", {}):
                 self.problems.error("B550", f"column '{item.name}' is written by into table only", item.span)
             else:
@@ -208,20 +250,30 @@ def _with_nothing(catalog: Catalog) -> Catalog:
 
 
 def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
-    """`on trigger select … from W …`: a join of the trigger with the relation, evaluated anew for each event."""
+    """`on trigger select … from W …`: a join of the trigger with the relation,
+    evaluated anew for each event."""
     problems = Problems()
     source = statement.select.source
     stream = catalog.streams.get(source.name) if source is not None else None
     if source is None or stream is None or not stream.is_relation or statement.select.joins:
-        problems.error("B202", "ON … SELECT reads one named window or table", statement.span,
-                       did_you_mean(source.name, catalog.relations) if source is not None else None)  # fmt: skip
+        problems.error(
+            "B202",
+            "ON … SELECT reads one named window or table",
+            statement.span,
+            did_you_mean(source.name, catalog.relations) if source is not None else None,
+        )
         problems.raise_if_any(text)
     assert source is not None
     trigger = statement.trigger
     if isinstance(trigger, ast.StreamSource):
         trigger = replace(trigger, unidirectional=True)
-    select = replace(statement.select, source=trigger, joins=(ast.Join("cross", source, span=source.span),),
-                     annotations=statement.annotations, context=statement.context)  # fmt: skip
+    select = replace(
+        statement.select,
+        source=trigger,
+        joins=(ast.Join("cross", source, span=source.span),),
+        annotations=statement.annotations,
+        context=statement.context,
+    )
     plan = SelectBinder(select, catalog, options, text, problems).bind()
     problems.raise_if_any(text)
     if statement.delete and stream is not None and stream.kind not in ("window", "table"):
@@ -239,11 +291,18 @@ def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, te
     for source in sources:
         known = catalog.streams.get(source.name) if source is not None else None
         if source is not None and known is not None and not known.is_relation:
-            problems.error("B557", f"'{source.name}' is a stream: it keeps no rows to ask for", source.span,
-                           "ask a named window or a table")  # fmt: skip
+            problems.error(
+                "B557",
+                f"'{source.name}' is a stream: it keeps no rows to ask for",
+                source.span,
+                "ask a named window or a table",
+            )
     if select.output is not None or select.insert_into is not None:
-        problems.error("B557", "a question on demand is answered once: it has no output limit and inserts nowhere",
-                       select.span)  # fmt: skip
+        problems.error(
+            "B557",
+            "a question on demand is answered once: it has no output limit and inserts nowhere",
+            select.span,
+        )
     plan = SelectBinder(select, catalog, options, text, problems, on_demand=True).bind()
     problems.raise_if_any(text)
     return ChoicePlan(plan, False)

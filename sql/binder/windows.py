@@ -18,10 +18,14 @@ from sql.types import Type
 PARAMETER = Place("a window parameter", aliases=False, analytics=False)
 
 BUILTINS = {
-    "current_count": Type.INTEGER, "expired_count": Type.INTEGER, "oldest_timestamp": Type.INTEGER,
-    "newest_timestamp": Type.INTEGER, "oldest_event": Type.OBJECT, "newest_event": Type.OBJECT,
+    "current_count": Type.INTEGER,
+    "expired_count": Type.INTEGER,
+    "oldest_timestamp": Type.INTEGER,
+    "newest_timestamp": Type.INTEGER,
+    "oldest_event": Type.OBJECT,
+    "newest_event": Type.OBJECT,
     "view_reference": Type.ANY,
-}  # fmt: skip
+}
 """Built-in properties of expression windows (epl.md 2.4)."""
 
 UNITS = {"dd": 86_400_000, "hh": 3_600_000, "mi": 60_000, "ss": 1000, "ms": 1}
@@ -29,16 +33,21 @@ UNITS = {"dd": 86_400_000, "hh": 3_600_000, "mi": 60_000, "ss": 1000, "ms": 1}
 
 MEANT = {
     word: unit
-    for unit, words in {"dd": "d day days", "hh": "h hour hours", "mi": "m min minute minutes",
-                        "ss": "s sec second seconds", "ms": "msec millisecond milliseconds"}.items()
+    for unit, words in {
+        "dd": "d day days",
+        "hh": "h hour hours",
+        "mi": "m min minute minutes",
+        "ss": "s sec second seconds",
+        "ms": "msec millisecond milliseconds",
+    }.items()
     for word in words.split()
-}  # fmt: skip
+}
 """What people write for them."""
 
 FLAGS = ("FORCE_UPDATE", "START_EAGER")
 
 
-# --- EPL windows ------------------------------------------------------------------------------------------------------
+# --- EPL windows --------------------------------------------------------------------------------------------
 
 
 def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[WindowPlan, ...]:
@@ -48,11 +57,16 @@ def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[Wi
         spec = catalog.lookup(call.name)
         if spec is None:
             names = [item.name for item in catalog.all_windows()]
-            binder.problems.error("B501", f"unknown window '{call.name}'", call.span, did_you_mean(call.name, names))
+            binder.problems.error(
+                "B501", f"unknown window '{call.name}'", call.span, did_you_mean(call.name, names)
+            )
             continue
         if call.namespace not in (None, spec.namespace):
-            binder.problems.error("B502", f"window '{call.name}' is in namespace '{spec.namespace}', not "
-                                  f"'{call.namespace}'", call.span)  # fmt: skip
+            binder.problems.error(
+                "B502",
+                f"window '{call.name}' is in namespace '{spec.namespace}', not '{call.namespace}'",
+                call.span,
+            )
         plans.append(WindowPlan(call.name, _arguments(binder, spec, call), call.span))
     _check_together(binder, source, plans)
     return tuple(plans)
@@ -64,8 +78,12 @@ def _arguments(binder: ExpressionBinder, spec: WindowSpec, call: ast.WindowCall)
     required = sum(not parameter.optional for parameter in spec.parameters)
     takes_many = any(parameter.kind in ("keys", "criteria", "extras") for parameter in spec.parameters)
     if len(remaining) < required or (not takes_many and len(remaining) > len(spec.parameters)):
-        binder.problems.error("B503", f"{spec.signature} cannot take {len(remaining)} parameters", call.span,
-                              f"for example {spec.example}")  # fmt: skip
+        binder.problems.error(
+            "B503",
+            f"{spec.signature} cannot take {len(remaining)} parameters",
+            call.span,
+            f"for example {spec.example}",
+        )
         return {}
     out: dict[str, Any] = {}
     for index, parameter in enumerate(spec.parameters):
@@ -77,7 +95,9 @@ def _arguments(binder: ExpressionBinder, spec: WindowSpec, call: ast.WindowCall)
     return out
 
 
-def _take(remaining: list[ast.Expr], parameter: WindowParameter, after: tuple[WindowParameter, ...]) -> list[ast.Expr]:
+def _take(
+    remaining: list[ast.Expr], parameter: WindowParameter, after: tuple[WindowParameter, ...]
+) -> list[ast.Expr]:
     if parameter.kind == "keys" and after:
         # rank(key, …, size, criteria …): a constant splits the keys from the criteria.
         at = next((i for i, arg in enumerate(remaining) if isinstance(arg, ast.Constant)), len(remaining))
@@ -101,8 +121,11 @@ def _size(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: 
     bound = binder.bind(args[0], PARAMETER)
     no_reads(binder, bound, args[0], "a size")
     if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < 1):
-        binder.problems.error("B504", f"the size of {spec.name} is a whole number of at least 1, not {bound.value!r}",
-                              args[0].span)  # fmt: skip
+        binder.problems.error(
+            "B504",
+            f"the size of {spec.name} is a whole number of at least 1, not {bound.value!r}",
+            args[0].span,
+        )
     elif not Type.INTEGER.accepts(bound.type):
         binder.problems.error(
             "B504", f"the size of {spec.name} is a whole number, not {bound.type.value}", args[0].span
@@ -113,8 +136,9 @@ def _size(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: 
 def no_reads(binder: ExpressionBinder, bound: Bound, node: ast.Expr, what: str) -> None:
     """Report a parameter that would have to be known before an event arrives."""
     if any(isinstance(part, Read) for part in bound.walk()):
-        binder.problems.error("B505", f"{what} is fixed when the statement starts and cannot read an event's columns",
-                              node.span)  # fmt: skip
+        binder.problems.error(
+            "B505", f"{what} is fixed when the statement starts and cannot read an event's columns", node.span
+        )
 
 
 def _period_of(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> PeriodArgument:
@@ -160,10 +184,14 @@ def _keys(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: 
 
 def _not_constant(binder: ExpressionBinder, spec: WindowSpec, bound: Bound, arg: ast.Expr) -> None:
     if isinstance(bound, Const | Slot):
-        binder.problems.error("B507", f"{spec.name} by a constant keeps nothing apart", arg.span, spec.example)
+        binder.problems.error(
+            "B507", f"{spec.name} by a constant keeps nothing apart", arg.span, spec.example
+        )
 
 
-def _criteria(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> tuple[Criterion, ...]:
+def _criteria(
+    binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span
+) -> tuple[Criterion, ...]:
     out = []
     for arg in args:
         order = arg if isinstance(arg, ast.Ordering) else ast.Ordering(arg, span=arg.span)
@@ -177,7 +205,9 @@ def _criteria(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], 
 
 def _predicate(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> PredicatePlan:
     outer, binder.aggregates = binder.aggregates, []
-    place = Place(f"the predicate of {spec.name}", aggregates=True, analytics=False, aliases=False, builtins=BUILTINS)
+    place = Place(
+        f"the predicate of {spec.name}", aggregates=True, analytics=False, aliases=False, builtins=BUILTINS
+    )
     test = binder.condition(args[0], place)
     found, binder.aggregates = binder.aggregates, outer
     return PredicatePlan(test or Const(None), tuple(found))
@@ -206,8 +236,12 @@ def _flags(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at:
     words = [word.strip().upper() for word in str(text).split(",")]
     for word in words:
         if word not in FLAGS:
-            binder.problems.error("B508", f"unknown flow control keyword '{word}'; there are {' and '.join(FLAGS)}",
-                                  args[0].span, did_you_mean(word, FLAGS))  # fmt: skip
+            binder.problems.error(
+                "B508",
+                f"unknown flow control keyword '{word}'; there are {' and '.join(FLAGS)}",
+                args[0].span,
+                did_you_mean(word, FLAGS),
+            )
     return frozenset(words)
 
 
@@ -225,9 +259,17 @@ def _extras(
 
 
 _BINDERS: dict[str, Callable[[ExpressionBinder, WindowSpec, list[ast.Expr], Span], Any]] = {
-    "size": _size, "period": _period_of, "value": _value, "keys": _keys, "criteria": _criteria,
-    "predicate": _predicate, "include": _include, "reference": _reference, "flags": _flags, "extras": _extras,
-}  # fmt: skip
+    "size": _size,
+    "period": _period_of,
+    "value": _value,
+    "keys": _keys,
+    "criteria": _criteria,
+    "predicate": _predicate,
+    "include": _include,
+    "reference": _reference,
+    "flags": _flags,
+    "extras": _extras,
+}
 
 
 def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: list[WindowPlan]) -> None:
@@ -235,8 +277,12 @@ def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: l
     batches = [plan for spec, plan in roles if spec and spec.role == "batch"]
     error = binder.problems.error
     if len(batches) > 1:
-        error("B510", f"two batch windows, '{batches[0].name}' and '{batches[1].name}', cannot be combined",
-              batches[1].span, "keep one of them")  # fmt: skip
+        error(
+            "B510",
+            f"two batch windows, '{batches[0].name}' and '{batches[1].name}', cannot be combined",
+            batches[1].span,
+            "keep one of them",
+        )
     groups = [index for index, (spec, _) in enumerate(roles) if spec and spec.role == "group"]
     merges = [index for index, (spec, _) in enumerate(roles) if spec and spec.role == "merge"]
     for index in groups[1:]:
@@ -244,7 +290,9 @@ def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: l
     if groups and groups[0] != 0:
         error("B512", "groupwin stands first, before the windows it groups", plans[groups[0]].span)
     if groups and len(plans) == len(groups):
-        error("B513", "groupwin needs a window to group", plans[0].span, "for example E#groupwin(k)#length(5)")
+        error(
+            "B513", "groupwin needs a window to group", plans[0].span, "for example E#groupwin(k)#length(5)"
+        )
     for index in merges:
         if not groups:
             error("B514", "merge ends a groupwin, and there is none", plans[index].span)
@@ -257,13 +305,15 @@ def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: l
         for spec, plan in roles[derived + 1 :]:
             if spec and spec.role != "merge":
                 error(
-                    "B515", f"'{plan.name}' cannot follow the derived-value window '{plans[derived].name}'", plan.span
+                    "B515",
+                    f"'{plan.name}' cannot follow the derived-value window '{plans[derived].name}'",
+                    plan.span,
                 )
     if source.retain and sum(1 for spec, _ in roles if spec and spec.role in ("retain", "batch")) < 2:
         error("B601", f"retain-{source.retain} has no effect on fewer than two windows", source.span)
 
 
-# --- eKuiper windows --------------------------------------------------------------------------------------------------
+# --- eKuiper windows ----------------------------------------------------------------------------------------
 
 _SHAPES: dict[str, tuple[tuple[str, ...], int]] = {
     "tumbling": (("unit", "length"), 2),
@@ -285,8 +335,12 @@ def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> Grou
     over = window.over or ast.Over()
     before = Place("a window's conditions")
     if over.when is not None and window.name != "sliding":
-        problems.error("B602", f"OVER(WHEN …) has no effect on {label}; it triggers sliding windows", over.when.span,
-                       "use FILTER(WHERE …) to choose what enters the window")  # fmt: skip
+        problems.error(
+            "B602",
+            f"OVER(WHEN …) has no effect on {label}; it triggers sliding windows",
+            over.when.span,
+            "use FILTER(WHERE …) to choose what enters the window",
+        )
     fields: dict[str, Any] = {
         "filter": binder.condition(window.filter, Place("FILTER")),
         "when": binder.condition(over.when, Place("WHEN")),
@@ -295,8 +349,9 @@ def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> Grou
     }
     if window.name == "state":
         conditions = [binder.condition(arg, before) for arg in window.args]
-        return GroupWindowPlan("state", begin=conditions[0], emit=conditions[1] if len(conditions) > 1 else None,
-                               **fields)  # fmt: skip
+        return GroupWindowPlan(
+            "state", begin=conditions[0], emit=conditions[1] if len(conditions) > 1 else None, **fields
+        )
     return GroupWindowPlan(window.name, **_numbers(binder, window, label), **fields)  # type: ignore[arg-type]
 
 
@@ -310,15 +365,25 @@ def _numbers(binder: ExpressionBinder, window: ast.GroupWindow, label: str) -> d
     error = binder.problems.error
     if window.name == "count":
         size = _positive(binder, window.args[0], f"the size of {label}")
-        interval = _positive(binder, window.args[1], f"the interval of {label}") if len(window.args) > 1 else size
+        interval = (
+            _positive(binder, window.args[1], f"the interval of {label}") if len(window.args) > 1 else size
+        )
         if interval > size:
-            error("B521", f"the interval {interval} of {label} is larger than its size {size}", window.args[1].span)
+            error(
+                "B521",
+                f"the interval {interval} of {label} is larger than its size {size}",
+                window.args[1].span,
+            )
         return {"size": size, "interval": interval}
     unit = window.args[0]
     word = unit.name.lower() if isinstance(unit, ast.Column) and unit.table is None else None
     if word not in UNITS:
-        error("B522", f"{label} begins with a time unit: {', '.join(name.upper() for name in UNITS)}", unit.span,
-              _unit_hint(word, label))  # fmt: skip
+        error(
+            "B522",
+            f"{label} begins with a time unit: {', '.join(name.upper() for name in UNITS)}",
+            unit.span,
+            _unit_hint(word, label),
+        )
         return {"length_ms": 1, "hop_ms": 1, "timeout_ms": 1}
     scale = UNITS[word]
     looks_ahead = window.name == "sliding" and len(window.args) == 3
@@ -326,18 +391,27 @@ def _numbers(binder: ExpressionBinder, window: ast.GroupWindow, label: str) -> d
     if window.name == "tumbling":
         return {"length_ms": length}
     if window.name == "sliding":
-        delay = 0 if len(window.args) < 3 else _length(binder, window.args[2], scale, f"the delay of {label}", 0)
+        delay = (
+            0 if len(window.args) < 3 else _length(binder, window.args[2], scale, f"the delay of {label}", 0)
+        )
         return {"length_ms": length, "delay_ms": delay}
     what = "hop" if window.name == "hopping" else "timeout"
     last = _length(binder, window.args[2], scale, f"the {what} of {label}")
     if window.name == "hopping":
         if last > length:
-            binder.problems.warn("B701", "the hop is longer than the window: events between windows are in none",
-                                 window.args[2].span)  # fmt: skip
+            binder.problems.warn(
+                "B701",
+                "the hop is longer than the window: events between windows are in none",
+                window.args[2].span,
+            )
         return {"length_ms": length, "hop_ms": last}
     if last > length:
-        binder.problems.warn("B702", "the timeout is longer than the maximum duration and never closes a session",
-                             window.args[2].span, "the maximum stands before the timeout")  # fmt: skip
+        binder.problems.warn(
+            "B702",
+            "the timeout is longer than the maximum duration and never closes a session",
+            window.args[2].span,
+            "the maximum stands before the timeout",
+        )
     return {"length_ms": length, "timeout_ms": last}
 
 
@@ -359,7 +433,7 @@ def _positive(binder: ExpressionBinder, node: ast.Expr, what: str, least: int = 
     return max(least, 1)
 
 
-# --- stream queries ---------------------------------------------------------------------------------------------------
+# --- stream queries -----------------------------------------------------------------------------------------
 
 
 def bind_lot(binder: ExpressionBinder, source: ast.LotSource) -> LotPlan:
@@ -389,5 +463,7 @@ def _count(binder: ExpressionBinder, node: ast.Expr, what: str) -> Bound:
     bound = binder.bind(node, PARAMETER)
     no_reads(binder, bound, node, what)
     if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < 1):
-        binder.problems.error("B504", f"{what} is a whole number of at least 1, not {bound.value!r}", node.span)
+        binder.problems.error(
+            "B504", f"{what} is a whole number of at least 1, not {bound.value!r}", node.span
+        )
     return bound

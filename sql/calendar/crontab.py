@@ -1,9 +1,10 @@
-"""Crontabs as EPL writes them: (minute, hour, day of month, month, day of week[, second[, zone[, msec[, usec]]]]).
+"""Crontabs as EPL writes them: (minute, hour, day of month, month, day of week[, second[,
+zone[, msec[, usec]]]]).
 
-A field is `*`, a number, a range `a:b`, a step `*/n` (the multiples of n), or a list `[1,15,20:25]`. Further in days of
-the month `last`, `lastweekday` and `15 weekday` (the weekday nearest to the 15th), in days of the week `last`
-(Saturday) and `5 last` (the month's last Friday). Days of the week count from Sunday, 0. A day matches if both day
-fields are `*`, if the one that is set matches, or, with both set, if *either* does.
+A field is `*`, a number, a range `a:b`, a step `*/n` (the multiples of n), or a list `[1,15,20:25]`. Further
+in days of the month `last`, `lastweekday` and `15 weekday` (the weekday nearest to the 15th), in days of the
+week `last` (Saturday) and `5 last` (the month's last Friday). Days of the week count from Sunday, 0. A day
+matches if both day fields are `*`, if the one that is set matches, or, with both set, if *either* does.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _SATURDAY = 6
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """A day field: the numbers it lists, or a rule that says which day of a month it means; neither for `*`."""
+    """A day field: the numbers it lists, or a rule that says which day of a month it
+    means; neither for `*`."""
 
     numbers: frozenset[int] | None = None
     rule: Callable[[int, int], int | None] | None = None
@@ -51,8 +53,8 @@ class Days:
 class Crontab:
     """A set of wall-clock times in a zone.
 
-    Where the clock jumps forward over such times, the jump stands for them, once. Where it is set back, times of a
-    crontab for every hour come in both passes, others only in the first.
+    Where the clock jumps forward over such times, the jump stands for them, once. Where it is set back, times
+    of a crontab for every hour come in both passes, others only in the first.
     """
 
     months: frozenset[int]
@@ -66,7 +68,8 @@ class Crontab:
     def parse(cls, fields: Sequence[str], zone: tzinfo) -> Crontab:
         """The crontab of five to nine fields; `zone` holds unless the seventh field names another.
 
-        Raises ValueError for a field that cannot be read or is out of range, and for a crontab that never comes.
+        Raises ValueError for a field that cannot be read or is out of range, and for a
+        crontab that never comes.
         """
         if not 5 <= len(fields) <= 9:
             raise ValueError(f"it has 5 to 9 fields, not {len(fields)}")
@@ -76,10 +79,17 @@ class Crontab:
         )
         days, weekdays = _days(day), _weekdays(weekday)
         if days.rule and weekdays.rule:
-            raise ValueError(f"'{day}' and '{weekday}' cannot stand together: only one day field may have such a rule")
+            raise ValueError(
+                f"'{day}' and '{weekday}' cannot stand together: only one day field may have such a rule"
+            )
         if usec not in ("0", "*"):
             raise ValueError(f"microseconds can only be 0, not '{usec}': the clock counts milliseconds")
-        ranges = ((hour, "hour", 23), (minute, "minute", 59), (second, "second", 59), (msec, "millisecond", 999))
+        ranges = (
+            (hour, "hour", 23),
+            (minute, "minute", 59),
+            (second, "second", 59),
+            (msec, "millisecond", 999),
+        )
         times = tuple(tuple(sorted(_numbers(text, name, 0, most))) for text, name, most in ranges)
         found = cls(_numbers(month, "month", 1, 12), days, weekdays, times, _zone(where, zone))
         if found._first_from(0) is None:
@@ -159,7 +169,8 @@ class Crontab:
                 break
         else:
             return _time(wanted)
-        # The wanted time is not there: raise the last part that can be raised; those after it start at their lowest.
+        # The wanted time is not there: raise the last part that can be raised; those after it
+        # start at their lowest.
         for raised in range(place, -1, -1):
             index = bisect_right(self.times[raised], wanted[raised])
             if index < len(self.times[raised]):
@@ -172,7 +183,7 @@ def _time(parts: Sequence[int]) -> int:
     return sum(unit * part for unit, part in zip(_UNITS_MS, parts, strict=True))
 
 
-# --- fields -----------------------------------------------------------------------------------------------------------
+# --- fields -------------------------------------------------------------------------------------------------
 
 
 def _numbers(text: str, name: str, least: int, most: int) -> frozenset[int]:
@@ -242,7 +253,8 @@ def _last_of(year: int, month: int, weekday: int) -> int:
 
 
 def _nearest_weekday(year: int, month: int, day: int) -> int | None:
-    """The day from Monday to Friday nearest to a day, in the same month; None if the month has no such day."""
+    """The day from Monday to Friday nearest to a day, in the same month; None if the
+    month has no such day."""
     last = _last_day(year, month)
     if day > last:
         return None

@@ -1,4 +1,5 @@
-"""The grid that windows are aligned to: it depends on length and zone alone, never on when a rule was started."""
+"""The grid that windows are aligned to: it depends on length and zone alone, never on
+when a rule was started."""
 
 from __future__ import annotations
 
@@ -17,9 +18,10 @@ class Grid:
     * A length that divides a day: the local wall-clock times that are multiples of it from local midnight.
     * Any other length: its multiples since the epoch, UTC.
 
-    Where the clock jumps forward over boundaries, the jump itself stands for all of them. Where it is set back, times
-    are passed twice: lengths up to the repeated span (5 minutes, an hour) have their boundaries in both passes, so that
-    no window grows; longer ones only in the first, so that none is cut off. Boundaries strictly increase in any case.
+    Where the clock jumps forward over boundaries, the jump itself stands for all of them. Where it is set
+    back, times are passed twice: lengths up to the repeated span (5 minutes, an hour) have their boundaries
+    in both passes, so that no window grows; longer ones only in the first, so that none is cut off.
+    Boundaries strictly increase in any case.
     """
 
     __slots__ = ("_days", "_divides_day", "_end", "_from", "_jump", "_offset", "_start", "length_ms", "zone")
@@ -32,8 +34,9 @@ class Grid:
         plain = is_utc(zone)
         self._days = 0 if plain or length_ms % DAY_MS else length_ms // DAY_MS
         self._divides_day = not plain and not self._days and DAY_MS % length_ms == 0
-        # The stretch [start, end) around the last question: whole days between two boundaries; for parts of a day, one
-        # offset from UTC. `jump` is by how much the clock was moved at its start; it answers questions >= `from`.
+        # The stretch [start, end) around the last question: whole days between two boundaries; for parts of a
+        # day, one offset from UTC. `jump` is by how much the clock was moved at its start; it answers
+        # questions >= `from`.
         self._from = self._start = self._end = self._offset = self._jump = 0
 
     def floor(self, t_ms: int) -> int:
@@ -72,7 +75,8 @@ class Grid:
     # --- parts of a day ---
 
     def _first_boundary(self) -> int:
-        """From where in the stretch wall-clock multiples count: not in the second pass of a span shorter than them."""
+        """From where in the stretch wall-clock multiples count: not in the second pass of a
+        span shorter than them."""
         return self._start - self._jump if -self.length_ms < self._jump < 0 else self._start
 
     def _starts_with_boundary(self) -> bool:
@@ -90,7 +94,8 @@ class Grid:
     def _days_around(self, t_ms: int) -> tuple[int, int]:
         if not self._start <= t_ms < self._end:
             day = wall_clock(t_ms, self.zone).toordinal() - _EPOCH_DAY
-            # In a zone that sets its clock back past midnight the next day has begun while the date is still the old.
+            # In a zone that sets its clock back past midnight the next day has begun while the
+            # date is still the old.
             while self._midnight(day + 1) <= t_ms:
                 day += 1
             day -= day % self._days
@@ -98,5 +103,6 @@ class Grid:
         return self._start, self._end
 
     def _midnight(self, day: int) -> int:
-        """The first instant of a local day, counted from the epoch's: `fold=0` gives it in gaps and overlaps alike."""
+        """The first instant of a local day, counted from the epoch's: `fold=0` gives it in
+        gaps and overlaps alike."""
         return instant(EPOCH + timedelta(days=day), self.zone)

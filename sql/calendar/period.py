@@ -27,15 +27,17 @@ UNITS = (*_MONTHS, *_MILLIS)
 
 
 LENGTH_MS_MAX = 1_200 * 31 * 86_400_000
-"""A hundred years, counted by the longest months; a longer time is a slip of the pen, and soon outside the calendar."""
+"""A hundred years, counted by the longest months; a longer time is a slip of the pen, and soon outside the
+calendar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A length of time. Years and months are calendar arithmetic in a zone, everything else is fixed (a day is 24 h).
+    """A length of time. Years and months are calendar arithmetic in a zone, everything else
+    is fixed (a day is 24 h).
 
-    Adding and subtracting are two different functions, since both clip to the month's end: 31 March - 1 month is
-    28 February, 28 February + 1 month is 28 March.
+    Adding and subtracting are two different functions, since both clip to the month's end: 31 March - 1 month
+    is 28 February, 28 February + 1 month is 28 March.
     """
 
     months: int = 0
@@ -45,8 +47,8 @@ class Period:
     def of(cls, amounts: Mapping[str, float | Decimal], *, zero_allowed: bool = False) -> Period:
         """The period of so many of each unit (a name in `UNITS`), rounded to whole milliseconds.
 
-        Raises ValueError for an unknown unit, a negative or infinite amount, a fraction of a month or a year, and for
-        less than 1 ms (0 passes where `zero_allowed`) or more than a hundred years in all.
+        Raises ValueError for an unknown unit, a negative or infinite amount, a fraction of a month or a year,
+        and for less than 1 ms (0 passes where `zero_allowed`) or more than a hundred years in all.
 
         >>> Period.of({"minute": 2, "second": 5.5})
         Period(months=0, millis=125500)
@@ -56,7 +58,9 @@ class Period:
             exact = _exact(unit, amount)
             if unit in _MONTHS:
                 if exact.denominator != 1:
-                    raise ValueError(f"{amount} {unit}s: months and years are whole numbers; write the rest in days")
+                    raise ValueError(
+                        f"{amount} {unit}s: months and years are whole numbers; write the rest in days"
+                    )
                 months += int(exact) * _MONTHS[unit]
             else:
                 millis += exact * _MILLIS[unit]
@@ -72,11 +76,13 @@ class Period:
         return self.months != 0
 
     def add(self, t_ms: int, zone: tzinfo) -> int:
-        """The instant one period after `t_ms`: first the months, clipped to the month's end, then the fixed part."""
+        """The instant one period after `t_ms`: first the months, clipped to the month's
+        end, then the fixed part."""
         return (_shift_months(t_ms, self.months, zone) if self.months else t_ms) + self.millis
 
     def subtract(self, t_ms: int, zone: tzinfo) -> int:
-        """The instant one period before `t_ms`: first the months, clipped to the month's end, then the fixed part."""
+        """The instant one period before `t_ms`: first the months, clipped to the month's
+        end, then the fixed part."""
         return (_shift_months(t_ms, -self.months, zone) if self.months else t_ms) - self.millis
 
     def times(self, k: int) -> Period:
@@ -87,7 +93,8 @@ class Period:
         """The first instant after `t_ms` on the grid reference + k periods (k any whole number)."""
         if not self.is_calendar:
             return reference_ms + ((t_ms - reference_ms) // self.millis + 1) * self.millis
-        # A period is at least its shortest months long, so this k is never too large; a few steps make up the rest.
+        # A period is at least its shortest months long, so this k is never too large; a few
+        # steps make up the rest.
         k = int((t_ms - reference_ms) // (self.months * _LONGEST_MONTH_MS + self.millis)) - 1
         while (boundary := self.times(k).add(reference_ms, zone)) <= t_ms:
             k += 1
@@ -114,7 +121,10 @@ def _shift_months(t_ms: int, months: int, zone: tzinfo) -> int:
     wall = wall_clock(t_ms, zone)
     year, month0 = divmod(wall.year * 12 + wall.month - 1 + months, 12)
     if not 1 <= year <= 9999:
-        raise DataError(f"{months} months from {wall} lies outside the years 1 to 9999, where no calendar is known")
+        raise DataError(
+            f"{months} months from {wall} lies outside the years 1 to 9999, where no calendar is known"
+        )
     day = min(wall.day, monthrange(year, month0 + 1)[1])
-    # `fold=0`: of a time that occurs twice the first is meant. The sub-millisecond part of a wall time is always 0.
+    # `fold=0`: of a time that occurs twice the first is meant. The sub-millisecond part of a
+    # wall time is always 0.
     return instant(wall.replace(year=year, month=month0 + 1, day=day, fold=0), zone)

@@ -8,7 +8,8 @@
 | `R3/PT10S` | three times, counted from the start; `R/` for ever |
 | `R3/2026-01-01T00:00:00Z/PT10S` | three times, the first of which is the date |
 
-Every instant of a series is counted from its beginning, so months keep their day: 31 January, 28 February, 31 March.
+Every instant of a series is counted from its beginning, so months keep their day: 31
+January, 28 February, 31 March.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Schedule:
     period: Period | None = None
 
     def next_after(self, t_ms: int, start_ms: int, zone: tzinfo) -> int | None:
-        """The first of its instants strictly after `t_ms`, for a schedule begun at `start_ms`; None: there is none."""
+        """The first of its instants strictly after `t_ms`, for a schedule begun at
+        `start_ms`; None: there is none."""
         date_ms = None if self.date is None else at_ms(self.date, zone)
         if self.repetitions is None or self.period is None:
             base_ms = start_ms if date_ms is None else date_ms
@@ -52,7 +54,8 @@ class Schedule:
         return self.period.times(number).add(origin_ms, zone)
 
     def _number_after(self, t_ms: int, origin_ms: int, zone: tzinfo) -> int:
-        """How many periods after the origin the first instant after `t_ms` lies; 0 where the origin itself does."""
+        """How many periods after the origin the first instant after `t_ms` lies; 0 where
+        the origin itself does."""
         assert self.period is not None
         if t_ms < origin_ms:
             return 0
@@ -98,4 +101,6 @@ def _period(text: str) -> Period:
     found = _DURATION.fullmatch(text)
     if found is None:
         raise ValueError(f"'{text}' is no period: write P1D, PT10S, P1Y2M")
-    return Period.of({unit: Decimal(amount) for unit, amount in found.groupdict().items() if amount is not None})
+    return Period.of(
+        {unit: Decimal(amount) for unit, amount in found.groupdict().items() if amount is not None}
+    )

@@ -30,8 +30,8 @@ def wall_clock(t_ms: int, zone: tzinfo) -> datetime:
 def instant(wall: datetime, zone: tzinfo) -> int:
     """The instant (ms) of a naive wall-clock time.
 
-    A time that occurs twice means the pass its `fold` names. One that is skipped means as long after the jump as it
-    lies after the jump's beginning, which for the first skipped moment is the jump itself.
+    A time that occurs twice means the pass its `fold` names. One that is skipped means as long after the jump
+    as it lies after the jump's beginning, which for the first skipped moment is the jump itself.
     """
     try:
         return (wall.replace(tzinfo=zone) - _EPOCH_UTC) // _MS
@@ -53,8 +53,8 @@ def offset_ms(t_ms: int, zone: tzinfo) -> int:
 class Stretch:
     """A stretch of time [start, end) in which the wall clock is `offset` ahead of UTC (all ms).
 
-    `jump` is by how much the clock was moved at `start`, 0 if it was not. The stretch reaches at least a day back from
-    the instants it was made for, [from, end), or to the last change.
+    `jump` is by how much the clock was moved at `start`, 0 if it was not. The stretch reaches at least a day
+    back from the instants it was made for, [from, end), or to the last change.
     """
 
     from_ms: int

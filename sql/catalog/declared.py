@@ -1,4 +1,5 @@
-"""A named window or table of which only the declaration is known, where statements are bound and none runs."""
+"""A named window or table of which only the declaration is known, where statements
+are bound and none runs."""
 
 from __future__ import annotations
 

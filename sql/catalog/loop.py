@@ -1,4 +1,5 @@
-"""What statements ask of the step loop between them: who has not been told of what, and where their rows go."""
+"""What statements ask of the step loop between them: who has not been told of what,
+and where their rows go."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ class Loop:
     """Where there is no engine: every change is known, nobody listens and nothing moves."""
 
     def unseen(self, statement: str, relation: str) -> Any:
-        """The changes of a named window that a statement has not been told of yet; None where it knows all."""
+        """The changes of a named window that a statement has not been told of yet;
+        None where it knows all."""
         return None
 
     def publish(self, relation: Any, delta: Any) -> None:

@@ -1,6 +1,7 @@
 """The catalog: which streams exist, which columns they have, which variables there are.
 
-A stream without declared columns is schemaless: every name is legal and reads NULL where the message lacks it.
+A stream without declared columns is schemaless: every name is legal and reads NULL
+where the message lacks it.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Stream:
     options: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
     kind: Literal["stream", "scan", "lookup", "window", "table"] = "stream"
-    """A stream, a table of the newest rows, a table that an outside store answers for, a named window, a table of EPL:
-    the last two are relations, with their rows in `Catalog.relations`."""
+    """A stream, a table of the newest rows, a table that an outside store answers for, a named window, a
+    table of EPL: the last two are relations, with their rows in `Catalog.relations`."""
     declared: tuple[ColumnDefinition, ...] = ()
     """The columns with their full types, as STRICT_VALIDATION checks them."""
 
@@ -82,14 +83,16 @@ class Variable:
     value: Any = None
     constant: bool = False
     arrived: Any = None
-    """The value as the present event arrived: what filters of FROM see, whatever statements have assigned since."""
+    """The value as the present event arrived: what filters of FROM see, whatever
+    statements have assigned since."""
 
     def __post_init__(self) -> None:
         self.arrived = self.value
 
 
 class Catalog:
-    """Streams, relations, variables and contexts by name. Names are case-sensitive, as in eKuiper and Esper."""
+    """Streams, relations, variables and contexts by name. Names are case-sensitive, as
+    in eKuiper and Esper."""
 
     def __init__(self) -> None:
         self.streams: dict[str, Stream] = {}
@@ -111,7 +114,8 @@ class Catalog:
         self.streams[stream.name] = stream
 
     def define(self, statement: CreateStream) -> Stream:
-        """Declare the stream of a CREATE STREAM or create schema statement; SqlError for unknown types and options."""
+        """Declare the stream of a CREATE STREAM or create schema statement; SqlError for
+        unknown types and options."""
         problems = _check(statement, self.streams)
         if problems:
             raise SqlError(problems)
@@ -123,8 +127,16 @@ class Catalog:
         for name in statement.like:
             other = self.streams.get(name)
             if other is None:
-                raise SqlError([Problem("B202", f"unknown schema '{name}'", statement.span,
-                                        did_you_mean(name, self.streams))])  # fmt: skip
+                raise SqlError(
+                    [
+                        Problem(
+                            "B202",
+                            f"unknown schema '{name}'",
+                            statement.span,
+                            did_you_mean(name, self.streams),
+                        )
+                    ]
+                )
             columns = {**(columns or {}), **(other.columns or {})} or None
             declared = (*declared, *other.declared)
         stream = Stream(
@@ -133,7 +145,9 @@ class Catalog:
             timestamp=_text(options.get("TIMESTAMP")),
             timestamp_format=_text(options.get("TIMESTAMP_FORMAT")),
             options=options,
-            defaults={column.name: column.default for column in statement.columns if column.default is not None},
+            defaults={
+                column.name: column.default for column in statement.columns if column.default is not None
+            },
             kind="stream" if statement.kind != "table" else _table_kind(options),
             declared=declared,
         )
@@ -141,15 +155,17 @@ class Catalog:
         return stream
 
     def derive(self, name: str, columns: dict[str, Type] | None) -> None:
-        """Declare what `insert into name` produces, unless the stream is known already; unite the columns otherwise."""
+        """Declare what `insert into name` produces, unless the stream is known already; unite the columns
+        otherwise."""
         known = self.streams.get(name)
         if known is None:
             self.add(Stream(name, columns, derived=True))
         elif known.columns is not None and columns is not None and not known.options:
             self.add(replace(known, columns={**columns, **known.columns}))
 
-    def within(self, own: dict[str, Variable], relations: dict[str, Any] | None = None,
-               loop: Loop | None = None) -> Catalog:  # fmt: skip
+    def within(
+        self, own: dict[str, Variable], relations: dict[str, Any] | None = None, loop: Loop | None = None
+    ) -> Catalog:
         """This catalog with further variables and relations, which hide those of the same name."""
         found = Catalog()
         found.streams, found.contexts, found.watchers = self.streams, self.contexts, self.watchers
@@ -189,7 +205,11 @@ class Catalog:
 
     def define_variable(self, statement: CreateVariable, value: Any) -> Variable:
         """Declare a variable with its first value."""
-        kind = Type.OBJECT if statement.type_name in self.streams else type_named(statement.type_name) or Type.ANY
+        kind = (
+            Type.OBJECT
+            if statement.type_name in self.streams
+            else type_named(statement.type_name) or Type.ANY
+        )
         kind = Type.ARRAY if statement.array else kind
         variable = Variable(statement.name, kind, value, statement.constant)
         self.variables[statement.name] = variable
@@ -211,25 +231,44 @@ def _check(statement: CreateStream, schemas: Container[str]) -> list[Problem]:
     seen: dict[str, Span] = {}
     for column in statement.columns:
         if type_named(column.type.name) is None and column.type.name not in schemas:
-            found.append(Problem("B101", f"unknown type '{column.type.name}'", column.type.span,
-                                 did_you_mean(column.type.name, type_names())))  # fmt: skip
+            found.append(
+                Problem(
+                    "B101",
+                    f"unknown type '{column.type.name}'",
+                    column.type.span,
+                    did_you_mean(column.type.name, type_names()),
+                )
+            )
         if column.name in seen:
             found.append(Problem("B102", f"column '{column.name}' is declared twice", column.span))
         elif not (type_named(column.type.name) or Type.ANY).accepts(type_of(column.default)):
-            found.append(Problem("B106", f"the default of '{column.name}' is no {column.type.name}", column.span))
+            found.append(
+                Problem("B106", f"the default of '{column.name}' is no {column.type.name}", column.span)
+            )
         seen[column.name] = column.span
     if statement.kind == "schema":
         return found
     found += [
-        Problem("B103", f"unknown stream option '{option.key}'", option.span, did_you_mean(option.key, STREAM_OPTIONS))
+        Problem(
+            "B103",
+            f"unknown stream option '{option.key}'",
+            option.span,
+            did_you_mean(option.key, STREAM_OPTIONS),
+        )
         for option in statement.options
         if option.key.upper() not in STREAM_OPTIONS
     ]
     found += _check_values(statement.options)
     timestamp = next((option for option in statement.options if option.key.upper() == "TIMESTAMP"), None)
     if timestamp and statement.columns and timestamp.value not in seen:
-        found.append(Problem("B104", f"the timestamp column '{timestamp.value}' is not among the stream's columns",
-                             timestamp.span, did_you_mean(str(timestamp.value), seen)))  # fmt: skip
+        found.append(
+            Problem(
+                "B104",
+                f"the timestamp column '{timestamp.value}' is not among the stream's columns",
+                timestamp.span,
+                did_you_mean(str(timestamp.value), seen),
+            )
+        )
     return found
 
 
@@ -242,11 +281,17 @@ def _check_values(options: tuple[Option, ...]) -> list[Problem]:
             found.append(Problem("B105", f"KIND is scan or lookup, not '{text}'", option.span))
         if key == "RETAIN_SIZE" and not (text.isdecimal() and int(text) > 0):
             found.append(
-                Problem("B105", f"RETAIN_SIZE is a whole number of rows of at least 1, not '{text}'", option.span)
+                Problem(
+                    "B105", f"RETAIN_SIZE is a whole number of rows of at least 1, not '{text}'", option.span
+                )
             )
         if key in _WHOLE_NUMBERS and not (text.isdecimal() and int(text) >= _WHOLE_NUMBERS[key]):
             found.append(
-                Problem("B105", f"{key} is a whole number of at least {_WHOLE_NUMBERS[key]}, not '{text}'", option.span)
+                Problem(
+                    "B105",
+                    f"{key} is a whole number of at least {_WHOLE_NUMBERS[key]}, not '{text}'",
+                    option.span,
+                )
             )
         if key == "TIMESTAMP_FORMAT":
             found += _unreadable_pattern(option)

@@ -1,4 +1,5 @@
-"""Columns that are parts of the topic: `columns: {machine: topic(2)}` takes the second part of `plant/press7/temp`."""
+"""Columns that are parts of the topic: `columns: {machine: topic(2)}` takes the second part of
+`plant/press7/temp`."""
 
 from __future__ import annotations
 

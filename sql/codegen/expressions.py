@@ -1,11 +1,11 @@
 """Bound expressions to Python source.
 
-One writer serves the engine (one small function per clause) and the fast path (one loop per rule): a `Reader` says how
-columns and slots are read in the place where the code will stand.
+One writer serves the engine (one small function per clause) and the fast path (one loop per rule): a `Reader`
+says how columns and slots are read in the place where the code will stand.
 
-Three-valued logic costs nothing where nobody can tell: `true(e)` and `false(e)` give Python conditions that hold
-exactly when e is TRUE or FALSE, and only `value(e)` spells out the NULL. Types are not trusted: messages lie. Where a
-wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the code says so explicitly.
+Three-valued logic costs nothing where nobody can tell: `true(e)` and `false(e)` give Python conditions that
+hold exactly when e is TRUE or FALSE, and only `value(e)` spells out the NULL. Types are not trusted: messages
+lie. Where a wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the code says so explicitly.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Names:
     """The global names of a piece of generated code: helpers and constants that are no literals."""
 
     def __init__(self, *, literals: bool = True) -> None:
-        """`literals` False: constants are globals, so that rules that differ in them alone have equal texts."""
+        """`literals` False: constants are globals, so that rules that differ in them
+        alone have equal texts."""
         self.literals = literals
         self.constants: dict[str, Any] = {}
         """The constants that are globals, in the order of the text."""
@@ -97,12 +98,14 @@ class ExpressionWriter:
         self.context = context
         self._lambda: list[str] = []
 
-    # --- values -------------------------------------------------------------------------------------------------------
+    # --- values ---------------------------------------------------------------------------------------------
 
     def value(self, node: Bound) -> Code:
         """The value of an expression; None is NULL."""
         if isinstance(node, Const):
-            return Code(self.names.constant(node.value), node.value is None, True, _SURE.get(node.value.__class__))
+            return Code(
+                self.names.constant(node.value), node.value is None, True, _SURE.get(node.value.__class__)
+            )
         if isinstance(node, Read):
             return self.reader.read(node.source, node.column)
         if isinstance(node, Slot):
@@ -128,7 +131,8 @@ class ExpressionWriter:
         return Code(f"{name}({', '.join(arguments)})", nullable, False, sure)
 
     def _operands(self, nodes: tuple[Bound, ...]) -> tuple[list[str], list[str], list[Code]]:
-        """For each operand a text to use it by; for those that may be NULL the text to test against None, in order.
+        """For each operand a text to use it by; for those that may be NULL the text to
+        test against None, in order.
 
         An operand evaluated inside its test is stored in a temporary there.
         """
@@ -213,7 +217,9 @@ class ExpressionWriter:
 
     def _apply(self, node: Apply) -> Code:
         function = node.function
-        sure = {Type.STRING: TEXT, Type.BOOLEAN: BOOLEAN}.get(node.type, NUMBER if node.type.is_numeric else None)
+        sure = {Type.STRING: TEXT, Type.BOOLEAN: BOOLEAN}.get(
+            node.type, NUMBER if node.type.is_numeric else None
+        )
         lead = [self.names.bind(self.context, "context")] if function.context else []
         if function.nulls == "pass":
             text = ", ".join([*lead, *(self.text(arg) for arg in node.args)])
@@ -221,7 +227,9 @@ class ExpressionWriter:
         tests, uses, _ = self._operands(node.args)
         if function.inline is not None and all(arg.type is Type.STRING for arg in node.args):
             return self._strict(tests, function.inline.format(*uses), sure=sure)
-        return self._strict(tests, f"{self._function(node)}({', '.join([*lead, *uses])})", sure=sure, nullable=True)
+        return self._strict(
+            tests, f"{self._function(node)}({', '.join([*lead, *uses])})", sure=sure, nullable=True
+        )
 
     def _function(self, node: Apply) -> str:
         return self.names.bind(node.function.implementation, f"f_{node.function.name}")
@@ -243,7 +251,8 @@ class ExpressionWriter:
         return Code(f"{self.names.bind(table.value_at, f'at_{node.table}')}({key}, {node.column!r})")
 
     def _quantified(self, node: Op) -> Code:
-        """`x op any|all (select …)`: the operand, the list of the subquery's values; extra: (op, quantifier)."""
+        """`x op any|all (select …)`: the operand, the list of the subquery's values; extra: (op,
+        quantifier)."""
         sign, quantifier = node.extra
         helper = "any_of" if quantifier == "any" else "all_of"
         return self._call(helper, repr(sign), *(self.text(arg) for arg in node.args), sure=BOOLEAN)
@@ -256,7 +265,7 @@ class ExpressionWriter:
         self._lambda.pop()
         return self._call("selected", base, f"lambda {name}: {body}")
 
-    # --- conditions ---------------------------------------------------------------------------------------------------
+    # --- conditions -----------------------------------------------------------------------------------------
 
     def true(self, node: Bound) -> str:
         """A Python condition that holds exactly when the expression is TRUE."""
@@ -339,7 +348,7 @@ class ExpressionWriter:
             return f"({name} {word} {members} if {first}.__class__ is str else {general} is {wanted})"
         return f"({self._in(node).text} is {wanted})"
 
-    # --- conditions as values -----------------------------------------------------------------------------------------
+    # --- conditions as values -------------------------------------------------------------------------------
 
     def _condition(self, node: Op) -> Code:
         """TRUE, FALSE or NULL as a value."""
@@ -378,10 +387,14 @@ def _conjunction(tests: list[str], text: str) -> str:
 
 def _expand_between(node: Op) -> Op:
     operand, low, high = node.args
-    straight = Op("and", (Op(">=", (operand, low)), Op("<=", (operand, high))), type=Type.BOOLEAN, span=node.span)
+    straight = Op(
+        "and", (Op(">=", (operand, low)), Op("<=", (operand, high))), type=Type.BOOLEAN, span=node.span
+    )
     if node.extra != "turned":
         return straight
-    turned = Op("and", (Op(">=", (operand, high)), Op("<=", (operand, low))), type=Type.BOOLEAN, span=node.span)
+    turned = Op(
+        "and", (Op(">=", (operand, high)), Op("<=", (operand, low))), type=Type.BOOLEAN, span=node.span
+    )
     return Op("or", (straight, turned), type=Type.BOOLEAN, span=node.span)
 
 

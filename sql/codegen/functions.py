@@ -96,7 +96,8 @@ class EngineReader:
 
 
 class PatternReader(EngineReader):
-    """How the functions of a pattern read: `e` is the row of the event that a filter tests, `a` the tags' values."""
+    """How the functions of a pattern read: `e` is the row of the event that a filter tests,
+    `a` the tags' values."""
 
     def read(self, source: int, column: str | None) -> Code:
         if source == OWN:
@@ -114,7 +115,8 @@ class PatternReader(EngineReader):
 
 @lru_cache(maxsize=8192)
 def _compiled(source: str) -> tuple[CodeType, str]:
-    """The code of a function's source; equal functions of many rules compile once. The name finds the source again."""
+    """The code of a function's source; equal functions of many rules compile once. The name
+    finds the source again."""
     name = f"<penstock {hashlib.sha256(source.encode()).hexdigest()[:12]}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     return compile(source, name, "exec"), name
@@ -129,10 +131,17 @@ class FunctionSet:
                  subqueries: Sequence[Callable[[Any], Any]] = (), literals: bool = True) -> None:  # fmt: skip
         self.names = Names(literals=literals)
         self.text = text
-        reader = kind(self.names, catalog, context, shape=shape, joined=joined,
-                      offsets=offsets or {"aggregate": 0, "prev": 0},
-                      hits=hits or HitCounters(()), partition=context.partition,
-                      subqueries=subqueries)  # fmt: skip
+        reader = kind(
+            self.names,
+            catalog,
+            context,
+            shape=shape,
+            joined=joined,
+            offsets=offsets or {"aggregate": 0, "prev": 0},
+            hits=hits or HitCounters(()),
+            partition=context.partition,
+            subqueries=subqueries,
+        )
         self.reader = reader
         self.writer = ExpressionWriter(reader, self.names, warnings, context)
         self.catalog = catalog
@@ -152,7 +161,8 @@ class FunctionSet:
         return local["f"]  # type: ignore[no-any-return]
 
     def generate(self, source: SourceWriter, **names: Any) -> Generated:
-        """The functions of several lines; `names`: what they read beside the names of the expressions in them."""
+        """The functions of several lines; `names`: what they read beside the names of
+        the expressions in them."""
         found = Generated(source, {**self.names.bound, **self.beside, **names})
         self.lines |= {(found.file, line): span for line, span in found.spans.items()}
         self.generated.append(found)
@@ -188,14 +198,17 @@ class FunctionSet:
         for node, may_be_null in zip(nodes, nulls, strict=True):
             value = self.names.temporary()
             texts.append(
-                f"{name}({value})" if may_be_null else f"({value} if {value}.__class__ is str else {name}({value}))"
+                f"{name}({value})"
+                if may_be_null
+                else f"({value} if {value}.__class__ is str else {name}({value}))"
             )
             tests.append(f"(({value} := {self.writer.text(node)}) is None and {not may_be_null})")
         whole = f"({', '.join(texts)},)" if len(texts) > 1 or any(nulls) else texts[0]
         return f"None if {' or '.join(tests)} else {whole}"
 
     def criteria(self, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> EventFunction:
-        """A sort key. NULL is lowest (EPL) or last in either direction (eKuiper), where NULLS FIRST does not say."""
+        """A sort key. NULL is lowest (EPL) or last in either direction (eKuiper), where
+        NULLS FIRST does not say."""
         up = self.names.bind(order_key, "order_key")
         down = self.names.bind(order_key_down, "order_key_down")
         parts = []
@@ -267,7 +280,9 @@ def argument_text(writer: ExpressionWriter, definition: Aggregate, args: tuple[B
     if not args:
         return "True"
     texts = [writer.text(arg) for arg in args]
-    several = len(definition.parameters) - definition.constants > 1 or any(p.variadic for p in definition.parameters)
+    several = len(definition.parameters) - definition.constants > 1 or any(
+        p.variadic for p in definition.parameters
+    )
     return f"({', '.join(texts)},)" if several and not (definition.whole_row and len(args) == 1) else texts[0]
 
 

@@ -1,7 +1,7 @@
 """Hit counters: how often a clause was met before, and when last (`last_hit_count`, `last_hit_time`).
 
-All counters of one clause count the same, so the state is one `Hits` per clause. Generated code reads it; who evaluates
-the clause notes the hit afterwards.
+All counters of one clause count the same, so the state is one `Hits` per clause. Generated code reads it; who
+evaluates the clause notes the hit afterwards.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from sql.plan.bound import HitCall
 
 
 class Hits:
-    """The hits of one clause. `time_ms` is 0 before the first, so that `event_time() - last_hit_time()` is large."""
+    """The hits of one clause. `time_ms` is 0 before the first, so that `event_time() -
+    last_hit_time()` is large."""
 
     __slots__ = ("count", "time_ms")
 

@@ -1,4 +1,5 @@
-"""Writing the statements of a loop: expressions with the loads of their columns and their places in the SQL."""
+"""Writing the statements of a loop: expressions with the loads of their columns and
+their places in the SQL."""
 
 from __future__ import annotations
 

@@ -15,14 +15,22 @@ from sql.rows import Shape, attribute_name
 class RowReader:
     """Reads columns of the row `e` through locals, each loaded once, before its first use.
 
-    `slots` names the code of what operators keep. With `joined` a row is a tuple of the sources' rows, NULL where a
-    source has none; with `rows` the row of each source stands in a local of its own, NULL for those `nullable`.
+    `slots` names the code of what operators keep. With `joined` a row is a tuple of the sources' rows, NULL
+    where a source has none; with `rows` the row of each source stands in a local of its own, NULL for those
+    `nullable`.
     """
 
     def __init__(
-        self, names: Names, catalog: Catalog, shape: Shape, slots: dict[tuple[str, object], Code], *, joined: bool,
-        rows: Mapping[int, str] | None = None, nullable: Container[int] = (),
-    ) -> None:  # fmt: skip
+        self,
+        names: Names,
+        catalog: Catalog,
+        shape: Shape,
+        slots: dict[tuple[str, object], Code],
+        *,
+        joined: bool,
+        rows: Mapping[int, str] | None = None,
+        nullable: Container[int] = (),
+    ) -> None:
         self.names = names
         self.catalog = catalog
         self.shape = shape
@@ -35,8 +43,15 @@ class RowReader:
 
     def inner(self) -> RowReader:
         """The reader of a loop inside: it has what is loaded here, and loads more for itself alone."""
-        found = RowReader(self.names, self.catalog, self.shape, self.slots, joined=self.joined, rows=self.rows,
-                          nullable=self.nullable)  # fmt: skip
+        found = RowReader(
+            self.names,
+            self.catalog,
+            self.shape,
+            self.slots,
+            joined=self.joined,
+            rows=self.rows,
+            nullable=self.nullable,
+        )
         found.locals, found.loaded = dict(self.locals), set(self.loaded)
         return found
 

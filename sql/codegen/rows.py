@@ -17,12 +17,14 @@ Columns = Mapping[str, Type] | None
 
 
 def write_row(loop: LoopWriter, plan: Plan, before: str, after: str) -> None:
-    """A statement around a dict display of the visible items: each on its own line, so that errors name their item."""
+    """A statement around a dict display of the visible items: each on its own line, so that
+    errors name their item."""
     write_items(loop, plan.items, plan.side_columns, before, after)
 
 
-def write_items(loop: LoopWriter, items: Sequence[ItemPlan], columns: Sequence[Columns], before: str, after: str
-                ) -> None:  # fmt: skip
+def write_items(
+    loop: LoopWriter, items: Sequence[ItemPlan], columns: Sequence[Columns], before: str, after: str
+) -> None:
     """The same of items over sources with these `columns`; None: not known."""
     parts = _parts(loop, items, columns, loop.expressions.names)
     whole = parts[0][1] if parts else NOWHERE
@@ -35,8 +37,9 @@ def write_items(loop: LoopWriter, items: Sequence[ItemPlan], columns: Sequence[C
     loop.line(f"}}{after}", whole)
 
 
-def _parts(loop: LoopWriter, items: Sequence[ItemPlan], columns: Sequence[Columns], names: Names
-           ) -> list[tuple[str, Span]]:  # fmt: skip
+def _parts(
+    loop: LoopWriter, items: Sequence[ItemPlan], columns: Sequence[Columns], names: Names
+) -> list[tuple[str, Span]]:
     """The visible items as entries of a dict display, each with its place."""
     parts = []
     for item in items:
@@ -62,7 +65,11 @@ def _spread(loop: LoopWriter, item: ItemPlan, columns: Sequence[Columns], names:
         declared = columns[item.value.source]
         if declared is not None:
             source = item.value.source
-            reads = [f"{name!r}: {loop.reader.read(source, name).text}" for name in declared if name not in excluded]
+            reads = [
+                f"{name!r}: {loop.reader.read(source, name).text}"
+                for name in declared
+                if name not in excluded
+            ]
             loop.reader.load(loop.source)
             return ", ".join(reads)
     return f"**{names.bind(spread, 'spread')}({loop.value(item.value)}, {names.bind(excluded, 'excluded')})"

@@ -1,6 +1,8 @@
-"""Writing generated functions: lines with the SQL span they come from, compiled once per text, found by tracebacks.
+"""Writing generated functions: lines with the SQL span they come from, compiled once per
+text, found by tracebacks.
 
-User text never reaches the source but through `Names` (constants and bound values) and `identifier` (names of columns).
+User text never reaches the source but through `Names` (constants and bound values) and
+`identifier` (names of columns).
 """
 
 from __future__ import annotations
@@ -91,7 +93,8 @@ class Generated:
 
 
 _compiled: dict[str, tuple[str, CodeType, int]] = {}
-"""By text: pseudo file, code, and how many rules use it. Equal rules compile once; the last one to go removes it."""
+"""By text: pseudo file, code, and how many rules use it. Equal rules compile once; the last
+one to go removes it."""
 
 
 def _acquire(text: str) -> tuple[str, CodeType]:

@@ -1,8 +1,7 @@
 """What generated code calls: the operations that are more than one Python expression.
 
-Each is the definition of its SQL operation; the code generator writes an operation inline only where that is the
-same for
-the values at hand.
+Each is the definition of its SQL operation; the code generator writes an operation inline only where that is
+the same for the values at hand.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     work(r0, now)   the updates (row, new row), the rows to insert, the rows to remove, the rows for other streams
 
-In the text `r0` is the event, `r1` the row of the relation as the actions before have left it, `r2` as it was.
+In the text `r0` is the event, `r1` the row of the relation as the actions before have
+left it, `r2` as it was.
 """
 
 from __future__ import annotations
@@ -127,5 +128,9 @@ class ActingText:
 def _expressions(plan: TriggerPlan) -> list[Bound]:
     found = [plan.where, *(branch.condition for branch in plan.branches)]
     for action in (action for branch in plan.branches for action in branch.actions):
-        found += [action.where, *(item.value for item in action.items), *(value for _, value in action.assignments)]
+        found += [
+            action.where,
+            *(item.value for item in action.items),
+            *(value for _, value in action.assignments),
+        ]
     return [node for node in found if node is not None]

@@ -1,4 +1,5 @@
-"""The text of a correlated subquery whose rows are those that its condition finds: the answer for an event `y`.
+"""The text of a correlated subquery whose rows are those that its condition finds: the
+answer for an event `y`.
 
 def answer(y):
     r1 = …                         the row of the statement around it
@@ -30,7 +31,9 @@ def answers_by_row(part: SubqueryPlan) -> bool:
     if plan.row_kind != "plain" or part.kind == "rows" or plan.prevs or plan.analytics or plan.hits:
         return False
     changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset
-    return not changes_rows and not plan.subqueries and not any(_reads_more(node) for node in _expressions(plan))
+    return (
+        not changes_rows and not plan.subqueries and not any(_reads_more(node) for node in _expressions(plan))
+    )
 
 
 def _expressions(plan: Plan) -> list[Bound]:
@@ -67,7 +70,9 @@ class AnswerText:
             source.line("e = y.row")
             with source.block("if e.__class__ is not tuple:"):
                 source.line("e = (e,)")
-            for place in sorted(frozenset().union(*map(sources_read, _expressions(plan))).intersection(outer)):
+            for place in sorted(
+                frozenset().union(*map(sources_read, _expressions(plan))).intersection(outer)
+            ):
                 source.line(f"r{place} = e[{place - 1}]")
             source.line("found = []" if self.part.kind == "list" else "found = None")
             with search.each(loop, "rows", "y0"):

@@ -1,4 +1,5 @@
-"""The text that shows the content of a statement: for reads, and for output limits that make their rows when due.
+"""The text that shows the content of a statement: for reads, and for output limits that
+make their rows when due.
 
 show(q, x, g, rows, is_new)   the row of an event and its group
 present(q, events, new)       the rows of the events of the content

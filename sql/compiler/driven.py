@@ -1,13 +1,13 @@
-"""The text of `push` for a stream that drives a join: each event finds its partners in relations that are only looked
-into, as `unidirectional` says. Nothing of it is kept.
+"""The text of `push` for a stream that drives a join: each event finds its partners in relations that are
+only looked into, as `unidirectional` says. Nothing of it is kept.
 
     for e in rows:
         for y1 in find_1(key, ()):
             r1 = y1.row
             new.append({…})
 
-Where rows are not made one by one (aggregates, order, output limits, subqueries) the loop collects the joined rows of
-the event, and `change` takes them.
+Where rows are not made one by one (aggregates, order, output limits, subqueries) the loop collects the joined
+rows of the event, and `change` takes them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,14 @@ if TYPE_CHECKING:
 
 
 def driver_of(plan: Plan) -> int | None:
-    """The place of the stream that drives a join with relations; None where other things feed the join as well."""
+    """The place of the stream that drives a join with relations; None where other things
+    feed the join as well."""
     drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
-    if len(drivers) != 1 or plan.mode != "delta" or any(join.kind not in ("inner", "cross") for join in plan.joins):
+    if (
+        len(drivers) != 1
+        or plan.mode != "delta"
+        or any(join.kind not in ("inner", "cross") for join in plan.joins)
+    ):
         return None
     place = drivers[0]
     driver = plan.sources[place]
@@ -62,10 +67,11 @@ class DrivenText:
         self.plan = plan = text.plan
         self.place = place
         self.stores = [
-            None if source.relation is None else
-            Pulled(text.catalog.relations[source.stream], None if source.filter is None else _passes)
+            None
+            if source.relation is None
+            else Pulled(text.catalog.relations[source.stream], None if source.filter is None else _passes)
             for source in plan.sources
-        ]  # fmt: skip
+        ]
         self.is_direct = makes_rows(plan)
         on = [join.on for join in plan.joins]
         parts = parts_of([*on, plan.where])

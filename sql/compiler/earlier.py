@@ -19,7 +19,8 @@ class Earlier:
         self.text = text
 
     def is_inline(self, call: PrevCall) -> bool:
-        """Whether a value of an earlier event is read where it stands: at a fixed place of a queue, for new rows."""
+        """Whether a value of an earlier event is read where it stands: at a fixed place of
+        a queue, for new rows."""
         show = self.text.show
         if not self.text.is_driven or self.text.is_joined or show.has_old or show.defers:
             return False
@@ -54,8 +55,11 @@ class Earlier:
     @cached_property
     def depth(self) -> int:
         """How many earlier rows `prior` reads where it stands."""
-        depths = [call.index.value for call in self.text.plan.prevs
-                  if call.name == "prior" and self.is_inline(call) and isinstance(call.index, Const)]  # fmt: skip
+        depths = [
+            call.index.value
+            for call in self.text.plan.prevs
+            if call.name == "prior" and self.is_inline(call) and isinstance(call.index, Const)
+        ]
         return max(depths, default=-1) + 1
 
     @property

@@ -51,7 +51,8 @@ class EnterText:
 
     @property
     def _skips_brief(self) -> bool:
-        """Whether an event that enters and leaves in one step passes by the aggregates, which it leaves unchanged."""
+        """Whether an event that enters and leaves in one step passes by the aggregates, which it leaves
+        unchanged."""
         is_brief = isinstance(self.window, Policy) and self.window.expels_arrivals
         is_plain = not self.fold.is_grouped and not any(call.definition.ever for call in self.plan.aggregates)
         return is_brief and is_plain and self.is_single

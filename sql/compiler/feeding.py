@@ -1,4 +1,5 @@
-"""The text of `push` for `into table` from a stream without windows: each event is counted in the row of its key.
+"""The text of `push` for `into table` from a stream without windows: each event is
+counted in the row of its key.
 
 row = get(key)
 acc_0 = row.accumulators['total']
@@ -67,7 +68,7 @@ class FeedingText:
         slots = self.text.slots("", "now", "True")
         return slots | {
             ("aggregate", place): Code(part.result("", "x")) for place, part in self.parts.items()
-        }  # fmt: skip
+        }
 
     def _write_row(self, source: SourceWriter) -> None:
         """The row of the event's key, and what it is to count."""

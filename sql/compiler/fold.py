@@ -1,4 +1,5 @@
-"""Fold: events become members of groups, and groups keep their aggregates. The statements of one compiled function.
+"""Fold: events become members of groups, and groups keep their aggregates. The statements
+of one compiled function.
 
 prepare   WHERE, arguments, the group `g`; an event that is filtered out or fails has `g = None` and changes nothing
 enter     the event `x` counts in `g`
@@ -37,7 +38,7 @@ class Fold:
         self.needs_event = bool(self.kept.accumulated)
         self.can_reclaim = self.keeps_first and plan.sources[0].reclaim_ms is not None
 
-    # --- the class of groups ------------------------------------------------------------------------------------------
+    # --- the class of groups --------------------------------------------------------------------------------
 
     def write_group_class(self, source: SourceWriter, bind: object) -> None:
         """One group: its key, the number of its events, what is kept for its aggregates."""
@@ -56,10 +57,11 @@ class Fold:
                     source.line(f"self.{slot.name} = {begins}")
         source.line("")
 
-    # --- events -------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def write_values(self, loop: LoopWriter, event: str) -> None:
-        """The arguments and the group of an event; `event` is the text of the event where one has to be made."""
+        """The arguments and the group of an event; `event` is the text of the event
+        where one has to be made."""
         for part in self.kept.parts:
             part.prepare(loop)
         if not self.is_grouped:
@@ -97,7 +99,9 @@ class Fold:
     def values(self) -> str:
         """The text of what is remembered with an event: one local itself, several as a tuple."""
         remembered = self.kept.remembered
-        return remembered[0] if len(remembered) == 1 else f"({', '.join(remembered)})" if remembered else "None"
+        return (
+            remembered[0] if len(remembered) == 1 else f"({', '.join(remembered)})" if remembered else "None"
+        )
 
     def enter(self, loop: LoopWriter) -> None:
         """The event counts in `g`."""
@@ -119,7 +123,7 @@ class Fold:
             with source.block("if not h.n:"):
                 source.line("del groups[h.key]")
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def held(self, group: Any) -> Iterator[Any]:
         """The events that a group refers to."""

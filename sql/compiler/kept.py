@@ -1,8 +1,9 @@
 """What a group keeps of its events, so that its aggregates are known at any time.
 
-A group is an object with slots, `g` in the text; a statement without GROUP BY has one, `whole`. An aggregate of numbers
-that has statements (`sql.aggregates.inline`) keeps plain attributes; any other keeps its accumulator. What an event
-contributed is remembered with the event, so that it leaves as it came whatever variables have changed since.
+A group is an object with slots, `g` in the text; a statement without GROUP BY has one, `whole`. An aggregate
+of numbers that has statements (`sql.aggregates.inline`) keeps plain attributes; any other keeps its
+accumulator. What an event contributed is remembered with the event, so that it leaves as it came whatever
+variables have changed since.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class Numbers:
         states = dict.fromkeys(state for form in self.forms for state in form.state)
         slots = [number_slot(f"{state}_{self.place}") for state in states]
         if self.is_scaled:
-            slots.append(Slot(f"rest_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_sum(state)))
+            slots.append(
+                Slot(f"rest_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_sum(state))
+            )
         return slots
 
     def prepare(self, loop: LoopWriter) -> None:
@@ -71,17 +74,22 @@ class Numbers:
             within = f"-1e40 < {scaled} < 1e40 and {scaled}.is_integer()"
             source.line(f"{scaled} = {scaled}.__trunc__() if {within} else ({value},)")
         with source.block(f"elif {value}.__class__ is int:"):
-            source.line(f"{scaled} = {value} << {rare.UNIT_SHIFT} if -{2**53} < {value} < {2**53} else ({value},)")
+            source.line(
+                f"{scaled} = {value} << {rare.UNIT_SHIFT} if -{2**53} < {value} < {2**53} else ({value},)"
+            )
         with source.block("else:"):
             names = loop.expressions.names
-            source.line(f"{names.bind(check_number, 'check_number')}({value}, {self._name()!r})", self.node.span)
+            source.line(
+                f"{names.bind(check_number, 'check_number')}({value}, {self._name()!r})", self.node.span
+            )
             source.line(f"{scaled} = None")
 
     def _name(self) -> str:
         return "sum" if self.has_floats else "avg"
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
-        """The statements as the value enters or leaves; `prefix` stands before the locals of an event that leaves."""
+        """The statements as the value enters or leaves; `prefix` stands before the locals of
+        an event that leaves."""
         source, local = loop.source, prefix + self.local
         words = self._words(owner, prefix)
         statements = [line for form in self.forms for line in (form.add if enters else form.remove)]
@@ -114,10 +122,13 @@ class Numbers:
     def _words(self, owner: str, prefix: str) -> dict[str, str]:
         place = self.place
         return {state: f"{owner}{state}_{place}" for state in ("count", "total", "floats")} | {
-            "shift": str(rare.UNIT_SHIFT), "scale": repr(2.0**-rare.UNIT_SHIFT),
-            "value": f"{prefix}a_{place}", "scaled": f"{prefix}x_{place}",
-            "left": f"{prefix}a_{place}", "left_scaled": f"{prefix}x_{place}",
-        }  # fmt: skip
+            "shift": str(rare.UNIT_SHIFT),
+            "scale": repr(2.0**-rare.UNIT_SHIFT),
+            "value": f"{prefix}a_{place}",
+            "scaled": f"{prefix}x_{place}",
+            "left": f"{prefix}a_{place}",
+            "left_scaled": f"{prefix}x_{place}",
+        }
 
 
 class Extremes:
@@ -134,11 +145,17 @@ class Extremes:
     @property
     def slots(self) -> list[Slot]:
         queues = [
-            Slot(f"{name}_{self.place}", deque, lambda queue: [encode(item) for item in queue],
-                 lambda state, find: deque(map(decode, state)))
+            Slot(
+                f"{name}_{self.place}",
+                deque,
+                lambda queue: [encode(item) for item in queue],
+                lambda state, find: deque(map(decode, state)),
+            )
             for name in self.queues
-        ]  # fmt: skip
-        rest = Slot(f"other_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_extreme(state))
+        ]
+        rest = Slot(
+            f"other_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_extreme(state)
+        )
         return [*queues, rest]
 
     def prepare(self, loop: LoopWriter) -> None:
@@ -259,8 +276,12 @@ class Kept:
                 self.counts_rows.add(place)
             else:
                 (extremes if form.is_in_order else numbers).setdefault(call.args[0], []).append(form)
-        self.numbers = {node: Numbers(node, place, mine) for place, (node, mine) in enumerate(numbers.items())}
-        self.extremes = {node: Extremes(node, place, mine) for place, (node, mine) in enumerate(extremes.items())}
+        self.numbers = {
+            node: Numbers(node, place, mine) for place, (node, mine) in enumerate(numbers.items())
+        }
+        self.extremes = {
+            node: Extremes(node, place, mine) for place, (node, mine) in enumerate(extremes.items())
+        }
 
     @property
     def parts(self) -> list[Numbers | Extremes | Accumulated]:
@@ -302,7 +323,13 @@ class Kept:
 
 def inline_form(call: AggregateCall, removal: Removal) -> Inline | None:
     """The statements of a call, if it can be written into the loop."""
-    if call.distinct or call.filter is not None or call.constants or len(call.args) > 1 or call.group_by is not None:
+    if (
+        call.distinct
+        or call.filter is not None
+        or call.constants
+        or len(call.args) > 1
+        or call.group_by is not None
+    ):
         return None
     form = call.definition.inline
     return None if form is not None and form.is_in_order and removal is Removal.ANY else form

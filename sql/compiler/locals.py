@@ -10,7 +10,9 @@ _NAMES = (
     "visible waits whole window x y "
 )
 _PER_MEMBER = [
-    f"{name}_{place}" for name in ("window", "unique", "size", "end_ms", "admits", "evict") for place in range(8)
+    f"{name}_{place}"
+    for name in ("window", "unique", "size", "end_ms", "admits", "evict")
+    for place in range(8)
 ]
 LOCALS = frozenset((*_NAMES.split(), *_PER_MEMBER))
 """What the text calls its own names: a function or a constant of the rule gets another name."""

@@ -1,7 +1,7 @@
 """The program of a plan: everything that is made once, whatever the number of running instances.
 
-Parameters, filters and the compiled text belong to the plan; windows, groups and counters belong to an instance
-(`sql.engine.running.statement`), which a program makes in microseconds.
+Parameters, filters and the compiled text belong to the plan; windows, groups and counters belong to an
+instance (`sql.engine.running.statement`), which a program makes in microseconds.
 """
 
 from __future__ import annotations
@@ -25,36 +25,69 @@ from sql.rows import Shape
 class Program:
     """A compiled statement or stream query."""
 
-    def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, now_ms: int, rule_id: str,
-                 partition: Sequence[Any] = (), *, calls_windows: bool = False,
-                 in_cells: bool = False) -> None:  # fmt: skip
-        """`calls_windows`: no window is written into the loop, so that observers can stand before all of them.
-        `in_cells`: one instance serves all partitions of a context, whose state is in cells."""
+    def __init__(
+        self,
+        plan: Plan,
+        catalog: Catalog,
+        shape: Shape,
+        now_ms: int,
+        rule_id: str,
+        partition: Sequence[Any] = (),
+        *,
+        calls_windows: bool = False,
+        in_cells: bool = False,
+    ) -> None:
+        """`calls_windows`: no window is written into the loop, so that observers can stand before all of
+        them. `in_cells`: one instance serves all partitions of a context, whose state is in cells."""
         self.plan = plan
         self.catalog = catalog
         self.shape = shape
         self.partition = list(partition)
-        """The properties of the context partition whose instance is at work; an instance sets them as it begins."""
-        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=rule_id, start_ms=now_ms,
-                               partition=self.partition)  # fmt: skip
+        """The properties of the context partition whose instance is at work; an instance
+        sets them as it begins."""
+        self.context = Context(
+            now_ms=now_ms,
+            zone=plan.options.zone_info(),
+            rule_id=rule_id,
+            start_ms=now_ms,
+            partition=self.partition,
+        )
         self.warnings = Warnings()
         self.answers: list[Answer] = [_no_answer] * len(plan.subqueries)
         """The values of the subqueries of the instance at work; an instance sets them as it begins."""
         aggregates, prevs = len(plan.aggregates), len(plan.prevs)
         self.offsets = {"aggregate": 0, "prev": aggregates, "row_number": aggregates + prevs}
-        self.functions = FunctionSet(catalog, self.context, self.warnings, shape=shape, joined=plan.reads_tuples,
-                                     offsets=self.offsets, text=plan.text, hits=HitCounters(plan.hits),
-                                     subqueries=self.answers)  # fmt: skip
+        self.functions = FunctionSet(
+            catalog,
+            self.context,
+            self.warnings,
+            shape=shape,
+            joined=plan.reads_tuples,
+            offsets=self.offsets,
+            text=plan.text,
+            hits=HitCounters(plan.hits),
+            subqueries=self.answers,
+        )
         self.builders = [
-            WindowBuilder(source, plan.options, catalog, self.context, self.warnings, shape, self.answers,
-                          alone=drives(plan) and not calls_windows)
+            WindowBuilder(
+                source,
+                plan.options,
+                catalog,
+                self.context,
+                self.warnings,
+                shape,
+                self.answers,
+                alone=drives(plan) and not calls_windows,
+            )
             for source in plan.sources
-        ]  # fmt: skip
+        ]
         self.filters = [
             None if source.filter is None else builder.functions.true(source.filter)
             for source, builder in zip(plan.sources, self.builders, strict=True)
         ]
-        for builder in self.builders:  # an event that fails in a filter is told with its place in the text, too
+        for (
+            builder
+        ) in self.builders:  # an event that fails in a filter is told with its place in the text, too
             self.functions.spans |= builder.functions.spans
         self.item_keys = self._item_keys()
         relational = bool(plan.joins) or plan.sources[0].relation is not None
@@ -64,8 +97,9 @@ class Program:
                                   is_driven=drives(plan), is_joined=plan.reads_tuples, in_cells=in_cells)  # fmt: skip
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
-            for place, item in self.text.fold.kept.accumulated.items() if item.is_shared
-        }  # fmt: skip
+            for place, item in self.text.fold.kept.accumulated.items()
+            if item.is_shared
+        }
 
     @property
     def stream(self) -> str:
@@ -77,7 +111,9 @@ class Program:
         """What the windows of each source of a stream query key items by."""
         lots = [source.lot for source in self.plan.sources]
         return [
-            [self.functions.key(keys) for keys in (lot.partition_by, lot.unique) if keys] if lot is not None else []
+            [self.functions.key(keys) for keys in (lot.partition_by, lot.unique) if keys]
+            if lot is not None
+            else []
             for lot in lots
         ]
 
@@ -90,7 +126,9 @@ class Program:
         """The accumulators of aggregates with dimensions of their own, for a new instance."""
         accumulated = self.text.fold.kept.accumulated
         return {
-            place: LocalGroups(self.keys[place], item.make) for place, item in accumulated.items() if item.is_shared
+            place: LocalGroups(self.keys[place], item.make)
+            for place, item in accumulated.items()
+            if item.is_shared
         }
 
 

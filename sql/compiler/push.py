@@ -79,7 +79,8 @@ class PushText:
             self.text.enter.write(loop, made_first)
 
     def _write_admitted(self, loop: LoopWriter, made_first: bool) -> None:
-        """Analytic functions see the event; the filter, the bound and the window's own values decide if it enters."""
+        """Analytic functions see the event; the filter, the bound and the window's own
+        values decide if it enters."""
         source = loop.source
         with source.block("try:"):
             if made_first:
@@ -130,13 +131,18 @@ class PushText:
     @cached_property
     def _reads_clock(self) -> bool:
         return any(
-            isinstance(node, Apply) and node.function.context for part in self._expressions() for node in part.walk()
+            isinstance(node, Apply) and node.function.context
+            for part in self._expressions()
+            for node in part.walk()
         )
 
     @cached_property
     def _reads_partition(self) -> bool:
-        return any(isinstance(node, Slot) and node.kind == "context" for part in self._expressions()
-                   for node in part.walk())  # fmt: skip
+        return any(
+            isinstance(node, Slot) and node.kind == "context"
+            for part in self._expressions()
+            for node in part.walk()
+        )
 
     def _expressions(self) -> Iterator[Bound]:
         plan = self.plan

@@ -24,7 +24,8 @@ from sql.rows import Shape
 from sql.types import key_of
 
 Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[Any, Any]]]
-"""Takes events, the rule each is for, the instant, and the list that results are added to; gives back what failed."""
+"""Takes events, the rule each is for, the instant, and the list that results are added to;
+gives back what failed."""
 
 LOCALS = frozenset((
     "e", "error", "fail", "failed", "key", "now_ms", "out", "past", "pour", "push", "q", "r", "rows", "rule", "rules",
@@ -49,7 +50,11 @@ def is_rowwise(plan: Plan) -> bool:
 
 def _reads_clock(plan: Plan) -> bool:
     """Whether a function depends on the present instant: a loop over a batch in event time has none."""
-    return any(isinstance(node, Apply) and node.function.context for part in _expressions(plan) for node in part.walk())
+    return any(
+        isinstance(node, Apply) and node.function.context
+        for part in _expressions(plan)
+        for node in part.walk()
+    )
 
 
 def _expressions(plan: Plan) -> Iterator[Bound]:
@@ -68,8 +73,14 @@ def conditions(plan: Plan) -> list[Bound]:
 class RowwiseText:
     """Writes the loops of one rule."""
 
-    def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, functions: FunctionSet,
-                 analytic: AnalyticStage | None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        plan: Plan,
+        catalog: Catalog,
+        shape: Shape,
+        functions: FunctionSet,
+        analytic: AnalyticStage | None,
+    ) -> None:
         self.plan = plan
         self.catalog = catalog
         self.shape = shape
@@ -83,7 +94,7 @@ class RowwiseText:
         own = self.functions.writer
         return LoopWriter(writer, reader, ExpressionWriter(reader, names, own.warnings, own.context))
 
-    # --- one rule -----------------------------------------------------------------------------------------------------
+    # --- one rule -------------------------------------------------------------------------------------------
 
     def push(self, rule: str, fail: Callable[[Any, BaseException], None]) -> Generated:
         """The rule's own loop; `fail` is told of events that cannot be evaluated."""
@@ -93,8 +104,11 @@ class RowwiseText:
         slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
         slots |= {("analytic", i): Code(f"x_{i}", True, True) for i in range(len(plan.analytics))}
         slots["event_time", None] = Code("now_ms", False, True, "number")
-        header, arguments = ("for e, now_ms in zip(rows, times):", "rows, times") if self.is_timed else \
-            ("for e in rows:", "rows, now_ms")  # fmt: skip
+        header, arguments = (
+            ("for e, now_ms in zip(rows, times):", "rows, times")
+            if self.is_timed
+            else ("for e in rows:", "rows, now_ms")
+        )
         with writer.block(f"def push({arguments}, out):"):
             if plan.analytics:
                 self._write_states(writer)
@@ -112,13 +126,14 @@ class RowwiseText:
             loop.skip_unless(condition)
         write_row(loop, self.plan, "out.append(Emission(rule, now_ms, 'rows', [", "]))")
 
-    # --- many rules at once -------------------------------------------------------------------------------------------
+    # --- many rules at once ---------------------------------------------------------------------------------
 
     def family(self) -> tuple[Any, Pour, bool] | None:
-        """What all rules that differ from this one in name and first condition alone have in common; a loop for them;
-        whether every event comes out of it.
+        """What all rules that differ from this one in name and first condition alone have in common; a loop
+        for them; whether every event comes out of it.
 
-        The filter index decides the first condition. What fails is done again by the rule's own code, which reports it.
+        The filter index decides the first condition. What fails is done again by the rule's
+        own code, which reports it.
         """
         if self.is_timed or self.plan.analytics:
             return None
@@ -143,7 +158,8 @@ class RowwiseText:
             return None
         generated = Generated(writer, names.bound)
         bound = sorted(
-            (name, value if isinstance(value, frozenset) else id(value)) for name, value in names.bound.items()
+            (name, value if isinstance(value, frozenset) else id(value))
+            for name, value in names.bound.items()
         )
         return (generated.text, tuple(bound)), generated["pour"], not self._rest_of_conditions()
 
@@ -155,7 +171,7 @@ class RowwiseText:
             rest = [*more, *rest]
         return rest
 
-    # --- analytic functions -------------------------------------------------------------------------------------------
+    # --- analytic functions ---------------------------------------------------------------------------------
 
     def _write_states(self, writer: SourceWriter) -> None:
         """Before the loop: the states of analytic functions that have only one."""

@@ -33,9 +33,11 @@ class Show:
         self.kind = plan.row_kind
         self.make_loop = make_loop
         self.defers = deferral(plan, in_cells=in_cells) if may_defer else None
-        """Where rows are made at the output's instants alone: of the content, or of the groups touched since."""
+        """Where rows are made at the output's instants alone: of the content, or of the
+        groups touched since."""
         self.collects = self.defers is None and (plan.output is not None or _forces_updates(plan))
-        """Whether updates are handed on one by one: to an output limit, or to be posted even when they are empty."""
+        """Whether updates are handed on one by one: to an output limit, or to be posted
+        even when they are empty."""
         self.makes_outs = self.collects or self.defers is not None
         """Whether rows carry the key of their group."""
         self.has_old = plan.selector != "istream" or self.collects
@@ -44,7 +46,7 @@ class Show:
         """Whether rows become an emission as they are."""
         self.is_noted = bool(plan.hits)
 
-    # --- one row ------------------------------------------------------------------------------------------------------
+    # --- one row --------------------------------------------------------------------------------------------
 
     def write_function(self, source: SourceWriter, slots: dict[object, Code], reads_beside: bool) -> None:
         """`show`: one row of an event and its group; errors of old rows have been told when they were new."""
@@ -73,7 +75,9 @@ class Show:
             write_row(loop, plan, "rows.append(", ")")
             return
         key = "g.key" if plan.group_by else "None"
-        order = criteria_text(loop, plan.order_by, nulls_lowest=plan.mode == "delta") if plan.order_by else "None"
+        order = (
+            criteria_text(loop, plan.order_by, nulls_lowest=plan.mode == "delta") if plan.order_by else "None"
+        )
         write_row(loop, plan, "rows.append(Out(", f", {key}, {order}))")
 
     def note(self, source: SourceWriter, clause: str, time: str) -> None:
@@ -81,7 +85,7 @@ class Show:
         if any(call.clause == clause for call in self.plan.hits):
             source.line(f"q.hits.by_clause[{clause!r}].note({time})")
 
-    # --- a change -----------------------------------------------------------------------------------------------------
+    # --- a change -------------------------------------------------------------------------------------------
 
     def begin(self, source: SourceWriter) -> None:
         """Before anything of a change counts."""
@@ -159,10 +163,12 @@ def _forces_updates(plan: Plan) -> bool:
 
 
 def deferral(plan: Plan, *, in_cells: bool = False) -> Literal["content", "groups"] | None:
-    """Whether the rows of an output limit can be made when it is due, because they do not depend on what was between.
+    """Whether the rows of an output limit can be made when it is due, because they do not
+    depend on what was between.
 
-    A snapshot shows the content. `last` shows the last row of only aggregates, or that of each group: the present one,
-    as long as nothing else is read that changes. In cells events can be counted, and partitions end.
+    A snapshot shows the content. `last` shows the last row of only aggregates, or that of each group: the
+    present one, as long as nothing else is read that changes. In cells events can be counted, and partitions
+    end.
     """
     output = plan.output
     if output is None or output.after is not None or output.after_events is not None:

@@ -5,7 +5,8 @@
     change(q, inserted, removed, …)   one update of the windows or the join: fold, then rows
     present(q, events)                the rows of the present content, compiled when first asked for
 
-`q` is the running instance (`sql.engine.running.statement`): the text belongs to the plan and serves all instances.
+`q` is the running instance (`sql.engine.running.statement`): the text belongs to the plan
+and serves all instances.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class StatementText:
     def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, context: Context, warnings: Warnings,
                  window: Any, removal: Removal, offsets: dict[str, int], answers: Sequence[Answer], *,
                  is_driven: bool, is_joined: bool, in_cells: bool = False) -> None:  # fmt: skip
-        """`answers`: the values of subqueries as functions of the event. `is_driven`: events go through a loop,
-        else changes are handed over. `is_joined`: rows are tuples of the rows of several sources. `in_cells`: each
-        event comes with the cell of its partition."""
+        """`answers`: the values of subqueries as functions of the event. `is_driven`: events go through a
+        loop, else changes are handed over. `is_joined`: rows are tuples of the rows of several sources.
+        `in_cells`: each event comes with the cell of its partition."""
         self.plan = plan
         self.in_cells = in_cells
         self.is_driven = is_driven
@@ -91,15 +92,24 @@ class StatementText:
         """Whether rows need values that only the instance can find: earlier events."""
         self.code = self._compile()
 
-    def make_loop(self, source: SourceWriter, slots: dict[Any, Code], *, is_one: bool = False,
-                  rows: dict[int, str] | None = None) -> LoopWriter:  # fmt: skip
-        """A writer of statements over the row `e`, joined if the statement is, unless it `is_one` source's; or over
-        the `rows` of sources that stand in locals."""
-        reader = RowReader(self.names, self.catalog, self.shape, slots, joined=self.is_joined and not is_one, rows=rows)
+    def make_loop(
+        self,
+        source: SourceWriter,
+        slots: dict[Any, Code],
+        *,
+        is_one: bool = False,
+        rows: dict[int, str] | None = None,
+    ) -> LoopWriter:
+        """A writer of statements over the row `e`, joined if the statement is, unless it `is_one` source's;
+        or over the `rows` of sources that stand in locals."""
+        reader = RowReader(
+            self.names, self.catalog, self.shape, slots, joined=self.is_joined and not is_one, rows=rows
+        )
         return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
 
     def slots(self, owner: str, time: str, is_new: str, *, is_later: bool = False) -> dict[Any, Code]:
-        """How expressions read what operators keep, where the event is `x`, its row `e` and its group `owner`.
+        """How expressions read what operators keep, where the event is `x`, its row
+        `e` and its group `owner`.
 
         `is_later`: other events may have come since.
         """
@@ -110,7 +120,9 @@ class StatementText:
             found["analytic", place] = Code(f"x.extra[{place}]")
         for place, hit in enumerate(self.plan.hits):
             attribute = "count" if hit.name.endswith("count") else "time_ms"
-            found["hit", place] = Code(f"q.hits.by_clause[{hit.clause!r}].{attribute}", False, False, "number")
+            found["hit", place] = Code(
+                f"q.hits.by_clause[{hit.clause!r}].{attribute}", False, False, "number"
+            )
         for place, call in enumerate(self.plan.prevs):
             if self.earlier.is_inline(call) and not is_later:
                 found["prev", place] = Code(self.earlier.text_of(call))
@@ -243,8 +255,8 @@ class StatementText:
 def drives(plan: Plan) -> bool:
     """Whether arriving events go through a compiled loop, into which a single window may be written.
 
-    They do not where a step changes several things before rows are made, or where filters read relations, so that they
-    are evaluated before any statement acts.
+    They do not where a step changes several things before rows are made, or where filters read relations, so
+    that they are evaluated before any statement acts.
     """
     source = plan.sources[0]
     if any(waits_for_filters(source) for source in plan.sources):
@@ -261,15 +273,18 @@ def drives(plan: Plan) -> bool:
 
 
 def waits_for_filters(source: SourcePlan) -> bool:
-    """Whether the filter of a stream reads relations, or rows of subqueries: it is evaluated when the event arrives,
-    before any statement acts on it."""
+    """Whether the filter of a stream reads relations, or rows of subqueries: it is evaluated when the event
+    arrives, before any statement acts on it."""
     if source.filter is None or source.relation is not None:
         return False
-    return reads_subquery([source.filter]) or any(isinstance(node, TableRead) for node in source.filter.walk())
+    return reads_subquery([source.filter]) or any(
+        isinstance(node, TableRead) for node in source.filter.walk()
+    )
 
 
 def takes_times(plan: Plan) -> bool:
-    """Whether the loop takes each event with its own instant: in event time, where all events are of one stream."""
+    """Whether the loop takes each event with its own instant: in event time, where all
+    events are of one stream."""
     if plan.timestamp is None or plan.subqueries or plan.relations:
         return False
     return drives(plan)

@@ -34,10 +34,17 @@ class Deployment:
         self.by_instants = by_instants
         self.contexts: dict[str, ContextHost] = {}
 
-    # --- one rule -----------------------------------------------------------------------------------------------------
+    # --- one rule -------------------------------------------------------------------------------------------
 
-    def deploy(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None, shape: Shape,
-               make_row: MakeRow | None) -> None:  # fmt: skip
+    def deploy(
+        self,
+        name: str,
+        plan: Plan,
+        now_ms: int,
+        state: dict[str, Any] | None,
+        shape: Shape,
+        make_row: MakeRow | None,
+    ) -> None:
         """Start a rule, or replace it atomically. `state` is a snapshot of a plan that computes the same."""
         if plan.context is not None and plan.timestamp is None:
             self._deploy_in_context(name, plan, now_ms, state)
@@ -52,9 +59,18 @@ class Deployment:
         if plan.insert_into is not None:
             self.catalog.derive(plan.insert_into, plan.output_columns)
 
-    def _deploy_alone(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None, shape: Shape,
-                      make_row: MakeRow | None) -> None:  # fmt: skip
-        query = start(name, plan, self.catalog, now_ms, shape=shape, make_row=make_row, by_instants=self.by_instants)
+    def _deploy_alone(
+        self,
+        name: str,
+        plan: Plan,
+        now_ms: int,
+        state: dict[str, Any] | None,
+        shape: Shape,
+        make_row: MakeRow | None,
+    ) -> None:
+        query = start(
+            name, plan, self.catalog, now_ms, shape=shape, make_row=make_row, by_instants=self.by_instants
+        )
         if state is not None:
             query.restore(state)
         elif plan.relations:
@@ -88,7 +104,7 @@ class Deployment:
         self.roster.drop(name)
         self.timers.suspended.discard(name)
 
-    # --- in a context -------------------------------------------------------------------------------------------------
+    # --- in a context ---------------------------------------------------------------------------------------
 
     def declare(self, name: str, context: ContextPlan) -> ContextHost:
         """Declare a context; it does nothing until a statement uses it."""
@@ -99,7 +115,8 @@ class Deployment:
         return host
 
     def _deploy_in_context(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None) -> None:
-        """Start a statement in the partitions of its context. What it gives out meanwhile is heard by nobody."""
+        """Start a statement in the partitions of its context. What it gives out
+        meanwhile is heard by nobody."""
         assert plan.context is not None
         host = self._host_of(plan.context)
         known = self.roster.queries.get(name)

@@ -1,4 +1,5 @@
-"""How events reach queries, and what queries give out: the boundary of each rule, the step loop behind all of them."""
+"""How events reach queries, and what queries give out: the boundary of each rule, the step
+loop behind all of them."""
 
 from __future__ import annotations
 
@@ -40,12 +41,14 @@ class Dispatch:
         """Of the streams with STRICT_VALIDATION, made at their first event."""
         self.lanes = Lanes(self.roster, self.defect)
         self.before: dict[str, list[tuple[int, Change]]] = {}
-        """`update istream`: what changes, or drops, the events of a stream before anybody sees them, by priority."""
+        """`update istream`: what changes, or drops, the events of a stream before anybody sees them, by
+        priority."""
 
-    # --- before the queries -------------------------------------------------------------------------------------------
+    # --- before the queries ---------------------------------------------------------------------------------
 
     def change_before(self, stream: str, priority: int, change: Change) -> None:
-        """Change the events of a stream before anybody sees them; the change of the highest priority comes last."""
+        """Change the events of a stream before anybody sees them; the change of the
+        highest priority comes last."""
         changes = self.before.setdefault(stream, [])
         changes.append((priority, change))
         changes.sort(key=lambda entry: entry[0])
@@ -63,9 +66,11 @@ class Dispatch:
                 out.append(changed)
         return out
 
-    def checked(self, name: str, rows: Sequence[Any], readers: Iterable[str], now_ms: int, out: list[Emission]
-                ) -> Sequence[Any]:  # fmt: skip
-        """The rows that fit the declaration of a stream or table; each rule that reads it reports the others."""
+    def checked(
+        self, name: str, rows: Sequence[Any], readers: Iterable[str], now_ms: int, out: list[Emission]
+    ) -> Sequence[Any]:
+        """The rows that fit the declaration of a stream or table; each rule that reads
+        it reports the others."""
         good, bad = self.validators.split(name, rows)
         for row, why in bad:
             for reader in readers:
@@ -80,7 +85,8 @@ class Dispatch:
                     self.roster.queries[name].arriving(stream, row, now_ms)
 
     def order_matters(self, stream: str) -> bool:
-        """Whether the stream's rules can see each other's effects, so that each event must be done before the next."""
+        """Whether the stream's rules can see each other's effects, so that each event must be
+        done before the next."""
         found = self.roster.ordered.get(stream)
         if found is None:
             queries = [self.roster.queries[name] for name in self.roster.readers_of(stream)]
@@ -89,7 +95,7 @@ class Dispatch:
             self.roster.ordered[stream] = found
         return found
 
-    # --- to the queries -----------------------------------------------------------------------------------------------
+    # --- to the queries -------------------------------------------------------------------------------------
 
     def give_all(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
         """Events for the rules of their stream that can match them."""
@@ -120,13 +126,17 @@ class Dispatch:
             self.timers.suspended.difference_update(lane.names)
             self.timers.schedule(name)
 
-    def give(self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *, as_lot: bool = False) -> list[Emission]:
+    def give(
+        self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *, as_lot: bool = False
+    ) -> list[Emission]:
         """Events for one rule, one after the other or as one lot."""
         query = self.roster.queries[name]
         push = query.push_lot if as_lot else query.push
         return self.bounded(name, rows, now_ms, lambda: push(stream, rows, now_ms))
 
-    def bounded(self, name: str, rows: Sequence[Any], now_ms: int, act: Callable[[], list[Emission]]) -> list[Emission]:
+    def bounded(
+        self, name: str, rows: Sequence[Any], now_ms: int, act: Callable[[], list[Emission]]
+    ) -> list[Emission]:
         """What a rule gives out when it takes events."""
         try:
             out = act()
@@ -148,7 +158,7 @@ class Dispatch:
         shown = [dict(as_dict(row)) for row in rows]
         return [Emission(name, now_ms, "error", shown, (), why)]
 
-    # --- what the step loop asks for ----------------------------------------------------------------------------------
+    # --- what the step loop asks for ------------------------------------------------------------------------
 
     def consumers(self, relation: str) -> Sequence[str]:
         """The statements that a relation tells of its changes."""
@@ -192,7 +202,7 @@ class Dispatch:
                     out += self.give(name, stream, [changed], now_ms)
         return out
 
-    # --- from the queries ---------------------------------------------------------------------------------------------
+    # --- from the queries -----------------------------------------------------------------------------------
 
     def collect(self, emissions: list[Emission]) -> list[Emission]:
         """Rows of `insert into` are queued for their stream."""

@@ -1,5 +1,5 @@
-"""The engine: hosts running queries, routes events to them and their results to each other. Deterministic; knows no
-clock.
+"""The engine: hosts running queries, routes events to them and their results to each other. Deterministic;
+knows no clock.
 
     deployment   rules start and stop                  roster   who runs, and who reads which stream
     dispatch     events reach rules, results move on   timers   when rules have something to do
@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from sql.plan.contexts import ContextPlan
 
 OVERDUE_MS = 1000
-"""A timer later than this has been missed (a pause, a restore, a jump of the clock) and is subject to `catchUp`."""
+"""A timer later than this has been missed (a pause, a restore, a jump of the clock) and is subject to
+`catchUp`."""
 
 
 class Engine:
-    """All running rules. Rules see events in order of deployment; results of `insert into` follow when all have seen
-    them."""
+    """All running rules. Rules see events in order of deployment; results of `insert into` follow when all
+    have seen them."""
 
     def __init__(self, catalog: Catalog, *, by_instants: bool = False) -> None:
         """`by_instants`: events come with the instants of their arrival (`push_instants`), many at a time."""
@@ -85,11 +86,20 @@ class Engine:
         """Tell `hear` of each defect: the rule, and the exception with its traceback."""
         self.dispatch.on_defect = hear
 
-    # --- rules --------------------------------------------------------------------------------------------------------
+    # --- rules ----------------------------------------------------------------------------------------------
 
-    def deploy(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None = None, *, shape: Shape = "dict",
-               make_row: Callable[[dict[str, Any]], Any] | None = None) -> None:  # fmt: skip
-        """Start a rule, or replace it atomically. `state`, a snapshot, is kept where its plan computes the same."""
+    def deploy(
+        self,
+        name: str,
+        plan: Plan,
+        now_ms: int,
+        state: dict[str, Any] | None = None,
+        *,
+        shape: Shape = "dict",
+        make_row: Callable[[dict[str, Any]], Any] | None = None,
+    ) -> None:
+        """Start a rule, or replace it atomically. `state`, a snapshot, is kept where its
+        plan computes the same."""
         kept = state if state is not None and state.get("fingerprint") == plan.fingerprint else None
         self.deployment.deploy(name, plan, now_ms, kept, shape, make_row)
         if plan.context is None or plan.timestamp is None:
@@ -108,10 +118,11 @@ class Engine:
         self.deployment.remove(name)
 
     def change_before(self, stream: str, priority: int, change: Change) -> None:
-        """Change the events of a stream before anybody sees them; the change of the highest priority comes last."""
+        """Change the events of a stream before anybody sees them; the change of the
+        highest priority comes last."""
         self.dispatch.change_before(stream, priority, change)
 
-    # --- events -------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one stream arrive at `now_ms`, in order; what is due before is done before."""
@@ -141,11 +152,14 @@ class Engine:
         return out + self.steps.finish(self.dispatch.give(name, table, rows, now_ms), now_ms)
 
     def push_instants(self, stream: str, rows: Sequence[Any], instants: Sequence[int]) -> list[Emission]:
-        """Events with the instants of their arrival, which never decrease: as if each were pushed at its own."""
+        """Events with the instants of their arrival, which never decrease: as if each
+        were pushed at its own."""
         query = self.roster.only
         if isinstance(query, SampledQuery) and self._takes_instants(query, stream):
             self._reach(instants[-1])
-            return self.dispatch.bounded(query.name, rows, instants[-1], lambda: query.push_timed(rows, instants))
+            return self.dispatch.bounded(
+                query.name, rows, instants[-1], lambda: query.push_timed(rows, instants)
+            )
         if isinstance(query, EventTime) and not _hears_clock(query):
             return self.push(stream, rows, instants[-1])
         out: list[Emission] = []
@@ -159,15 +173,18 @@ class Engine:
         return out
 
     def _takes_instants(self, query: SampledQuery, stream: str) -> bool:
-        """Whether a rule takes the events of a stream with their instants, and nothing changes these before."""
+        """Whether a rule takes the events of a stream with their instants, and nothing
+        changes these before."""
         if not query.takes_times or query.plan.insert is not None:
             return False
         declared = self.catalog.streams.get(stream)
         is_changed = stream in self.dispatch.before or (declared is not None and declared.is_strict)
-        is_read = query.plan.streams == (stream,) and self.deployment.by_instants and not self.catalog.variables
+        is_read = (
+            query.plan.streams == (stream,) and self.deployment.by_instants and not self.catalog.variables
+        )
         return is_read and not is_changed
 
-    # --- time ---------------------------------------------------------------------------------------------------------
+    # --- time -----------------------------------------------------------------------------------------------
 
     def _reach(self, now_ms: int) -> None:
         self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
@@ -177,10 +194,11 @@ class Engine:
         return self.timers.next_ms()
 
     def advance(self, now_ms: int, catch_up: CatchUp | None = None) -> list[Emission]:
-        """Time moves to `now_ms`. step: through every due instant; once: what is due fires once, now; skip: unseen.
+        """Time moves to `now_ms`. step: through every due instant; once: what is due fires
+        once, now; skip: unseen.
 
-        Without `catch_up` each rule does what its options say about timers overdue by more than `OVERDUE_MS`; what is a
-        little late is always stepped through.
+        Without `catch_up` each rule does what its options say about timers overdue by more than `OVERDUE_MS`;
+        what is a little late is always stepped through.
         """
         out: list[Emission] = []
         while (deadline := self.timers.next_ms()) is not None and deadline <= now_ms:
@@ -220,7 +238,7 @@ class Engine:
             self.timers.schedule(name)
         return self.steps.finish(out, now_ms)
 
-    # --- variables and relations --------------------------------------------------------------------------------------
+    # --- variables and relations ----------------------------------------------------------------------------
 
     def set_variable(self, name: str, value: Any) -> None:
         """Give a variable a new value; rules that depend on it are told."""
@@ -232,19 +250,31 @@ class Engine:
             query.variable_changed(name)
             self.timers.schedule(rule)
 
-    def query(self, text: str, now_ms: int | None = None, *, read_only: bool = False,
-              selector: Selector | None = None) -> Answer:  # fmt: skip
+    def query(
+        self,
+        text: str,
+        now_ms: int | None = None,
+        *,
+        read_only: bool = False,
+        selector: Selector | None = None,
+    ) -> Answer:
         """Answer a question on demand, between two events: SELECT, INSERT, UPDATE or DELETE over relations.
 
-        `selector`: the partitions whose rows are meant, of relations that belong to a context; None means all.
-        Raises SqlError where it cannot be asked, DataError where it cannot be done; then nothing has changed.
+        `selector`: the partitions whose rows are meant, of relations that belong to a context; None means
+        all. Raises SqlError where it cannot be asked, DataError where it cannot be done; then nothing has
+        changed.
         """
         from sql.engine.relations.demand import Answer, ask, chosen
 
         now_ms = self.now_ms or 0 if now_ms is None else now_ms
         catalog = self.catalog if selector is None else chosen(self.catalog, selector)
-        rows = ask(text, catalog, now_ms, lambda stream, row: self.steps.forward(stream, [row], "question"),
-                   read_only=read_only)  # fmt: skip
+        rows = ask(
+            text,
+            catalog,
+            now_ms,
+            lambda stream, row: self.steps.forward(stream, [row], "question"),
+            read_only=read_only,
+        )
         emissions = [] if self.steps.is_idle else self.steps.finish([], now_ms)
         self.reschedule()
         return Answer(rows, emissions)
@@ -257,10 +287,11 @@ class Engine:
         """A named window or table, to read. KeyError where there is none."""
         return RelationView(self.catalog.relations[name])
 
-    # --- reading ------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def read(self, name: str, selector: Selector | None = None) -> list[dict[str, Any]]:
-        """The rows of a rule's present content; of a rule in a context those of the chosen partitions, or of all."""
+        """The rows of a rule's present content; of a rule in a context those of the chosen
+        partitions, or of all."""
         if selector is None:
             return self.queries[name].read(self.now_ms or 0)
         query = self.queries[name]
@@ -282,7 +313,7 @@ class Engine:
         self.roster.reconcile()
         return self.queries[name].counters()
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self, name: str) -> dict[str, Any]:
         """A rule's state as plain JSON-able data."""

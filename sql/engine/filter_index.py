@@ -1,16 +1,16 @@
 """The filter index: an event meets only the rules of its stream that can match it.
 
-A rule's first condition is indexed where it compares a column with constants: `dev = 'p7'`, `site IN ('a', 'b')`,
-`temp > 90`, `temp BETWEEN 20 AND 30`. Only the first of several joined by AND: the others are evaluated after it, so
-an event that the first one drops can cause no error in them. A rule whose condition is of another form is met by every
-event.
+A rule's first condition is indexed where it compares a column with constants: `dev = 'p7'`, `site IN ('a',
+'b')`, `temp > 90`, `temp BETWEEN 20 AND 30`. Only the first of several joined by AND: the others are
+evaluated after it, so an event that the first one drops can cause no error in them. A rule whose condition is
+of another form is met by every event.
 
     equal   column -> value -> rules        one look into a dictionary per event
     range   column -> stretches -> rules    |--a--|--a b--|-b-|   one bisection per event
 
-Which condition comes before everything that keeps state depends on the rule (`first_condition`). A value of another
-type than the constants (a text for `temp > 90`) meets the rule, whose own code makes it the error event it is. NULL
-meets none.
+Which condition comes before everything that keeps state depends on the rule (`first_condition`). A value of
+another type than the constants (a text for `temp > 90`) meets the rule, whose own code makes it the error
+event it is. NULL meets none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ STRETCHES_MAX = 1_000_000
 """Rules in all stretches of a column together; with more, its range conditions are not indexed."""
 
 INDEX_MIN = FAMILY_MIN = 8
-"""Fewer rules on one column are not worth the look into its index, and fewer rules alike not a loop of their own."""
+"""Fewer rules on one column are not worth the look into its index, and fewer rules alike
+not a loop of their own."""
 
 _NUMBER, _TEXT = "number", "text"
 _KINDS = {int: _NUMBER, float: _NUMBER, str: _TEXT}
@@ -49,7 +50,8 @@ class Equal:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The column lies between two values of a kind; None: no bound. The flags say whether a bound itself is inside."""
+    """The column lies between two values of a kind; None: no bound. The flags say whether a
+    bound itself is inside."""
 
     column: str
     kind: str
@@ -68,14 +70,16 @@ class Range:
 Indexable = Equal | Range
 
 
-# --- conditions -------------------------------------------------------------------------------------------------------
+# --- conditions ---------------------------------------------------------------------------------------------
 
 
 def first_condition(plan: Plan) -> Bound | None:
-    """The condition that decides about an event before anything else does; None where there is none to rely on.
+    """The condition that decides about an event before anything else does; None where
+    there is none to rely on.
 
-    Analytic functions look at every event; windows that count, or are shown by, what passes FILTER need what WHERE
-    drops afterwards. In event time it is the stage that looks at every event, and the index stands behind it.
+    Analytic functions look at every event; windows that count, or are shown by, what passes FILTER need what
+    WHERE drops afterwards. In event time it is the stage that looks at every event, and the index stands
+    behind it.
     """
     if plan.analytics or plan.joins or plan.subqueries or plan.prevs or plan.hits:
         return None
@@ -93,7 +97,8 @@ def first_condition(plan: Plan) -> Bound | None:
 
 
 def indexable(condition: Bound | None) -> Indexable | None:
-    """What of a condition can be indexed: the first part of a conjunction, if it compares a column with constants."""
+    """What of a condition can be indexed: the first part of a conjunction, if it compares a column with
+    constants."""
     while isinstance(condition, Op) and condition.name == "and":
         condition = condition.args[0]
     if not isinstance(condition, Op) or not condition.args:
@@ -127,7 +132,7 @@ def _comparison(name: str, column: str, kind: str, values: tuple[Any, ...]) -> I
     return None
 
 
-# --- the index --------------------------------------------------------------------------------------------------------
+# --- the index ----------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True, eq=False)
@@ -158,7 +163,8 @@ class Entry:
 class Family:
     """Rules alike but for their names and the values they want of one column: one loop serves all of them.
 
-    `pour` is the loop; `is_open`: whether every event it gets comes out, because there is no further condition.
+    `pour` is the loop; `is_open`: whether every event it gets comes out, because there
+    is no further condition.
     """
 
     def __init__(self, pour: Callable[..., list[tuple[Any, Any]]], is_open: bool) -> None:
@@ -184,7 +190,9 @@ class Family:
         if not rules:
             return
         before = len(out)
-        failed = self.pour(rows if len(rules) == len(rows) else list(compress(rows, found)), rules, now_ms, out)
+        failed = self.pour(
+            rows if len(rules) == len(rows) else list(compress(rows, found)), rules, now_ms, out
+        )
         self.met.update(rules)
         if not self.is_open:
             self.given.update([emission.rule for emission in islice(out, before, None)])
@@ -251,13 +259,22 @@ class ColumnIndex:
 
     def _cut(self) -> bool:
         """Cut the ranges into stretches: 2i lies before bound i, 2i + 1 is bound i itself."""
-        self.bounds = sorted({
-            bound for condition, _ in self.ranges for bound in (condition.low, condition.high) if bound is not None
-        })  # fmt: skip
+        self.bounds = sorted(
+            {
+                bound
+                for condition, _ in self.ranges
+                for bound in (condition.low, condition.high)
+                if bound is not None
+            }
+        )
         self.stretches = [[] for _ in range(2 * len(self.bounds) + 1)]
         total = 0
         for condition, entry in self.ranges:
-            low = 0 if condition.low is None else 2 * bisect_left(self.bounds, condition.low) + 2 - condition.low_inside
+            low = (
+                0
+                if condition.low is None
+                else 2 * bisect_left(self.bounds, condition.low) + 2 - condition.low_inside
+            )
             high = 2 * len(self.bounds)
             if condition.high is not None:
                 high = 2 * bisect_left(self.bounds, condition.high) + condition.high_inside
@@ -268,11 +285,13 @@ class ColumnIndex:
                 self.stretches[place].append(entry)
         return True
 
-    # --- events -------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
-    def route(self, rows: Sequence[Any], items: Sequence[Any], shape: Shape, now_ms: int, out: list[Any]
-              ) -> list[Entry]:  # fmt: skip
-        """Run the families; the other rules that can match some of the rows, which now have the items of those."""
+    def route(
+        self, rows: Sequence[Any], items: Sequence[Any], shape: Shape, now_ms: int, out: list[Any]
+    ) -> list[Entry]:
+        """Run the families; the other rules that can match some of the rows, which now
+        have the items of those."""
         values = _values(rows, self.column, shape)
         touched: list[Entry] = []
         if not set(map(type, values)) <= {*self.kinds, type(None)}:
@@ -293,9 +312,11 @@ class ColumnIndex:
                     found.setdefault(value, []).append(entry)
         return found
 
-    def _route_singly(self, items: Sequence[Any], values: list[Any], touched: list[Entry],
-                      by_value: dict[Any, list[Entry]]) -> None:  # fmt: skip
-        """Give each rule its events. A value of another type meets every rule, for each has to call it an error."""
+    def _route_singly(
+        self, items: Sequence[Any], values: list[Any], touched: list[Entry], by_value: dict[Any, list[Entry]]
+    ) -> None:
+        """Give each rule its events. A value of another type meets every rule, for each
+        has to call it an error."""
         for item, value in zip(items, values, strict=True):
             if value is None:
                 continue
@@ -365,15 +386,18 @@ class FilterIndex:
                     del self.indexed[entry.name]
         self.always.sort(key=_order)
 
-    def route(self, rows: Sequence[Any], now_ms: int, out: list[Any]) -> Iterator[tuple[Entry, Sequence[Any]]]:
+    def route(
+        self, rows: Sequence[Any], now_ms: int, out: list[Any]
+    ) -> Iterator[tuple[Entry, Sequence[Any]]]:
         """Each rule that has to see some of the rows, with those, in order of deployment.
 
         Rules of large families are run at once, before the others; their results are added to `out`.
         """
         return self._meet(rows, rows, now_ms, out)
 
-    def route_timed(self, rows: Sequence[Any], times: Sequence[int]
-                    ) -> Iterator[tuple[Entry, Sequence[Any], Sequence[int]]]:  # fmt: skip
+    def route_timed(
+        self, rows: Sequence[Any], times: Sequence[int]
+    ) -> Iterator[tuple[Entry, Sequence[Any], Sequence[int]]]:
         """`route` for events with their times, for which there are no families."""
         pairs = list(zip(rows, times, strict=True)) if self.columns else ()
         for entry, mine in self._meet(rows, pairs, 0, []):
@@ -382,8 +406,9 @@ class FilterIndex:
             else:
                 yield entry, [row for row, _ in mine], [at_ms for _, at_ms in mine]
 
-    def _meet(self, rows: Sequence[Any], items: Sequence[Any], now_ms: int, out: list[Any]
-              ) -> Iterator[tuple[Entry, Sequence[Any]]]:  # fmt: skip
+    def _meet(
+        self, rows: Sequence[Any], items: Sequence[Any], now_ms: int, out: list[Any]
+    ) -> Iterator[tuple[Entry, Sequence[Any]]]:
         """Each rule that has to see some of the rows, with the items of those, or with all rows."""
         self.total += len(rows)
         touched = list(self.always)

@@ -1,5 +1,5 @@
-"""Whether statements that hear the same events can see each other's effects, so that each event must be done before the
-next: by relations, by variables, by rows they insert.
+"""Whether statements that hear the same events can see each other's effects, so that each event must be done
+before the next: by relations, by variables, by rows they insert.
 
 Where none can, a batch of events is given to one statement after the other, which costs less.
 """
@@ -37,7 +37,9 @@ def writes(plan: Plan) -> set[str]:
     acts = plan.acts
     if isinstance(acts, TriggerPlan):
         found.add(acts.relation)
-        found |= {action.into for branch in acts.branches for action in branch.actions if action.into is not None}
+        found |= {
+            action.into for branch in acts.branches for action in branch.actions if action.into is not None
+        }
     elif isinstance(acts, ChoicePlan) and acts.delete:
         found.add(plan.sources[1].stream)
     return found

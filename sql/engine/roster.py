@@ -28,7 +28,8 @@ class Roster:
         self.order: dict[str, int] = {}
         self.deployed = 0
         self.arrival_readers: set[str] = set()
-        """Statements whose filters read relations: they are evaluated before any statement has acted on the event."""
+        """Statements whose filters read relations: they are evaluated before any statement
+        has acted on the event."""
         self.indexes: dict[str, FilterIndex] = {}
         """By stream, made when events come and gone when rules change."""
         self.ordered: dict[str, bool] = {}
@@ -65,7 +66,11 @@ class Roster:
     def read(self, name: str, stream: str) -> None:
         """Make a query a reader of a stream."""
         relation = self.catalog.relations.get(stream)
-        if relation is not None and relation.kind == "table" and not isinstance(self.queries[name], TableStatement):
+        if (
+            relation is not None
+            and relation.kind == "table"
+            and not isinstance(self.queries[name], TableStatement)
+        ):
             return  # a table tells nobody; what its source gives is the table's
         names = self.readers.setdefault(stream, [])
         if name not in names:
@@ -89,7 +94,7 @@ class Roster:
         """The only query, if there is one."""
         return next(iter(self.queries.values())) if len(self.queries) == 1 else None
 
-    # --- what follows -------------------------------------------------------------------------------------------------
+    # --- what follows ---------------------------------------------------------------------------------------
 
     @property
     def moves_rows(self) -> bool:

@@ -29,7 +29,8 @@ from sql.types import type_named
 
 
 def run_script(engine: Engine, text: str, now_ms: int, options: RuleOptions | None = None) -> list[str]:
-    """Deploy every statement of `text` in order; the names of what was started. Raises SqlError for what is wrong."""
+    """Deploy every statement of `text` in order; the names of what was started. Raises
+    SqlError for what is wrong."""
     options = options or RuleOptions()
     names = []
     for statement in parse(text):
@@ -57,8 +58,13 @@ def _functions(catalog: Catalog) -> FunctionSet:
     return FunctionSet(catalog, Context(), Warnings())
 
 
-def _bind(nodes: Sequence[ast.Expr], catalog: Catalog, sources: list[SourceScope], text: str,
-          context: ContextPlan | None = None) -> tuple[list[Bound], Scope]:  # fmt: skip
+def _bind(
+    nodes: Sequence[ast.Expr],
+    catalog: Catalog,
+    sources: list[SourceScope],
+    text: str,
+    context: ContextPlan | None = None,
+) -> tuple[list[Bound], Scope]:
     problems = Problems()
     scope = Scope(catalog, problems, sources, context=context)
 
@@ -89,13 +95,20 @@ def _change_of(at: Deployment, statement: ast.UpdateStream) -> Any:
     scope = [SourceScope(statement.alias or stream.name, stream.name, stream.columns)]
     for item in statement.assignments:
         if stream.columns is not None and item.name not in stream.columns:
-            raise refused(at.text, "B201", f"unknown column '{item.name}' in '{stream.name}'", item.span,
-                          did_you_mean(item.name, stream.columns))  # fmt: skip
+            raise refused(
+                at.text,
+                "B201",
+                f"unknown column '{item.name}' in '{stream.name}'",
+                item.span,
+                did_you_mean(item.name, stream.columns),
+            )
     nodes = [item.value for item in statement.assignments] + ([statement.where] if statement.where else [])
     bound, _ = _bind(nodes, at.catalog, scope, at.text)
     functions = _functions(at.catalog)
     passes = functions.true(bound[-1]) if statement.where else None
-    setters = [(item.name, functions.value(value)) for item, value in zip(statement.assignments, bound, strict=False)]
+    setters = [
+        (item.name, functions.value(value)) for item, value in zip(statement.assignments, bound, strict=False)
+    ]
     drops = any(note.name == "drop" for note in statement.annotations)
 
     def change(row: dict[str, Any]) -> dict[str, Any] | None:
@@ -115,7 +128,9 @@ def _free_name(engine: Engine) -> str:
     return f"statement-{number}"
 
 
-def _deploy(engine: Engine, name: str, statement: ast.Statement, now_ms: int, options: RuleOptions, text: str) -> bool:
+def _deploy(
+    engine: Engine, name: str, statement: ast.Statement, now_ms: int, options: RuleOptions, text: str
+) -> bool:
     """Whether something was started under the name."""
     at = Deployment(engine, name, now_ms, options, text)
     if is_bound(statement):
@@ -154,7 +169,9 @@ def refused(text: str, code: str, message: str, span: Span, hint: str | None = N
 def _stream_of(at: Deployment, statement: ast.CreateStream) -> bool:
     known = at.catalog.streams.get(statement.name)
     if known is not None and known.is_relation:
-        raise refused(at.text, "B551", f"'{statement.name}' is declared already, as a {known.kind}", statement.span)
+        raise refused(
+            at.text, "B551", f"'{statement.name}' is declared already, as a {known.kind}", statement.span
+        )
     at.catalog.define(statement)
     return False
 
@@ -170,7 +187,9 @@ def _variable(at: Deployment, statement: ast.CreateVariable) -> bool:
     declare_variable(apart, statement, at.text)
     found = apart.variables[statement.name]
     declared = VariableDeclaration(found.name, found.type, found.value, found.constant)
-    at.engine.deploy(at.name, Plan(at.text, "delta", (), (), at.options, context=context, acts=declared), at.now_ms)
+    at.engine.deploy(
+        at.name, Plan(at.text, "delta", (), (), at.options, context=context, acts=declared), at.now_ms
+    )
     return True
 
 

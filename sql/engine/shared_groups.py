@@ -35,7 +35,7 @@ class Batch:
         return Batch(self.rows[count:], self.now_ms, None if self.times is None else self.times[count:])
 
 
-# --- parties ----------------------------------------------------------------------------------------------------------
+# --- parties ------------------------------------------------------------------------------------------------
 
 
 class Unsupported(Exception):
@@ -71,8 +71,15 @@ class SharedGroups:
         """A core that keeps the groups with the aggregates of all."""
         first = self.members[0]
         plan = replace(first.plan, aggregates=self.calls)
-        made = compose(plan, first.catalog, first.shape, first.hits, first.context.zone, first.make_row,
-                       is_timed=first.is_timed)  # fmt: skip
+        made = compose(
+            plan,
+            first.catalog,
+            first.shape,
+            first.hits,
+            first.context.zone,
+            first.make_row,
+            is_timed=first.is_timed,
+        )
         return Core(made, first.text_functions(), self, self.now_ms, see=None, join=None)
 
     def _publish(self, item: News) -> None:
@@ -80,7 +87,7 @@ class SharedGroups:
         for query in self.members:
             query.member.inbox.append(item)
 
-    # --- what the core tells ------------------------------------------------------------------------------------------
+    # --- what the core tells --------------------------------------------------------------------------------
 
     def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
         """A window has closed; each rule makes its own rows of it."""
@@ -137,7 +144,7 @@ class SharedGroups:
             query.now_ms = query.context.now_ms = max(query.now_ms, self.now_ms)
         self.events = 0
 
-    # --- parting ------------------------------------------------------------------------------------------------------
+    # --- parting --------------------------------------------------------------------------------------------
 
     def leave(self, query: SampledQuery) -> None:
         """A rule goes on alone, with a copy of its groups."""
@@ -173,7 +180,7 @@ class SharedGroups:
         return filled(frame, [columns[place] for place in query.member.places])
 
 
-# --- states -----------------------------------------------------------------------------------------------------------
+# --- states -------------------------------------------------------------------------------------------------
 
 
 class Unit:

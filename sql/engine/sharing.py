@@ -12,8 +12,9 @@ What a rule holds is what its snapshot says, so joining and leaving is the work 
     join    states with the same groups and the same values of common aggregates become one that has all aggregates
     leave   a rule goes on with a copy of its part
 
-Rules join when they are deployed, and once per window after that; most often both hold nothing. They part when an event
-comes that some of them count and others call an error: those with equal aggregates stay together.
+Rules join when they are deployed, and once per window after that; most often both hold nothing. They part
+when an event comes that some of them count and others call an error: those with equal aggregates stay
+together.
 """
 
 from __future__ import annotations
@@ -71,9 +72,11 @@ class Party(Several):
         """When rules that are apart are to be compared again."""
         self.woken: list[str] = []
 
-    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission], times: Sequence[int] | None = None
-             ) -> list[str]:  # fmt: skip
-        """Events for all members, of one instant or with their times; the rules whose deadline has changed."""
+    def pour(
+        self, rows: Sequence[Any], now_ms: int, out: list[Emission], times: Sequence[int] | None = None
+    ) -> list[str]:
+        """Events for all members, of one instant or with their times; the rules whose
+        deadline has changed."""
         batch = Batch(rows, now_ms, times)
         self.woken = []
         for shared in self.shared_groups:
@@ -97,7 +100,7 @@ class Party(Several):
         shared = shared_of(self.queries[self.names.index(name)])
         return [] if shared is None else [query.name for query in shared.members if query.name != name]
 
-    # --- events -------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def _pour_together(self, shared: SharedGroups, batch: Batch, out: list[Emission]) -> None:
         end_ms = shared.core.next_deadline()
@@ -135,7 +138,7 @@ class Party(Several):
         if query.next_deadline() != end_ms:
             self.woken.append(query.name)
 
-    # --- joining ------------------------------------------------------------------------------------------------------
+    # --- joining --------------------------------------------------------------------------------------------
 
     def _join(self) -> None:
         """Let those share groups that hold the same."""

@@ -60,9 +60,15 @@ class Running(Protocol):
 
 
 def start(
-    name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
-    make_row: Callable[[dict[str, Any]], Any] | None = None, by_instants: bool = False,
-) -> Running:  # fmt: skip
+    name: str,
+    plan: Plan,
+    catalog: Catalog,
+    now_ms: int,
+    *,
+    shape: Shape = "dict",
+    make_row: Callable[[dict[str, Any]], Any] | None = None,
+    by_instants: bool = False,
+) -> Running:
     """A running query for a plan; `by_instants`: sampled rules take events with an instant each."""
     if plan.acts is not None:
         return ACTING[type(plan.acts)](name, plan, catalog, now_ms, None)
@@ -70,7 +76,9 @@ def start(
         return Once(name, plan, catalog, now_ms)
     query: Rowwise | Statement | SampledQuery
     if plan.mode == "sample":
-        query = SampledQuery(name, plan, catalog, now_ms, shape=shape, make_row=make_row, by_instants=by_instants)
+        query = SampledQuery(
+            name, plan, catalog, now_ms, shape=shape, make_row=make_row, by_instants=by_instants
+        )
     elif is_rowwise(plan):
         query = Rowwise(name, plan, catalog, now_ms, shape, make_row)
     else:
@@ -78,22 +86,41 @@ def start(
     return query if plan.timestamp is None else EventTime(query, now_ms)
 
 
-def program_of(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
-               partition: Sequence[Any] | None = None) -> Program:  # fmt: skip
-    """What is made once for all instances of a statement or stream query; `partition` is that of the first."""
+def program_of(
+    name: str,
+    plan: Plan,
+    catalog: Catalog,
+    now_ms: int,
+    shape: Shape = "dict",
+    partition: Sequence[Any] | None = None,
+) -> Program:
+    """What is made once for all instances of a statement or stream query; `partition`
+    is that of the first."""
     return Program(plan, catalog, shape, now_ms, name, partition or ())
 
 
-def instance_of(name: str, program: Program, now_ms: int, make_row: Callable[[dict[str, Any]], Any] | None = None,
-                partition: Sequence[Any] | None = None) -> Statement:  # fmt: skip
+def instance_of(
+    name: str,
+    program: Program,
+    now_ms: int,
+    make_row: Callable[[dict[str, Any]], Any] | None = None,
+    partition: Sequence[Any] | None = None,
+) -> Statement:
     """A running instance of a compiled plan."""
     plan = program.plan
     kind = StreamQuery if plan.mode == "lots" else TimedStatement if takes_times(plan) else Statement
     return kind(name, program, now_ms, make_row, partition)
 
 
-def running(name: str, plan: Plan, catalog: Catalog, now_ms: int, *, partition: Sequence[Any],
-            program: Program | None = None) -> Running:  # fmt: skip
+def running(
+    name: str,
+    plan: Plan,
+    catalog: Catalog,
+    now_ms: int,
+    *,
+    partition: Sequence[Any],
+    program: Program | None = None,
+) -> Running:
     """A statement in a context partition; `program` where another instance has been compiled before."""
     if plan.acts is not None:
         return ACTING[type(plan.acts)](name, plan, catalog, now_ms, partition)

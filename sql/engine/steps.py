@@ -33,7 +33,8 @@ Changes = dict[str, tuple[list[Event], list[Event]]]
 """By named window the rows that came and those that left."""
 
 Consumer = tuple[str, int | None]
-"""Who is told of changes: a statement; for a relation of a context, its instance in a partition, by the id of that."""
+"""Who is told of changes: a statement; for a relation of a context, its instance in a
+partition, by the id of that."""
 
 
 class Host(Protocol):
@@ -66,22 +67,28 @@ class Steps(Loop):
         """Of the consumer whose turn it is, what it is told of after it has computed its rows."""
         host.catalog.loop = self
 
-    # --- what statements cause ----------------------------------------------------------------------------------------
+    # --- what statements cause ------------------------------------------------------------------------------
 
-    def publish(self, relation: Any, delta: Delta, partition: int | None = None, within: Container[str] = ()) -> None:
-        """A named window has changed; that of a `partition` concerns statements `within` its context there only."""
+    def publish(
+        self, relation: Any, delta: Delta, partition: int | None = None, within: Container[str] = ()
+    ) -> None:
+        """A named window has changed; that of a `partition` concerns statements `within`
+        its context there only."""
         for name in self.host.consumers(relation.name):
             consumer = name, partition if name in within else None
             inserted, removed = self.pending.setdefault(consumer, {}).setdefault(relation.name, ([], []))
             inserted += delta.inserted
             removed += delta.removed
 
-    def unseen(self, statement: str, relation: str, partition: int | None = None
-               ) -> tuple[list[Event], list[Event]] | None:  # fmt: skip
+    def unseen(
+        self, statement: str, relation: str, partition: int | None = None
+    ) -> tuple[list[Event], list[Event]] | None:
         """The changes of a named window that a statement has not been told of yet."""
         if not (self.pending or self.round or self.later[1]):
             return None
-        found = [changes[relation] for changes in self._waiting((statement, partition)) if relation in changes]
+        found = [
+            changes[relation] for changes in self._waiting((statement, partition)) if relation in changes
+        ]
         if len(found) < 2:
             return found[0] if found else None
         return [row for part in found for row in part[0]], [row for part in found for row in part[1]]
@@ -111,7 +118,7 @@ class Steps(Loop):
                 self.forward(insert.stream, moved(plan, emission), emission.rule)
         return emissions
 
-    # --- the loop -----------------------------------------------------------------------------------------------------
+    # --- the loop -------------------------------------------------------------------------------------------
 
     @property
     def is_idle(self) -> bool:
@@ -119,7 +126,8 @@ class Steps(Loop):
         return not (self.pending or self.front or self.back)
 
     def finish(self, posted: list[Emission], now_ms: int) -> list[Emission]:
-        """Do all that the statements of an event, or of an instant's timers, have caused; with what they `posted`."""
+        """Do all that the statements of an event, or of an instant's timers, have caused; with what they
+        `posted`."""
         out = posted
         if not self.front:
             self._dispatch(out, now_ms)
@@ -142,7 +150,9 @@ class Steps(Loop):
         self.front.clear()
         self.back.clear()
         self.pending.clear()
-        why = f"more than {MOVED_MAX} rows moved between streams in one step: rules feed each other in a circle"
+        why = (
+            f"more than {MOVED_MAX} rows moved between streams in one step: rules feed each other in a circle"
+        )
         return Emission("engine", now_ms, "error", [], (), f"{why}; the rest, for '{stream}', is dropped")
 
     def _dispatch(self, out: list[Emission], now_ms: int) -> None:
@@ -167,18 +177,22 @@ class Steps(Loop):
     def _give(self, consumer: Consumer, changes: Changes, out: list[Emission], now_ms: int) -> None:
         """One consumer: it computes its rows of the changes of its sources, whichever of them came first.
 
-        Its subqueries know what changed before the first of its sources did, and what changed in a source; they are
-        told of the rest afterwards.
+        Its subqueries know what changed before the first of its sources did, and what changed in a source;
+        they are told of the rest afterwards.
         """
         plan = self.host.plan_of(consumer[0])
         sources = {source.stream for source in plan.sources} if plan is not None else set()
         mine = [relation for relation in changes if relation in sources]
         order = list(changes)
         known = order.index(mine[0]) if mine else len(order)
-        self.later = consumer, {
-            relation: sides for place, (relation, sides) in enumerate(changes.items())
-            if place > known and relation not in sources
-        }  # fmt: skip
+        self.later = (
+            consumer,
+            {
+                relation: sides
+                for place, (relation, sides) in enumerate(changes.items())
+                if place > known and relation not in sources
+            },
+        )
         given = {relation: Delta(*sides) for relation, sides in changes.items()}
         out += self.host.give_changes(consumer, given, now_ms)
         self.later = ("", None), {}
@@ -192,7 +206,8 @@ class Steps(Loop):
             out.append(Emission(statement, now_ms, "error", [dict(row)], (), str(error)))
 
     def _follow(self, out: list[Emission], now_ms: int) -> None:
-        """One row of the back queue enters its stream; of a lot all rows enter the queries that take lots first."""
+        """One row of the back queue enters its stream; of a lot all rows enter the queries
+        that take lots first."""
         stream, rows, given = self.back.popleft()
         if not given:
             out += self.host.give_lot(stream, rows, now_ms)
@@ -229,6 +244,11 @@ def together(emissions: list[Emission]) -> list[Emission]:
             out.append(emission)
         else:
             first = out[place]
-            out[place] = Emission(first.rule, first.at_ms, "rows", [*first.inserted, *emission.inserted],
-                                  [*first.removed, *emission.removed])  # fmt: skip
+            out[place] = Emission(
+                first.rule,
+                first.at_ms,
+                "rows",
+                [*first.inserted, *emission.inserted],
+                [*first.removed, *emission.removed],
+            )
     return out

@@ -1,8 +1,9 @@
 """STRICT_VALIDATION: each message of a stream is checked against its declared columns, once for all rules.
 
-A column that is absent or NULL takes its DEFAULT, and is NULL without one. A value of another type, at any depth of
-arrays and structs, refuses the whole event, with its place: `readings[2].temp`. Numbers stay numbers: a whole float
-stands for a `bigint`, an integer for a `float`. Columns that are not declared are left alone.
+A column that is absent or NULL takes its DEFAULT, and is NULL without one. A value of another type, at any
+depth of arrays and structs, refuses the whole event, with its place: `readings[2].temp`. Numbers stay
+numbers: a whole float stands for a `bigint`, an integer for a `float`. Columns that are not declared are left
+alone.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ class Validator:
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
-        self.checks = [(column.name, _check(column.type, stream), column.default) for column in stream.declared]
+        self.checks = [
+            (column.name, _check(column.type, stream), column.default) for column in stream.declared
+        ]
 
     def check(self, row: Any) -> Any:
         """The event with defaults filled in; DataError naming the column that holds a wrong value."""
@@ -79,7 +82,9 @@ class Validator:
             try:
                 taken = check(value)
             except _Misfit as error:
-                raise DataError(f"column '{name}{error.place}' of stream '{self.stream.name}' {error}") from None
+                raise DataError(
+                    f"column '{name}{error.place}' of stream '{self.stream.name}' {error}"
+                ) from None
             if taken is not value:
                 changed[name] = taken
         if not changed:

@@ -35,7 +35,8 @@ class Axis:
             tick = _TICKS_MS[-1] * -(-span // (_TICKS_MS[-1] * (ticks_max - 1)))
         first = start_ms - start_ms % tick
         last = end_ms + -end_ms % tick
-        # Times near zero are relative already (tests, replays on a virtual clock); others count from the first tick.
+        # Times near zero are relative already (tests, replays on a virtual clock); others count from the
+        # first tick.
         origin = 0 if -_DAY < first < _DAY else first
         unit = next(unit for unit, _ in _UNITS if tick >= unit or (unit == _SECOND and tick >= 100))
         return cls(first, max(last, first + tick), tick, origin, unit)

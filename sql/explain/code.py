@@ -17,8 +17,8 @@ from sql.rows import Shape
 
 
 def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct") -> str:
-    """The functions that run a rule, under its SQL. In a context it is the text of one partition's statement, or the
-    loop over the cells of all partitions."""
+    """The functions that run a rule, under its SQL. In a context it is the text of one partition's statement,
+    or the loop over the cells of all partitions."""
     if plan.context is not None and fits_cells(plan):
         program = Program(plan, catalog, "dict", 0, name, in_cells=True)
         return f"{_header(name, plan)}\n\n{program.text.code.text}"

@@ -9,7 +9,14 @@ from sql.algebra.windows.forms import LOTS, SAMPLED
 from sql.explain import words
 from sql.plan.logical import GroupWindowPlan, LotPlan, Plan, SourcePlan, WindowPlan
 
-SYMBOLS = {"size": "n", "period": "d", "keys": "k", "timestamp": "ts", "predicate": "predicate", "criteria": "criteria"}
+SYMBOLS = {
+    "size": "n",
+    "period": "d",
+    "keys": "k",
+    "timestamp": "ts",
+    "predicate": "predicate",
+    "criteria": "criteria",
+}
 """The letters that compositions in the catalog use for parameters."""
 
 UNBOUNDED = {

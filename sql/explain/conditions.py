@@ -1,7 +1,9 @@
-"""The conditions of a rule as columns: plans that run beside the rule, and show what each condition made of each row.
+"""The conditions of a rule as columns: plans that run beside the rule, and show what each
+condition made of each row.
 
-A probe is a plan with the rule's sources, windows and groups, without the clause that it looks into. What it gives out
-are rows of `c0`, `c1`, … (whether each condition holds), the values the conditions compare, and the keys of the groups.
+A probe is a plan with the rule's sources, windows and groups, without the clause that it looks into. What it
+gives out are rows of `c0`, `c1`, … (whether each condition holds), the values the conditions compare, and the
+keys of the groups.
 
     events   FILTER and WHERE on each event, before any window
     pairs    WHERE on the rows of a join
@@ -70,7 +72,9 @@ def probes(plan: Plan) -> list[Probe]:
     """The probes of a rule, in the order of the events' way; none of what is no query."""
     if plan.acts is not None or plan.context is not None or not plan.sources:
         return []
-    found = [probe for at, source in enumerate(plan.sources) if (probe := _of_events(plan, at, source)) is not None]
+    found = [
+        probe for at, source in enumerate(plan.sources) if (probe := _of_events(plan, at, source)) is not None
+    ]
     if plan.joins and plan.where is not None:
         found.append(_of_pairs(plan))
     if _has_samples(plan):
@@ -88,7 +92,9 @@ def _has_samples(plan: Plan) -> bool:
 
 def _counts_hits(condition: Bound | None) -> bool:
     """Whether a condition depends on how often a clause held before: it cannot be looked at by itself."""
-    return condition is not None and any(isinstance(part, Slot) and part.kind == "hit" for part in condition.walk())
+    return condition is not None and any(
+        isinstance(part, Slot) and part.kind == "hit" for part in condition.walk()
+    )
 
 
 def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
@@ -122,9 +128,11 @@ def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
 
 
 def _event_time(plan: Plan, stream: str, parts: Sequence[tuple[str, Bound]]) -> dict[str, Any]:
-    """The event-time fields of a probe of events: only where a condition asks for it, for a late event has passed or
-    failed its filter like any other."""
-    if not any(isinstance(node, Slot) and node.kind == "event_time" for _, part in parts for node in part.walk()):
+    """The event-time fields of a probe of events: only where a condition asks for it, for a late event has
+    passed or failed its filter like any other."""
+    if not any(
+        isinstance(node, Slot) and node.kind == "event_time" for _, part in parts for node in part.walk()
+    ):
         return {}
     own = {name: value for name, value in plan.timestamps.items() if name == stream}
     column = own[stream][0] if stream in own else plan.timestamp
@@ -169,8 +177,9 @@ def _texts(plan: Plan, keys: Sequence[Bound]) -> tuple[str, ...]:
     return tuple(written(key, plan.text) for key in keys)
 
 
-def _columns(plan: Plan, parts: Sequence[tuple[str, Bound]],
-             keys: Sequence[Bound]) -> tuple[tuple[Condition, ...], tuple[ItemPlan, ...]]:  # fmt: skip
+def _columns(
+    plan: Plan, parts: Sequence[tuple[str, Bound]], keys: Sequence[Bound]
+) -> tuple[tuple[Condition, ...], tuple[ItemPlan, ...]]:
     """The conditions, and the items that show them."""
     conditions: list[Condition] = []
     items = [ItemPlan(f"k{place}", key) for place, key in enumerate(keys)]

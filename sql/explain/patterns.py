@@ -24,7 +24,9 @@ def label(step: StepPlan, plan: PatternPlan) -> str:
     if isinstance(step, plans.FilterPlan):
         tag = "" if step.tag is None else f"{plan.tags[step.tag].name}="
         condition = "" if step.condition is None else f"({words.written(step.condition, text)})"
-        return f"{tag}{step.stream}{condition}" + (f" consumes at level {step.consume}" if step.consume else "")
+        return f"{tag}{step.stream}{condition}" + (
+            f" consumes at level {step.consume}" if step.consume else ""
+        )
     if isinstance(step, plans.EveryPlan):
         if not step.keys:
             return "every"

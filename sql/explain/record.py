@@ -1,7 +1,8 @@
 """Running a rule on recorded events and noting what enters and leaves its windows, and when.
 
-The rule's own query runs; a tap before each window of a statement sees the changes it posts, the tap of a sampled rule
-what enters, leaves and is shown. The result is a `Timeline`, plain data that `text` and `svg` draw.
+The rule's own query runs; a tap before each window of a statement sees the changes it posts, the tap of a
+sampled rule what enters, leaves and is shown. The result is a `Timeline`, plain data that `text` and `svg`
+draw.
 """
 
 from __future__ import annotations
@@ -41,14 +42,23 @@ Input = tuple[int, str, Row]
 """An arrival: instant in ms, stream, row."""
 
 
-def record(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: int | None = None,
-           events_max: int = EVENTS_MAX) -> Timeline:  # fmt: skip
-    """Run the plan on events in order of arrival. The rule starts at `start_ms`, by default with the first event.
+def record(
+    plan: Plan,
+    catalog: Catalog,
+    events: Iterable[Input],
+    *,
+    start_ms: int | None = None,
+    events_max: int = EVENTS_MAX,
+) -> Timeline:
+    """Run the plan on events in order of arrival. The rule starts at `start_ms`, by
+    default with the first event.
 
     At most `events_max` events are taken; how many more there were is noted. ValueError when there are none.
     """
     if plan.relations or plan.acts is not None:
-        raise ValueError("rules that read or write tables have no timeline; penstock test and replay show what they do")
+        raise ValueError(
+            "rules that read or write tables have no timeline; penstock test and replay show what they do"
+        )
     remaining = iter(events)
     taken = list(islice(remaining, events_max))
     if not taken:
@@ -61,9 +71,12 @@ def record(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: i
 
 
 def _query(plan: Plan, catalog: Catalog, start_ms: int, recorder: _Recorder) -> Statement | SampledQuery:
-    """The rule's own query, observed: windows of a statement are called, so that taps can stand before them."""
+    """The rule's own query, observed: windows of a statement are called, so that taps
+    can stand before them."""
     if plan.mode != "sample":
-        return instance_of("explain", Program(plan, catalog, "dict", start_ms, "explain", calls_windows=True), start_ms)
+        return instance_of(
+            "explain", Program(plan, catalog, "dict", start_ms, "explain", calls_windows=True), start_ms
+        )
     assert plan.window is not None
     tap = None if plan.window is EACH_EVENT else SampledTap(plan.window, recorder)
     return SampledQuery("explain", plan, catalog, start_ms, tap=tap)
@@ -84,11 +97,16 @@ class _Recorder:
         self.searches: dict[int, Searches] = {}
         """The patterns among the sources, by their place."""
         self.events: list[Event] = []
-        self.timeline = Timeline(words.slice_of(plan.text, _whole(plan)), _window_text(plan), _brackets(plan), start_ms,
-                                 removes=plan.selector == "rstream")  # fmt: skip
+        self.timeline = Timeline(
+            words.slice_of(plan.text, _whole(plan)),
+            _window_text(plan),
+            _brackets(plan),
+            start_ms,
+            removes=plan.selector == "rstream",
+        )
         self._tap()
 
-    # --- taps ---------------------------------------------------------------------------------------------------------
+    # --- taps -----------------------------------------------------------------------------------------------
 
     def _tap(self) -> None:
         query = self.query
@@ -141,7 +159,7 @@ class _Recorder:
     def left(self, event: Event, at_ms: int) -> None:
         _leave(self.by_event.get(id(event)), at_ms)
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    # --- driving --------------------------------------------------------------------------------------------
 
     def arrive(self, at_ms: int, stream: str, row: Row) -> None:
         """One event arrives; what is due before is done before."""
@@ -149,7 +167,11 @@ class _Recorder:
         self._step_to(self.now_ms)
         row = dict(row)
         self.rows.append(row)
-        lines = [self._line(index, row) for index, source in enumerate(self.plan.sources) if source.stream == stream]
+        lines = [
+            self._line(index, row)
+            for index, source in enumerate(self.plan.sources)
+            if source.stream == stream
+        ]
         for index, searches in self.searches.items():
             if stream in self.plan.sources[index].streams:
                 lines.append(searches.line(self.plan, stream, row, self._instant(row)))
@@ -181,7 +203,9 @@ class _Recorder:
 
     def _shown(self, index: int) -> list[str] | None:
         columns = self.plan.columns(self.plan.sources[index].stream)
-        return None if columns is None else [name for name in columns if name not in (self.plan.timestamp, META)]
+        return (
+            None if columns is None else [name for name in columns if name not in (self.plan.timestamp, META)]
+        )
 
     def _step_to(self, until_ms: int) -> None:
         driver = self.outer or self.query
@@ -214,14 +238,17 @@ class _Recorder:
 
     def _progress(self) -> int:
         return sum(
-            len(line.stays) + sum(stay.leave_ms is not None for stay in line.stays) for line in self.timeline.lines
+            len(line.stays) + sum(stay.leave_ms is not None for stay in line.stays)
+            for line in self.timeline.lines
         )
 
     def _closed(self, left_out: int) -> Timeline:
         timeline = self.timeline
         held = {id(event) for event in self.query.held()}
         waiting = {
-            id(self.by_event[id(event)]) for event in self.events if id(event) in held and id(event) in self.by_event
+            id(self.by_event[id(event)])
+            for event in self.events
+            if id(event) in held and id(event) in self.by_event
         }
         for line in timeline.lines:
             line.waiting = line.waiting and id(line) in waiting
@@ -293,7 +320,7 @@ class _Tap:
         return getattr(self.inner, name)
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- words --------------------------------------------------------------------------------------------------
 
 
 def _window_text(plan: Plan) -> str:

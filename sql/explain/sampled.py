@@ -27,7 +27,9 @@ class SampledTap:
         self.recorder = recorder
         # Events leave when they are next sampled for; their life ends at its nominal instant.
         self.life_ms = window.length_ms + window.delay_ms if window.kind in ("hopping", "sliding") else None
-        self.key_columns = [part.column for part in window.partition_by if isinstance(part, Read) and part.column]
+        self.key_columns = [
+            part.column for part in window.partition_by if isinstance(part, Read) and part.column
+        ]
         self.newest: tuple[int, Row, int] = (0, {}, 0)
         """The event that passed last: its source, its row, its instant."""
         self.members: dict[Any, deque[tuple[int, Row, int]]] = {}

@@ -1,4 +1,5 @@
-"""What a timeline shows of a pattern: how long each event is part of a search that has begun, and what it waits for."""
+"""What a timeline shows of a pattern: how long each event is part of a search that has begun, and what it
+waits for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A timeline as SVG: events as bars over a time axis, samples and rows below. No scripts, no fonts to fetch.
 
-From top to bottom: the rule, the axis, one row per event, then either the samples of a window or the lanes of the
-insert and the remove stream.
+From top to bottom: the rule, the axis, one row per event, then either the samples of a window or the lanes of
+the insert and the remove stream.
 """
 
 from __future__ import annotations
@@ -52,8 +52,14 @@ STYLE = """
 """
 
 
-def draw_svg(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: int | None = None,
-             events_max: int = EVENTS_MAX) -> str:  # fmt: skip
+def draw_svg(
+    plan: Plan,
+    catalog: Catalog,
+    events: Iterable[Input],
+    *,
+    start_ms: int | None = None,
+    events_max: int = EVENTS_MAX,
+) -> str:
     """The picture of a rule over recorded events: (instant in ms, stream, row), in order of arrival."""
     return render_svg(record(plan, catalog, events, start_ms=start_ms, events_max=events_max))
 
@@ -109,21 +115,27 @@ class _Drawing:
     def x(self, at_ms: int) -> float:
         return self.left + self.axis.place(at_ms, self.right - self.left)
 
-    # --- shapes -------------------------------------------------------------------------------------------------------
+    # --- shapes ---------------------------------------------------------------------------------------------
 
     def text(self, x: float, y: float, words: str, style: str = "", anchor: str = "start") -> None:
         css = f' class="{style}"' if style else ""
-        self.shapes.append(f'<text x="{x:.1f}" y="{y:.1f}"{css} text-anchor="{anchor}">{escape(words)}</text>')
+        self.shapes.append(
+            f'<text x="{x:.1f}" y="{y:.1f}"{css} text-anchor="{anchor}">{escape(words)}</text>'
+        )
 
     def line(self, x1: float, y1: float, x2: float, y2: float, style: str, width: float = 1.0) -> str:
-        return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}" '
-                f'stroke-width="{width:g}"/>')  # fmt: skip
+        return (
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}" '
+            f'stroke-width="{width:g}"/>'
+        )
 
     def rect(self, x: float, y: float, width: float, height: float, style: str, radius: float = 3) -> None:
-        self.shapes.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}" '
-                           f'class="{style}"/>')  # fmt: skip
+        self.shapes.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}" '
+            f'class="{style}"/>'
+        )
 
-    # --- parts --------------------------------------------------------------------------------------------------------
+    # --- parts ----------------------------------------------------------------------------------------------
 
     def heading(self) -> None:
         for words in _wrapped(self.timeline.sql, 112):
@@ -146,7 +158,9 @@ class _Drawing:
         middle = self.y + ROW / 2 + 2
         self.text(MARGIN, middle + 4, _short(line.label, LABEL_MAX))
         arrival = self.x(line.arrival_ms)
-        entry = line.stays[0].entry_ms if line.stays else self.axis.end_ms if line.waiting else line.arrival_ms
+        entry = (
+            line.stays[0].entry_ms if line.stays else self.axis.end_ms if line.waiting else line.arrival_ms
+        )
         if self.x(entry) > arrival:
             self.waits = True
             self.shapes.append(self.line(arrival, middle, self.x(entry), middle, "wait", 1.6))
@@ -172,12 +186,15 @@ class _Drawing:
         middle = self.y + ROW / 2 + 2
         start, end = self.x(sample.start_ms), self.x(sample.end_ms)
         self.rect(start, middle - BAR / 2, max(end - start, 2.5), BAR, "sample", 1)
-        self.text(MARGIN, middle + 4, _short(self.timeline.bounds(sample, self.axis.label), LABEL_MAX), "muted")
+        self.text(
+            MARGIN, middle + 4, _short(self.timeline.bounds(sample, self.axis.label), LABEL_MAX), "muted"
+        )
         self.result(sample, start, end, middle + 4)
         self.y += ROW
 
     def result(self, sample: Sample, start: float, end: float, y: float) -> None:
-        """What a sample gave: in a column where all are short, else beside its bar, where there is more room."""
+        """What a sample gave: in a column where all are short, else beside its bar,
+        where there is more room."""
         words = _result(sample)
         if self.has_column:
             self.text(self.right + 14, y, words)
@@ -206,7 +223,9 @@ class _Drawing:
     def _chips(self, at_ms: int, rows: Sequence[Row]) -> list[tuple[float, str]]:
         shown = [(self.x(at_ms), _short(label_of(row, None), 40)) for row in rows[:CHIPS_PER_POST]]
         return (
-            shown if len(rows) <= CHIPS_PER_POST else [*shown, (self.x(at_ms), f"+{len(rows) - CHIPS_PER_POST} more")]
+            shown
+            if len(rows) <= CHIPS_PER_POST
+            else [*shown, (self.x(at_ms), f"+{len(rows) - CHIPS_PER_POST} more")]
         )
 
     def grid(self, top: float) -> None:
@@ -286,6 +305,10 @@ def _description(timeline: Timeline, axis: Axis) -> str:
     if not outputs:
         outputs = [(post.at_ms, post.inserted, post.removed) for post in timeline.posts]
     for at_ms, inserted, removed in outputs:
-        said = [f"{word} {rows_text(rows)}" for word, rows in (("inserted", inserted), ("removed", removed)) if rows]
+        said = [
+            f"{word} {rows_text(rows)}"
+            for word, rows in (("inserted", inserted), ("removed", removed))
+            if rows
+        ]
         parts.append(f"At {axis.label(at_ms)}: {'; '.join(said) or 'no rows'}.")
     return " ".join(parts)

@@ -1,4 +1,5 @@
-"""What the rows of a probe amount to: how often each condition failed, and the nearest misses with their values."""
+"""What the rows of a probe amount to: how often each condition failed, and the nearest
+misses with their values."""
 
 from __future__ import annotations
 
@@ -100,9 +101,13 @@ class Tally:
             return
         self.first_failed[wrong[0]] += 1
         for number in wrong:
-            self._note(self.conditions[number], row, keys, at_ms, is_null=held[number] is None, others=len(wrong) - 1)
+            self._note(
+                self.conditions[number], row, keys, at_ms, is_null=held[number] is None, others=len(wrong) - 1
+            )
 
-    def _note(self, found: Failed, row: Row, keys: dict[str, Any], at_ms: int, *, is_null: bool, others: int) -> None:
+    def _note(
+        self, found: Failed, row: Row, keys: dict[str, Any], at_ms: int, *, is_null: bool, others: int
+    ) -> None:
         if is_null:
             found.unknown += 1
         else:
@@ -124,7 +129,12 @@ def _sweep(found: Failed, row: Row) -> None:
     """Keep the value that a constant decides on."""
     column, _ = swept(found.condition) or ("", 0.0)
     value = row.get(column)
-    if column and isinstance(value, int | float) and not isinstance(value, bool) and len(found.sweep) < SWEEP_MAX:
+    if (
+        column
+        and isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and len(found.sweep) < SWEEP_MAX
+    ):
         found.sweep.append(float(value))
 
 
@@ -144,7 +154,9 @@ def shortfall(operator: str, values: Sequence[Any]) -> float | None:
     >>> shortfall(">", [89.97, 90]), shortfall("between", [5, 10, 20]), shortfall("=", ["a", "b"])
     (0.03, 5.0, None)
     """
-    numbers = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    numbers = [
+        float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
     if not operator or len(numbers) != len(values) or len(values) < 2:
         return None
     if operator == "between":

@@ -23,8 +23,14 @@ ROWS_SHOWN = 6
 """Rows of one output that are spelt out."""
 
 
-def draw_text(plan: Plan, catalog: Catalog, events: Iterable[Input], *, start_ms: int | None = None,
-              events_max: int = EVENTS_MAX) -> str:  # fmt: skip
+def draw_text(
+    plan: Plan,
+    catalog: Catalog,
+    events: Iterable[Input],
+    *,
+    start_ms: int | None = None,
+    events_max: int = EVENTS_MAX,
+) -> str:
     """The picture of a rule over recorded events: (instant in ms, stream, row), in order of arrival."""
     return render_text(record(plan, catalog, events, start_ms=start_ms, events_max=events_max))
 
@@ -33,12 +39,16 @@ def render_text(timeline: Timeline) -> str:
     """A record as text, at most about 120 columns wide."""
     axis = Axis.over(timeline.start_ms, timeline.end_ms, TICKS_MAX)
     bounds = [timeline.bounds(sample, axis.label) for sample in timeline.samples]
-    canvas = _Canvas(axis, [_short(label, LABEL_MAX) for label in (*(line.label for line in timeline.lines), *bounds)])
+    canvas = _Canvas(
+        axis, [_short(label, LABEL_MAX) for label in (*(line.label for line in timeline.lines), *bounds)]
+    )
     out = [timeline.sql, timeline.window, "", *canvas.axis()]
     out += [canvas.event(line) for line in timeline.lines]
     if timeline.samples:
         out.append("")
-        out += [canvas.sample(*pair, timeline.brackets) for pair in zip(timeline.samples, bounds, strict=True)]
+        out += [
+            canvas.sample(*pair, timeline.brackets) for pair in zip(timeline.samples, bounds, strict=True)
+        ]
     if timeline.posts and not timeline.samples:
         out += [
             canvas.marks({post.at_ms for post in timeline.posts}),
@@ -65,9 +75,7 @@ class _Canvas:
         return round(self.axis_of.place(at_ms, self.columns))
 
     def row(self, label: str, drawing: str, remark: str = "") -> str:
-        return (
-            f"{_short(label, LABEL_MAX):<{self.gutter}}{drawing:<{self.columns + 1}}{'  ' + remark if remark else ''}"
-        )
+        return f"{_short(label, LABEL_MAX):<{self.gutter}}{drawing:<{self.columns + 1}}{'  ' + remark if remark else ''}"
 
     def axis(self) -> list[str]:
         cells = [" "] * (self.columns + 12)

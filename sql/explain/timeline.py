@@ -103,7 +103,9 @@ def label_of(row: Any, columns: list[str] | None) -> str:
     >>> label_of({"dev": "a", "n": 3, "ts": 1}, ["n", "dev"])
     'dev=a n=3'
     """
-    chosen = {name: value for name, value in row.items() if name != META and (columns is None or name in columns)}
+    chosen = {
+        name: value for name, value in row.items() if name != META and (columns is None or name in columns)
+    }
     if not chosen:
         chosen = {name: value for name, value in row.items() if name != META}
     if len(chosen) == 1:

@@ -45,7 +45,7 @@ def explain(plan: Plan, catalog: Catalog | None = None) -> str:
     Without a catalog the plan's variables stand in for themselves.
     """
     lines = _draw(_tree(plan))
-    facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan))]  # fmt: skip
+    facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan))]
     facts += [("unbounded", reason) for reason in unbounded(plan)]
     facts += [("warning", f"{problem.code} {problem.message}") for problem in plan.warnings]
     width = max(len(name) for name, _ in facts)
@@ -56,7 +56,7 @@ def explain(plan: Plan, catalog: Catalog | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- the tree ---------------------------------------------------------------------------------------------------------
+# --- the tree -----------------------------------------------------------------------------------------------
 
 
 def _tree(plan: Plan) -> Node:
@@ -109,12 +109,16 @@ def _from(plan: Plan) -> Node:
 
 
 def _sampled(plan: Plan, window: GroupWindowPlan) -> Node:
-    """A window in GROUP BY: one for all streams of FROM; their rows meet each other and tables at each sample."""
+    """A window in GROUP BY: one for all streams of FROM; their rows meet each other and
+    tables at each sample."""
     streams = [_source(source, plan) for source in plan.sources if source.retained_rows is None]
     tables = [_source(source, plan) for source in plan.sources if source.retained_rows is not None]
     first, *others = streams
     if window.filter is not None:
-        first, others = Node(f"filter {words.written(window.filter, plan.text)}", "before the window", streams), []
+        first, others = (
+            Node(f"filter {words.written(window.filter, plan.text)}", "before the window", streams),
+            [],
+        )
     node = first
     if window is not EACH_EVENT:
         node = _stack(of_group_window(window, plan), words.slice_of(plan.text, window.span), first, *others)
@@ -159,8 +163,14 @@ def _pattern(pattern: PatternPlan, plan: Plan) -> Node:
             remark = f"stream {step.stream}, reads {names}"
         return Node(patterns.label(step, pattern), remark, [node(child) for child in step.children()])
 
-    marks = [name for name, on in (("suppress overlapping matches", pattern.suppress),
-                                   ("a match discards what shares its events", pattern.discard)) if on]  # fmt: skip
+    marks = [
+        name
+        for name, on in (
+            ("suppress overlapping matches", pattern.suppress),
+            ("a match discards what shares its events", pattern.discard),
+        )
+        if on
+    ]
     return Node("Pattern", ", ".join(["a row per match", *marks]), [node(pattern.root)])
 
 
@@ -226,7 +236,7 @@ def _draw(node: Node) -> list[str]:
     return [f"{label:<{width}}  · {remark}" if remark else label for label, remark in rows]
 
 
-# --- the facts --------------------------------------------------------------------------------------------------------
+# --- the facts ----------------------------------------------------------------------------------------------
 
 
 def removal(plan: Plan) -> Removal:
@@ -268,7 +278,10 @@ def _clock(plan: Plan) -> str:
     options = plan.options
     if plan.timestamp is None:
         return f"processing time, zone {options.zone}"
-    parts = [f"event time from {plan.timestamp}", f"watermark {words.length(options.late_tolerance_ms)} behind"]
+    parts = [
+        f"event time from {plan.timestamp}",
+        f"watermark {words.length(options.late_tolerance_ms)} behind",
+    ]
     if options.idle_timeout_ms is not None:
         parts.append(f"a silent stream is passed over after {words.length(options.idle_timeout_ms)}")
     if options.max_future_ms is not None:
@@ -289,8 +302,10 @@ def _state(plan: Plan) -> list[str]:
     held += [f"{s.retained_rows:,} rows of {s.stream}" for s in plan.sources if s.retained_rows is not None]
     lines = [f"at most {', '.join(held)}"] if held else []
     if plan.group_by:
-        lines.append(f"one row of aggregates per {words.several(plan.group_by, plan.text)}, "
-                     f"at most {plan.options.max_groups:,} groups")  # fmt: skip
+        lines.append(
+            f"one row of aggregates per {words.several(plan.group_by, plan.text)}, "
+            f"at most {plan.options.max_groups:,} groups"
+        )
     if plan.analytics:
         lines.append("the last values of the analytic functions")
     for sub in plan.subqueries:
@@ -299,7 +314,8 @@ def _state(plan: Plan) -> list[str]:
 
 
 def cost_of(call: AggregateCall, leaving: Removal) -> str:
-    """What an aggregate costs per event where values leave in this way: definitions name the exceptional case last."""
+    """What an aggregate costs per event where values leave in this way: definitions name the
+    exceptional case last."""
     usual, _, exception = call.definition.cost.replace(", ", "; ").partition("; ")
     exception, _, condition = exception.partition(" where ")
     if not condition:
@@ -314,7 +330,9 @@ PER_SAMPLE = "rows per sample"
 
 
 def _cost(plan: Plan) -> str:
-    parts = [part for composition in _compositions(plan) for cost in composition.cost for part in cost.split(" + ")]
+    parts = [
+        part for composition in _compositions(plan) for cost in composition.cost for part in cost.split(" + ")
+    ]
     if plan.aggregates:
         leaving = removal(plan)
         parts += [cost_of(call, leaving) for call in plan.aggregates]

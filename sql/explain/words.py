@@ -1,4 +1,5 @@
-"""Parts of a plan as words: expressions as they were written, lengths of time, compositions with actual parameters."""
+"""Parts of a plan as words: expressions as they were written, lengths of time, compositions with actual
+parameters."""
 
 from __future__ import annotations
 
@@ -58,7 +59,10 @@ def period(argument: PeriodArgument, text: str) -> str:
     amounts: dict[str, Any] = {}
     for bound, unit in argument.parts:
         if not isinstance(bound, Const):
-            return slice_of(text, argument.span) or f"{several((part for part, _ in argument.parts), text)} {unit}s"
+            return (
+                slice_of(text, argument.span)
+                or f"{several((part for part, _ in argument.parts), text)} {unit}s"
+            )
         amounts[unit] = bound.value
     made = Period.of(amounts)
     return slice_of(text, argument.span) if made.is_calendar else length(made.millis)

@@ -1,4 +1,5 @@
-"""The scalar functions, by category. Importing this package imports every file of it, and so fills the registry.
+"""The scalar functions, by category. Importing this package imports every file of it,
+and so fills the registry.
 
 Heavy libraries load at their first use.
 """

@@ -1,4 +1,5 @@
-"""Arrays: positions count from 0, from the end when negative. Arguments are never changed, results are new arrays.
+"""Arrays: positions count from 0, from the end when negative. Arguments are never
+changed, results are new arrays.
 
 Elements are the same when they would be the same group key: 1 and 1.0 are, 1 and '1' and TRUE are not.
 """
@@ -20,34 +21,59 @@ OTHER = Parameter("other", Type.ARRAY)
 VALUE = Parameter("value")
 
 
-@function("array_create", category="array", returns=Type.ARRAY, nulls="pass",
-          parameters=(Parameter("value", variadic=True),),
-          examples=(("array_create(1, NULL, 'a')", [1, "a"]), ("array_create(NULL)", None),
-                    ("array_create()", [])))  # fmt: skip
+@function(
+    "array_create",
+    category="array",
+    returns=Type.ARRAY,
+    nulls="pass",
+    parameters=(Parameter("value", variadic=True),),
+    examples=(("array_create(1, NULL, 'a')", [1, "a"]), ("array_create(NULL)", None), ("array_create()", [])),
+)
 def array_create(*values: Any) -> list[Any] | None:
     """An array of the arguments without the NULLs; NULL if all are NULL."""
     kept = [value for value in values if value is not None]
     return kept if kept or not values else None
 
 
-@function("cardinality", category="array", returns=Type.INTEGER, nulls="pass", parameters=(VALUE,),
-          examples=(("cardinality(array_create(1, 2))", 2), ("cardinality('abc')", 0),
-                    ("cardinality(NULL)", 0)))  # fmt: skip
+@function(
+    "cardinality",
+    category="array",
+    returns=Type.INTEGER,
+    nulls="pass",
+    parameters=(VALUE,),
+    examples=(("cardinality(array_create(1, 2))", 2), ("cardinality('abc')", 0), ("cardinality(NULL)", 0)),
+)
 def cardinality(value: Any) -> int:
     """The number of elements; 0 for what is not an array."""
     return len(value) if isinstance(value, (list, tuple)) else 0
 
 
-@function("array_cardinality", category="array", returns=Type.INTEGER, nulls="pass", parameters=(ARRAY,),
-          examples=(("array_cardinality(NULL)", 0), ("array_cardinality(parse_json('[1, null]'))", 1),))  # fmt: skip
+@function(
+    "array_cardinality",
+    category="array",
+    returns=Type.INTEGER,
+    nulls="pass",
+    parameters=(ARRAY,),
+    examples=(
+        ("array_cardinality(NULL)", 0),
+        ("array_cardinality(parse_json('[1, null]'))", 1),
+    ),
+)
 def array_cardinality(array: Array | None) -> int:
     """The number of elements that are not NULL; 0 for a NULL array."""
     return sum(item is not None for item in array or ())
 
 
-@function("element_at", category="array", parameters=(Parameter("collection"), Parameter("index_or_key")),
-          examples=(("element_at(array_create(10, 20), -1)", 20), ("element_at(array_create(10, 20), 2)", None),
-                    ("element_at(object_construct('a', 1), 'a')", 1)))  # fmt: skip
+@function(
+    "element_at",
+    category="array",
+    parameters=(Parameter("collection"), Parameter("index_or_key")),
+    examples=(
+        ("element_at(array_create(10, 20), -1)", 20),
+        ("element_at(array_create(10, 20), 2)", None),
+        ("element_at(object_construct('a', 1), 'a')", 1),
+    ),
+)
 def element_at(collection: Any, index: Any) -> Any:
     """The element of an array at an index, or of an object at a key; NULL where there is none."""
     if isinstance(collection, dict) and isinstance(index, str):
@@ -60,72 +86,126 @@ def element_at(collection: Any, index: Any) -> Any:
     )
 
 
-@function("array_position", category="array", returns=Type.INTEGER, nulls="pass", parameters=(ARRAY, VALUE),
-          examples=(("array_position(array_create('a', 'b', 'a'), 'a')", 0),
-                    ("array_position(array_create(1), '1')", -1)))  # fmt: skip
+@function(
+    "array_position",
+    category="array",
+    returns=Type.INTEGER,
+    nulls="pass",
+    parameters=(ARRAY, VALUE),
+    examples=(
+        ("array_position(array_create('a', 'b', 'a'), 'a')", 0),
+        ("array_position(array_create(1), '1')", -1),
+    ),
+)
 def array_position(array: Array | None, value: Any) -> int:
     """Where the value first is in the array, -1 if nowhere or the array is NULL."""
     key = key_of(value)
     return next((index for index, item in enumerate(array or ()) if key_of(item) == key), -1)
 
 
-@function("array_last_position", category="array", returns=Type.INTEGER, nulls="pass", parameters=(ARRAY, VALUE),
-          examples=(("array_last_position(array_create('a', 'b', 'a'), 'a')", 2),))  # fmt: skip
+@function(
+    "array_last_position",
+    category="array",
+    returns=Type.INTEGER,
+    nulls="pass",
+    parameters=(ARRAY, VALUE),
+    examples=(("array_last_position(array_create('a', 'b', 'a'), 'a')", 2),),
+)
 def array_last_position(array: Array | None, value: Any) -> int:
     """Where the value last is in the array, -1 if nowhere or the array is NULL."""
     key, array = key_of(value), array or ()
     return next((index for index in range(len(array) - 1, -1, -1) if key_of(array[index]) == key), -1)
 
 
-@function("array_contains", category="array", returns=Type.BOOLEAN, nulls="pass", parameters=(ARRAY, VALUE),
-          examples=(("array_contains(array_create(1, 2), 2)", True), ("array_contains(NULL, 2)", False)))  # fmt: skip
+@function(
+    "array_contains",
+    category="array",
+    returns=Type.BOOLEAN,
+    nulls="pass",
+    parameters=(ARRAY, VALUE),
+    examples=(("array_contains(array_create(1, 2), 2)", True), ("array_contains(NULL, 2)", False)),
+)
 def array_contains(array: Array | None, value: Any) -> bool:
     """Whether the value is an element; false for a NULL array."""
     key = key_of(value)
     return array is not None and any(key_of(item) == key for item in array)
 
 
-@function("array_contains_any", category="array", returns=Type.BOOLEAN, nulls="pass", parameters=(ARRAY, OTHER),
-          examples=(("array_contains_any(array_create(1, 2), array_create(2, 3))", True),))  # fmt: skip
+@function(
+    "array_contains_any",
+    category="array",
+    returns=Type.BOOLEAN,
+    nulls="pass",
+    parameters=(ARRAY, OTHER),
+    examples=(("array_contains_any(array_create(1, 2), array_create(2, 3))", True),),
+)
 def array_contains_any(array: Array | None, other: Array | None) -> bool:
     """Whether the arrays have an element in common; false if either is NULL."""
     return array is not None and other is not None and not _keys(array).isdisjoint(map(key_of, other))
 
 
-@function("array_remove", category="array", returns=Type.ARRAY, parameters=(ARRAY, VALUE),
-          examples=(("array_remove(array_create(1, 2, 1), 1)", [2]),))  # fmt: skip
+@function(
+    "array_remove",
+    category="array",
+    returns=Type.ARRAY,
+    parameters=(ARRAY, VALUE),
+    examples=(("array_remove(array_create(1, 2, 1), 1)", [2]),),
+)
 def array_remove(array: Array, value: Any) -> list[Any]:
     """The array without any element equal to the value."""
     key = key_of(value)
     return [item for item in array if key_of(item) != key]
 
 
-@function("array_union", category="array", returns=Type.ARRAY, nulls="pass", parameters=(ARRAY, OTHER),
-          examples=(("array_union(array_create(1), NULL)", [1]),
-                    ("array_union(array_create(1, 2, 2), array_create(2, 3))", [1, 2, 3]),))  # fmt: skip
+@function(
+    "array_union",
+    category="array",
+    returns=Type.ARRAY,
+    nulls="pass",
+    parameters=(ARRAY, OTHER),
+    examples=(
+        ("array_union(array_create(1), NULL)", [1]),
+        ("array_union(array_create(1, 2, 2), array_create(2, 3))", [1, 2, 3]),
+    ),
+)
 def array_union(array: Array | None, other: Array | None) -> list[Any]:
     """The elements of both arrays, each once, in order of first appearance; NULL counts as an empty array."""
     return _distinct((*(array or ()), *(other or ())))
 
 
-@function("array_intersect", category="array", returns=Type.ARRAY, parameters=(ARRAY, OTHER),
-          examples=(("array_intersect(array_create(3, 2, 2), array_create(2, 3, 4))", [3, 2]),))  # fmt: skip
+@function(
+    "array_intersect",
+    category="array",
+    returns=Type.ARRAY,
+    parameters=(ARRAY, OTHER),
+    examples=(("array_intersect(array_create(3, 2, 2), array_create(2, 3, 4))", [3, 2]),),
+)
 def array_intersect(array: Array, other: Array) -> list[Any]:
     """The elements of the first array that are also in the second, each once."""
     wanted = _keys(other)
     return _distinct(item for item in array if key_of(item) in wanted)
 
 
-@function("array_except", category="array", returns=Type.ARRAY, parameters=(ARRAY, OTHER),
-          examples=(("array_except(array_create(1, 2, 1), array_create(2))", [1]),))  # fmt: skip
+@function(
+    "array_except",
+    category="array",
+    returns=Type.ARRAY,
+    parameters=(ARRAY, OTHER),
+    examples=(("array_except(array_create(1, 2, 1), array_create(2))", [1]),),
+)
 def array_except(array: Array, other: Array) -> list[Any]:
     """The elements of the first array that are not in the second, each once."""
     unwanted = _keys(other)
     return _distinct(item for item in array if key_of(item) not in unwanted)
 
 
-@function("array_distinct", category="array", returns=Type.ARRAY, parameters=(ARRAY,),
-          examples=(("array_distinct(array_create(1, 2, 1.0))", [1, 2]),))  # fmt: skip
+@function(
+    "array_distinct",
+    category="array",
+    returns=Type.ARRAY,
+    parameters=(ARRAY,),
+    examples=(("array_distinct(array_create(1, 2, 1.0))", [1, 2]),),
+)
 def array_distinct(array: Array) -> list[Any]:
     """The first of each group of equal elements; arrays and objects inside are compared by content."""
     return _distinct(array)
@@ -142,8 +222,12 @@ def _distinct(items: Iterable[Any]) -> list[Any]:
     return list(first.values())
 
 
-@function("array_max", category="array", parameters=(ARRAY,),
-          examples=(("array_max(parse_json('[1, null, 3]'))", 3), ("array_max(parse_json('[]'))", None)))  # fmt: skip
+@function(
+    "array_max",
+    category="array",
+    parameters=(ARRAY,),
+    examples=(("array_max(parse_json('[1, null, 3]'))", 3), ("array_max(parse_json('[]'))", None)),
+)
 def array_max(array: Array) -> Any:
     """The largest element, NULLs skipped; NULL if there is none. Elements of different types are an error."""
     largest = None
@@ -153,10 +237,15 @@ def array_max(array: Array) -> Any:
     return largest
 
 
-@function("array_min", category="array", parameters=(ARRAY,),
-          examples=(("array_min(parse_json('[2, null, 1]'))", 1),))  # fmt: skip
+@function(
+    "array_min",
+    category="array",
+    parameters=(ARRAY,),
+    examples=(("array_min(parse_json('[2, null, 1]'))", 1),),
+)
 def array_min(array: Array) -> Any:
-    """The smallest element, NULLs skipped; NULL if there is none. Elements of different types are an error."""
+    """The smallest element, NULLs skipped; NULL if there is none. Elements of
+    different types are an error."""
     smallest = None
     for item in array:
         if item is not None and (smallest is None or less(item, smallest)):
@@ -164,15 +253,26 @@ def array_min(array: Array) -> Any:
     return smallest
 
 
-@function("array_sort", category="array", returns=Type.ARRAY, parameters=(ARRAY,),
-          examples=(("array_sort(array_create(10, 9, 'a', true))", [True, 9, 10, "a"]),))  # fmt: skip
+@function(
+    "array_sort",
+    category="array",
+    returns=Type.ARRAY,
+    parameters=(ARRAY,),
+    examples=(("array_sort(array_create(10, 9, 'a', true))", [True, 9, 10, "a"]),),
+)
 def array_sort(array: Array) -> list[Any]:
     """The elements in ascending order of value; mixed types in the order null, boolean, number, text."""
     return sorted(array, key=order_key)
 
 
-@function("array_shuffle", category="array", returns=Type.ARRAY, context=True, parameters=(ARRAY,),
-          examples=(("cardinality(array_shuffle(array_create(1, 2, 3)))", 3),))  # fmt: skip
+@function(
+    "array_shuffle",
+    category="array",
+    returns=Type.ARRAY,
+    context=True,
+    parameters=(ARRAY,),
+    examples=(("cardinality(array_shuffle(array_create(1, 2, 3)))", 3),),
+)
 def array_shuffle(context: Context, array: Array) -> list[Any]:
     """The elements in random order. A replay of the same events gives the same order."""
     shuffled = list(array)
@@ -180,16 +280,26 @@ def array_shuffle(context: Context, array: Array) -> list[Any]:
     return shuffled
 
 
-@function("array_concat", category="array", returns=Type.ARRAY, nulls="pass",
-          parameters=(ARRAY, Parameter("other", Type.ARRAY, variadic=True)),
-          examples=(("array_concat(array_create(1), NULL, array_create(1, 2))", [1, 1, 2]),))  # fmt: skip
+@function(
+    "array_concat",
+    category="array",
+    returns=Type.ARRAY,
+    nulls="pass",
+    parameters=(ARRAY, Parameter("other", Type.ARRAY, variadic=True)),
+    examples=(("array_concat(array_create(1), NULL, array_create(1, 2))", [1, 1, 2]),),
+)
 def array_concat(*arrays: Array | None) -> list[Any]:
     """The arrays one after the other; NULL counts as an empty array."""
     return [item for array in arrays if array is not None for item in array]
 
 
-@function("array_flatten", category="array", returns=Type.ARRAY, parameters=(ARRAY,),
-          examples=(("array_flatten(parse_json('[1, [2, [3]]]'))", [1, 2, [3]]),))  # fmt: skip
+@function(
+    "array_flatten",
+    category="array",
+    returns=Type.ARRAY,
+    parameters=(ARRAY,),
+    examples=(("array_flatten(parse_json('[1, [2, [3]]]'))", [1, 2, [3]]),),
+)
 def array_flatten(array: Array) -> list[Any]:
     """The array with the elements of arrays inside in their place, one level deep."""
     flat: list[Any] = []
@@ -206,7 +316,8 @@ def array_flatten(array: Array) -> list[Any]:
           examples=(("array_join(array_create('a', 1), '-')", "a-1"),
                     ("array_join(parse_json('[1, null]'), ',', '?')", "1,?")))  # fmt: skip
 def array_join(array: Array, separator: str, null_text: str | None = None) -> str:
-    """The elements as one text with the separator between; NULLs are left out unless a text is given for them."""
+    """The elements as one text with the separator between; NULLs are left out unless a
+    text is given for them."""
     texts = (null_text if item is None else as_text(item) for item in array)
     return separator.join(text for text in texts if text is not None)
 
@@ -219,10 +330,17 @@ def _of_one_argument(name: str) -> Function:
     return found
 
 
-@function("array_map", category="array", returns=Type.ARRAY, context=True,
-          parameters=(Parameter("function", Type.STRING, constant=True, check=_of_one_argument), ARRAY),
-          examples=(("array_map('upper', array_create('a', 'b'))", ["A", "B"]),
-                    ("array_map('abs', parse_json('[-1, null]'))", [1, None])))  # fmt: skip
+@function(
+    "array_map",
+    category="array",
+    returns=Type.ARRAY,
+    context=True,
+    parameters=(Parameter("function", Type.STRING, constant=True, check=_of_one_argument), ARRAY),
+    examples=(
+        ("array_map('upper', array_create('a', 'b'))", ["A", "B"]),
+        ("array_map('abs', parse_json('[-1, null]'))", [1, None]),
+    ),
+)
 def array_map(context: Context, name: str, array: Array) -> list[Any]:
     """The results of a built-in function of one argument, given by name, for each element."""
     found = _of_one_argument(name)
@@ -231,8 +349,13 @@ def array_map(context: Context, name: str, array: Array) -> list[Any]:
     return [None if skips and item is None else found.implementation(*leading, item) for item in array]
 
 
-@function("repeat", category="array", returns=Type.ARRAY, parameters=(VALUE, Parameter("n", Type.INTEGER)),
-          examples=(("repeat('a', 3)", ["a", "a", "a"]),))  # fmt: skip
+@function(
+    "repeat",
+    category="array",
+    returns=Type.ARRAY,
+    parameters=(VALUE, Parameter("n", Type.INTEGER)),
+    examples=(("repeat('a', 3)", ["a", "a", "a"]),),
+)
 def repeat(value: Any, n: int) -> list[Any]:
     """An array of n copies of the value, at most ELEMENTS_MAX; n below 1 gives an empty array."""
     return [value] * within(max(n, 0), ELEMENTS_MAX, "ELEMENTS_MAX")
@@ -249,7 +372,8 @@ def _step(step: int) -> None:
           examples=(("sequence(1, 4)", [1, 2, 3, 4]), ("sequence(3, 1)", [3, 2, 1]),
                     ("sequence(1, 6, 2)", [1, 3, 5])))  # fmt: skip
 def sequence(first: int, last: int, step: int | None = None) -> list[int]:
-    """The integers from first to last, both included, at most ELEMENTS_MAX; the step is -1 when first > last."""
+    """The integers from first to last, both included, at most ELEMENTS_MAX; the step is
+    -1 when first > last."""
     if step is None:
         step = 1 if first <= last else -1
     if step == 0 or (last - first) * step < 0:
@@ -261,8 +385,13 @@ def sequence(first: int, last: int, step: int | None = None) -> list[int]:
 KVPAIRS = Parameter("pairs", Type.ARRAY)
 
 
-@function("kvpair_array_to_obj", category="array", returns=Type.OBJECT, parameters=(KVPAIRS,),
-          examples=(("kvpair_array_to_obj(parse_json('[{\"key\": \"a\", \"value\": 1}]'))", {"a": 1}),))  # fmt: skip
+@function(
+    "kvpair_array_to_obj",
+    category="array",
+    returns=Type.OBJECT,
+    parameters=(KVPAIRS,),
+    examples=(('kvpair_array_to_obj(parse_json(\'[{"key": "a", "value": 1}]\'))', {"a": 1}),),
+)
 def kvpair_array_to_obj(pairs: Array) -> dict[str, Any]:
     """An object from an array of `{key, value}` objects; a later pair wins."""
     built: dict[str, Any] = {}

@@ -1,4 +1,5 @@
-"""Conversion between types: what `cast(x, "type")` and `CAST(x AS type)` mean. What is impossible is an error."""
+"""Conversion between types: what `cast(x, "type")` and `CAST(x AS type)` mean. What is
+impossible is an error."""
 
 from __future__ import annotations
 
@@ -107,19 +108,30 @@ def known_type(name: str) -> Type:
     """The type called so; a `DataError` for an unknown one."""
     found = type_named(name)
     if found is None:
-        hint = did_you_mean(name, type_names()) or "it takes bigint, float, string, boolean, datetime or bytea"
+        hint = (
+            did_you_mean(name, type_names()) or "it takes bigint, float, string, boolean, datetime or bytea"
+        )
         raise DataError(f"cast() knows no type '{name}'; {hint}")
     return found
 
 
-@function("cast", category="transform", context=True,
-          parameters=(Parameter("x"), Parameter("type", Type.STRING, constant=True, check=known_type)),
-          examples=(("cast('12', 'bigint')", 12), ("cast(1.9, 'bigint')", 1), ("cast(20, 'string')", "20"),
-                    ("cast('1970-01-01 00:00:01', 'datetime')", 1000), ("cast('true', 'boolean')", True)))  # fmt: skip
+@function(
+    "cast",
+    category="transform",
+    context=True,
+    parameters=(Parameter("x"), Parameter("type", Type.STRING, constant=True, check=known_type)),
+    examples=(
+        ("cast('12', 'bigint')", 12),
+        ("cast(1.9, 'bigint')", 1),
+        ("cast(20, 'string')", "20"),
+        ("cast('1970-01-01 00:00:01', 'datetime')", 1000),
+        ("cast('true', 'boolean')", True),
+    ),
+)
 def cast(context: Context, value: Any, type_name: str) -> Any:
     """The value as another type: bigint, float, string, boolean, datetime, bytea, or EPL's long, int, double.
 
-    A float becomes a bigint by cutting its decimals; a datetime is epoch milliseconds; bytea is made from base64 text.
-    What is impossible is an error.
+    A float becomes a bigint by cutting its decimals; a datetime is epoch milliseconds; bytea is made from
+    base64 text. What is impossible is an error.
     """
     return cast_value(value, known_type(type_name), context.zone)

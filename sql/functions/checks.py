@@ -1,7 +1,7 @@
 """Arguments at run time: the declared parameter types, checked in one place for every function.
 
-The binder refuses a wrong type it can see; on a stream without declared columns it sees none, so the same declaration
-is checked again against each value. Implementations may rely on it.
+The binder refuses a wrong type it can see; on a stream without declared columns it sees none, so the same
+declaration is checked again against each value. Implementations may rely on it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _CLASSES: dict[Type, frozenset[type]] = {
 
 
 def checked(function: Function) -> Callable[..., Any]:
-    """The implementation behind a check of its arguments; the bare one where every parameter takes anything."""
+    """The implementation behind a check of its arguments; the bare one where every parameter takes
+    anything."""
     implementation = function.implementation
     also = {type(None)} if function.nulls == "pass" else set()
     classes = [_CLASSES[p.type] | also if p.type in _CLASSES else None for p in function.parameters]
@@ -44,7 +45,9 @@ def checked(function: Function) -> Callable[..., Any]:
     return _general(function, implementation, classes)
 
 
-def _unary(function: Function, implementation: Callable[..., Any], allowed: frozenset[type]) -> Callable[..., Any]:
+def _unary(
+    function: Function, implementation: Callable[..., Any], allowed: frozenset[type]
+) -> Callable[..., Any]:
     """The common case of one argument, without a loop."""
 
     def call(*arguments: Any) -> Any:
@@ -55,7 +58,9 @@ def _unary(function: Function, implementation: Callable[..., Any], allowed: froz
     return call
 
 
-def _general(function: Function, implementation: Callable[..., Any], classes: Sequence[Classes]) -> Callable[..., Any]:
+def _general(
+    function: Function, implementation: Callable[..., Any], classes: Sequence[Classes]
+) -> Callable[..., Any]:
     context = (None,) * function.context
     fixed = (*context, *classes)
 
@@ -97,19 +102,30 @@ def mismatch(function: Function, index: int, value: Any) -> DataError:
 
 
 _WORDS = {
-    Type.BOOLEAN: "a boolean", Type.INTEGER: "an integer", Type.FLOAT: "a number", Type.NUMBER: "a number",
-    Type.STRING: "text", Type.DATETIME: "epoch milliseconds or a date as text", Type.BYTES: "bytes",
-    Type.ARRAY: "an array", Type.OBJECT: "an object",
-}  # fmt: skip
+    Type.BOOLEAN: "a boolean",
+    Type.INTEGER: "an integer",
+    Type.FLOAT: "a number",
+    Type.NUMBER: "a number",
+    Type.STRING: "text",
+    Type.DATETIME: "epoch milliseconds or a date as text",
+    Type.BYTES: "bytes",
+    Type.ARRAY: "an array",
+    Type.OBJECT: "an object",
+}
 
 _REMEDIES = {
-    Type.BOOLEAN: "cast(x, 'boolean')", Type.INTEGER: "cast(x, 'bigint')", Type.FLOAT: "cast(x, 'float')",
-    Type.NUMBER: "cast(x, 'float')", Type.STRING: "cast(x, 'string')", Type.BYTES: "cast(x, 'bytea')",
-    Type.ARRAY: "parse_json(x)", Type.OBJECT: "parse_json(x)",
-}  # fmt: skip
+    Type.BOOLEAN: "cast(x, 'boolean')",
+    Type.INTEGER: "cast(x, 'bigint')",
+    Type.FLOAT: "cast(x, 'float')",
+    Type.NUMBER: "cast(x, 'float')",
+    Type.STRING: "cast(x, 'string')",
+    Type.BYTES: "cast(x, 'bytea')",
+    Type.ARRAY: "parse_json(x)",
+    Type.OBJECT: "parse_json(x)",
+}
 
 
-# --- result types -----------------------------------------------------------------------------------------------------
+# --- result types -------------------------------------------------------------------------------------------
 
 
 def number_like_first(arguments: Sequence[Type]) -> Type:

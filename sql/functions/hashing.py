@@ -19,7 +19,9 @@ def octets(value: Any, caller: str) -> bytes:
         return value.encode()
     if isinstance(value, bytes):
         return value
-    raise DataError(f"{caller}() takes text or bytes, not {describe(value)}; convert it with cast(x, 'string')")
+    raise DataError(
+        f"{caller}() takes text or bytes, not {describe(value)}; convert it with cast(x, 'string')"
+    )
 
 
 def not_a_number(value: Any) -> None:
@@ -53,7 +55,11 @@ _hash("sha512", 512, ("substring(sha512('abc'), 0, 16)", "ddaf35a193617aba"))
 
 
 @function(
-    "crc32", category="hash", returns=Type.STRING, parameters=(DATA,), examples=(("crc32('123456789')", "cbf43926"),)
+    "crc32",
+    category="hash",
+    returns=Type.STRING,
+    parameters=(DATA,),
+    examples=(("crc32('123456789')", "cbf43926"),),
 )
 def crc32(value: Any) -> str:
     """The CRC-32 checksum (IEEE polynomial) as 8 hexadecimal digits."""

@@ -1,8 +1,9 @@
 """Instants: epoch milliseconds inside the engine, text with a zone outside.
 
-A moment is an aware `datetime`, used only between reading an argument and writing a result. A text that says its offset
-keeps it, so that `format_time(convert_tz(t, 'Asia/Tokyo'), 'HH')` is an hour in Tokyo; numbers and other texts are
-read in the rule's zone. A local time that a clock change repeats means the first of the two instants.
+A moment is an aware `datetime`, used only between reading an argument and writing a result. A text that says
+its offset keeps it, so that `format_time(convert_tz(t, 'Asia/Tokyo'), 'HH')` is an hour in Tokyo; numbers and
+other texts are read in the rule's zone. A local time that a clock change repeats means the first of the two
+instants.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ Time = int | float | str
 
 
 def moment(value: Time, zone: tzinfo) -> datetime:
-    """The instant as an aware `datetime`: numbers are epoch milliseconds, text is ISO 8601 or `YYYY-MM-DD HH:mm:ss`.
+    """The instant as an aware `datetime`: numbers are epoch milliseconds, text is ISO 8601
+    or `YYYY-MM-DD HH:mm:ss`.
 
     >>> moment(1000, UTC).isoformat(), moment("2024-01-02 03:04:05.678", UTC).isoformat()
     ('1970-01-01T00:00:01+00:00', '2024-01-02T03:04:05.678000+00:00')
@@ -33,12 +35,16 @@ def moment(value: Time, zone: tzinfo) -> datetime:
         try:
             return (EPOCH + int(value) * MILLISECOND).astimezone(zone)
         except (OverflowError, ValueError):
-            raise DataError(f"{value!r} milliseconds since 1970 is not a date in the years 1 to 9999") from None
+            raise DataError(
+                f"{value!r} milliseconds since 1970 is not a date in the years 1 to 9999"
+            ) from None
     try:
         found = datetime.fromisoformat(value.strip())
     except ValueError:
         shown = value if len(value) <= 40 else value[:37] + "..."
-        raise DataError(f"'{shown}' is not a date; write it like '2024-01-31 23:59:59' or as ISO 8601") from None
+        raise DataError(
+            f"'{shown}' is not a date; write it like '2024-01-31 23:59:59' or as ISO 8601"
+        ) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=zone)
 
 
@@ -78,7 +84,8 @@ def zone_named(name: str, local: tzinfo) -> tzinfo:
 
 
 def as_text(found: datetime, digits: int | None = None) -> str:
-    """`YYYY-MM-DD HH:mm:ss` with so many fraction digits (0 to 6); by default milliseconds where there are any.
+    """`YYYY-MM-DD HH:mm:ss` with so many fraction digits (0 to 6); by default
+    milliseconds where there are any.
 
     >>> as_text(moment(1678, UTC)), as_text(moment(1678, UTC), 1), as_text(moment(2000, UTC))
     ('1970-01-01 00:00:01.678', '1970-01-01 00:00:01.6', '1970-01-01 00:00:02')

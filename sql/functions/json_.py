@@ -17,11 +17,20 @@ _compiled = lru_cache(CACHED_PATTERNS)(compile_path)
 PATH = Parameter("path", Type.STRING, check=_compiled)
 
 
-@function("to_json", category="json", returns=Type.STRING, nulls="pass", parameters=(VALUE,),
-          examples=(("to_json(object_construct('a', array_create(1, 'b')))", '{"a":[1,"b"]}'),
-                    ("to_json(NULL)", "null")))  # fmt: skip
+@function(
+    "to_json",
+    category="json",
+    returns=Type.STRING,
+    nulls="pass",
+    parameters=(VALUE,),
+    examples=(
+        ("to_json(object_construct('a', array_create(1, 'b')))", '{"a":[1,"b"]}'),
+        ("to_json(NULL)", "null"),
+    ),
+)
 def to_json(value: Any) -> str:
-    """The value as compact JSON text; bytes become base64 text. NaN and infinities have no JSON form: an error."""
+    """The value as compact JSON text; bytes become base64 text. NaN and infinities have
+    no JSON form: an error."""
     import json
 
     try:
@@ -32,16 +41,23 @@ def to_json(value: Any) -> str:
     return text
 
 
-@function("parse_json", category="json", parameters=(Parameter("text", Type.STRING),),
-          examples=(("parse_json('{\"a\": [1, 2.5]}')", {"a": [1, 2.5]}), ("parse_json('null')", None)))  # fmt: skip
+@function(
+    "parse_json",
+    category="json",
+    parameters=(Parameter("text", Type.STRING),),
+    examples=(("parse_json('{\"a\": [1, 2.5]}')", {"a": [1, 2.5]}), ("parse_json('null')", None)),
+)
 def parse_json(text: str) -> Any:
-    """The value of a JSON text. Text that is not JSON is an error; of a key given twice the last one counts."""
+    """The value of a JSON text. Text that is not JSON is an error; of a key given
+    twice the last one counts."""
     import json
 
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise DataError(f"parse_json() takes at most {JSON_DEPTH_MAX} levels, which is JSON_DEPTH_MAX") from None
+        raise DataError(
+            f"parse_json() takes at most {JSON_DEPTH_MAX} levels, which is JSON_DEPTH_MAX"
+        ) from None
     except ValueError as error:
         raise DataError(f"parse_json(): not JSON: {error}") from None
     _check_depth(value)
@@ -61,7 +77,8 @@ def _base64(value: Any) -> str:
 
 
 def _check_depth(value: Any) -> None:
-    """Refuse values nested deeper than JSON_DEPTH_MAX; level by level, so that the check itself needs no deep stack."""
+    """Refuse values nested deeper than JSON_DEPTH_MAX; level by level, so that the check
+    itself needs no deep stack."""
     level, depth = [value], 0
     while level := [item for item in level if isinstance(item, (list, tuple, dict))]:
         depth = within(depth + 1, JSON_DEPTH_MAX, "JSON_DEPTH_MAX")
@@ -72,31 +89,50 @@ def _children(value: Any) -> Any:
     return value.values() if isinstance(value, dict) else value
 
 
-@function("json_path_exists", category="json", returns=Type.BOOLEAN, nulls="pass", parameters=(VALUE, PATH),
-          examples=(("json_path_exists(parse_json('{\"a\": 1}'), '$.a')", True),
-                    ("json_path_exists(parse_json('{\"a\": 1}'), '$.b')", False)))  # fmt: skip
+@function(
+    "json_path_exists",
+    category="json",
+    returns=Type.BOOLEAN,
+    nulls="pass",
+    parameters=(VALUE, PATH),
+    examples=(
+        ("json_path_exists(parse_json('{\"a\": 1}'), '$.a')", True),
+        ("json_path_exists(parse_json('{\"a\": 1}'), '$.b')", False),
+    ),
+)
 def json_path_exists(value: Any, path: str | None) -> bool:
     """Whether the path leads to something, be it null; false if the value or the path is NULL."""
     return value is not None and path is not None and any(True for _ in _find(value, path))
 
 
-@function("json_path_query", category="json", parameters=(VALUE, PATH),
-          examples=(("json_path_query(parse_json('{\"a\": {\"b\": 1}}'), '$.a.b')", 1),
-                    ("json_path_query('[{\"x\": 1}, {\"x\": 3}]', '$[*].x')", [1, 3]),
-                    ("json_path_query(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[?@.x>1]')", [{"x": 3}])))  # fmt: skip
+@function(
+    "json_path_query",
+    category="json",
+    parameters=(VALUE, PATH),
+    examples=(
+        ("json_path_query(parse_json('{\"a\": {\"b\": 1}}'), '$.a.b')", 1),
+        ("json_path_query('[{\"x\": 1}, {\"x\": 3}]', '$[*].x')", [1, 3]),
+        ("json_path_query(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[?@.x>1]')", [{"x": 3}]),
+    ),
+)
 def json_path_query(value: Any, path: str) -> Any:
-    """The value that a path leads to, NULL if there is none; what a path to several places leads to as an array.
+    """The value that a path leads to, NULL if there is none; what a path to several
+    places leads to as an array.
 
-    JSON text is read as its value. `$` is the value itself, `.key` or `["key"]` a member, `[i]` an element (from the
-    end when negative). To several places lead `[a:b]`, a slice, `[*]` or `.*`, all members or elements, `..key` at any
-    depth, and `[? @.x > 1 && @.y == "a"]`, those that fit.
+    JSON text is read as its value. `$` is the value itself, `.key` or `["key"]` a member, `[i]` an element
+    (from the end when negative). To several places lead `[a:b]`, a slice, `[*]` or `.*`, all members or
+    elements, `..key` at any depth, and `[? @.x > 1 && @.y == "a"]`, those that fit.
     """
     found = list(_find(value, path))
     return found if _compiled(path).is_open else next(iter(found), None)
 
 
-@function("json_path_query_first", category="json", parameters=(VALUE, PATH),
-          examples=(("json_path_query_first(parse_json('{\"a\": [5, 6]}'), '$.a[-1]')", 6),))  # fmt: skip
+@function(
+    "json_path_query_first",
+    category="json",
+    parameters=(VALUE, PATH),
+    examples=(("json_path_query_first(parse_json('{\"a\": [5, 6]}'), '$.a[-1]')", 6),),
+)
 def json_path_query_first(value: Any, path: str) -> Any:
     """The first value the path leads to; NULL if it leads nowhere."""
     return next(iter(_find(value, path)), None)

@@ -1,7 +1,9 @@
-"""A small JSON path: `$`, `.key`, `["key"]`, `[i]`, `[a:b]`, `[*]`, `.*`, `..key`, `[? @.x > 1 && @.y == "a"]`.
+"""A small JSON path: `$`, `.key`, `["key"]`, `[i]`, `[a:b]`, `[*]`, `.*`, `..key`, `[?
+@.x > 1 && @.y == "a"]`.
 
-A path compiles to a tuple of steps; each step turns one value into the values it leads to. What does not fit (a key of
-an array, a comparison of text with a number) leads nowhere instead of failing: a path asks, it does not demand.
+A path compiles to a tuple of steps; each step turns one value into the values it leads to. What does not fit
+(a key of an array, a comparison of text with a number) leads nowhere instead of failing: a path asks, it does
+not demand.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def _follow(value: Any, steps: tuple[Step, ...]) -> Iterator[Any]:
         yield from _follow(inner, steps[1:])
 
 
-# --- steps ------------------------------------------------------------------------------------------------------------
+# --- steps --------------------------------------------------------------------------------------------------
 
 
 def _member(name: str) -> Step:
@@ -96,7 +98,7 @@ def _selected(condition: Condition) -> Step:
     return lambda value: [item for item in _children(value) if condition(item)]
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------------------
 
 _NAME = r"[^\W\d][\w-]*"
 _STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
@@ -114,7 +116,8 @@ class _Reader:
         self.depth = 0
 
     def take(self, pattern: str) -> str | None:
-        """The text matching `pattern` here, white space before it skipped; None, and no move, if it does not."""
+        """The text matching `pattern` here, white space before it skipped; None, and no
+        move, if it does not."""
         found = re.compile(r"\s*(" + pattern + ")").match(self.text, self.at)
         if found is None:
             return None
@@ -242,7 +245,9 @@ def _comparison(left: Operand, compare: Callable[[Any, Any], Any], right: Operan
 
 def _ordered(a: Any, b: Any) -> bool:
     kinds = type_of(a), type_of(b)
-    return (kinds[0] is kinds[1] and isinstance(a, (str, bool, int, float))) or all(kind.is_numeric for kind in kinds)
+    return (kinds[0] is kinds[1] and isinstance(a, (str, bool, int, float))) or all(
+        kind.is_numeric for kind in kinds
+    )
 
 
 def _read_operand(reader: _Reader) -> Operand:

@@ -1,4 +1,5 @@
-"""The bounds on what a function may produce or take in: no event can make the gateway run out of memory or time.
+"""The bounds on what a function may produce or take in: no event can make the gateway
+run out of memory or time.
 
 Each is reported with its name when an event meets it; such an event is an error event, the rule goes on.
 """
@@ -26,7 +27,8 @@ DECOMPRESSED_BYTES_MAX = 16 * 1024 * 1024
 """Largest result of `decompress`: a small message must not unpack into all of the memory."""
 
 REGEX_STEPS_MAX = 100_000_000
-"""Most backtracking steps a pattern may need on a text, estimated from above, when google-re2 is not installed."""
+"""Most backtracking steps a pattern may need on a text, estimated from above, when google-re2 is not
+installed."""
 
 CACHED_PATTERNS = 512
 """Regular expressions, JSON paths and time patterns kept compiled, each kind apart."""

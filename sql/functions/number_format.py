@@ -42,7 +42,8 @@ _DIGITS = {"ar_IN": _ARABIC_DIGITS}
 
 
 def known_locale(name: str) -> str:
-    """The locale as `SEPARATORS` names it: `de_AT`, or the language alone; a `DataError` for an unknown one."""
+    """The locale as `SEPARATORS` names it: `de_AT`, or the language alone; a
+    `DataError` for an unknown one."""
     language, _, region = name.replace("-", "_").partition("_")
     regional = f"{language.lower()}_{region.upper()}"
     if regional in SEPARATORS:
@@ -67,7 +68,8 @@ def enough_decimals(decimals: int) -> None:
                     ("format(12332.2, 2, 'de_DE')", "12.332,20"),
                     ("format(12332.2, 2, 'de_CH')", "12\u2019332.20")))  # fmt: skip
 def format_number(x: float, decimals: int, locale: str | None = None) -> str:
-    """The number as text with so many decimals; with a locale such as `de_DE` its thousands and decimal separators.
+    """The number as text with so many decimals; with a locale such as `de_DE` its
+    thousands and decimal separators.
 
     A number exactly between two is written as the even one: 0.5 as 0, 1.5 and 2.5 as 2.
     """

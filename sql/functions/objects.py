@@ -1,4 +1,5 @@
-"""Objects: keys keep the order in which they were put in. Arguments are never changed, results are new objects."""
+"""Objects: keys keep the order in which they were put in. Arguments are never changed,
+results are new objects."""
 
 from __future__ import annotations
 
@@ -14,30 +15,49 @@ Object = dict[str, Any]
 OBJECT = Parameter("object", Type.OBJECT)
 
 
-@function("keys", category="object", returns=Type.ARRAY, parameters=(OBJECT,),
-          examples=(("keys(object_construct('b', 1, 'a', 2))", ["b", "a"]),))  # fmt: skip
+@function(
+    "keys",
+    category="object",
+    returns=Type.ARRAY,
+    parameters=(OBJECT,),
+    examples=(("keys(object_construct('b', 1, 'a', 2))", ["b", "a"]),),
+)
 def keys(source: Object) -> list[str]:
     """The keys, in order."""
     return list(source)
 
 
-@function("values", category="object", returns=Type.ARRAY, parameters=(OBJECT,),
-          examples=(("values(object_construct('b', 1, 'a', 2))", [1, 2]),))  # fmt: skip
+@function(
+    "values",
+    category="object",
+    returns=Type.ARRAY,
+    parameters=(OBJECT,),
+    examples=(("values(object_construct('b', 1, 'a', 2))", [1, 2]),),
+)
 def values(source: Object) -> list[Any]:
     """The values, in the order of their keys."""
     return list(source.values())
 
 
-@function("items", category="object", returns=Type.ARRAY, parameters=(OBJECT,),
-          examples=(("items(object_construct('a', 1))", [["a", 1]]),))  # fmt: skip
+@function(
+    "items",
+    category="object",
+    returns=Type.ARRAY,
+    parameters=(OBJECT,),
+    examples=(("items(object_construct('a', 1))", [["a", 1]]),),
+)
 def items(source: Object) -> list[list[Any]]:
     """An array of `[key, value]` arrays, in order."""
     return [[key, value] for key, value in source.items()]
 
 
-@function("object", category="object", returns=Type.OBJECT,
-          parameters=(Parameter("keys", Type.ARRAY), Parameter("values", Type.ARRAY)),
-          examples=(("object(array_create('a', 'b'), array_create(1, 2))", {"a": 1, "b": 2}),))  # fmt: skip
+@function(
+    "object",
+    category="object",
+    returns=Type.OBJECT,
+    parameters=(Parameter("keys", Type.ARRAY), Parameter("values", Type.ARRAY)),
+    examples=(("object(array_create('a', 'b'), array_create(1, 2))", {"a": 1, "b": 2}),),
+)
 def from_keys_and_values(names: Sequence[Any], contents: Sequence[Any]) -> Object:
     """An object from an array of keys and an array of values of the same length."""
     if len(names) != len(contents):
@@ -45,8 +65,13 @@ def from_keys_and_values(names: Sequence[Any], contents: Sequence[Any]) -> Objec
     return {_key(name, "object"): value for name, value in zip(names, contents, strict=True)}
 
 
-@function("zip", category="object", returns=Type.OBJECT, parameters=(Parameter("entries", Type.ARRAY),),
-          examples=(("zip(array_create(array_create('a', 1)))", {"a": 1}),))  # fmt: skip
+@function(
+    "zip",
+    category="object",
+    returns=Type.OBJECT,
+    parameters=(Parameter("entries", Type.ARRAY),),
+    examples=(("zip(array_create(array_create('a', 1)))", {"a": 1}),),
+)
 def from_entries(entries: Sequence[Any]) -> Object:
     """An object from an array of `[key, value]` arrays; a later entry wins."""
     built: Object = {}
@@ -61,9 +86,15 @@ def _constant_key(name: Any) -> None:
     _key(name, "object_construct")
 
 
-@function("object_construct", category="object", returns=Type.OBJECT, nulls="pass", in_pairs=True,
-          parameters=(Parameter("key", variadic=True, check=_constant_key), Parameter("value", variadic=True)),
-          examples=(("object_construct('a', 1, NULL, 2, 'b', NULL)", {"a": 1, "b": None}),))  # fmt: skip
+@function(
+    "object_construct",
+    category="object",
+    returns=Type.OBJECT,
+    nulls="pass",
+    in_pairs=True,
+    parameters=(Parameter("key", variadic=True, check=_constant_key), Parameter("value", variadic=True)),
+    examples=(("object_construct('a', 1, NULL, 2, 'b', NULL)", {"a": 1, "b": None}),),
+)
 def object_construct(*pairs: Any) -> Object:
     """An object from keys and values in turn; a pair with a NULL key is left out."""
     if len(pairs) % 2:
@@ -72,9 +103,14 @@ def object_construct(*pairs: Any) -> Object:
     return {_key(name, "object_construct"): value for name, value in found if name is not None}
 
 
-@function("object_concat", category="object", returns=Type.OBJECT, nulls="pass",
-          parameters=(OBJECT, Parameter("other", Type.OBJECT, variadic=True)),
-          examples=(("object_concat(zip(parse_json('[[\"a\", 1]]')), NULL)", {"a": 1}),))  # fmt: skip
+@function(
+    "object_concat",
+    category="object",
+    returns=Type.OBJECT,
+    nulls="pass",
+    parameters=(OBJECT, Parameter("other", Type.OBJECT, variadic=True)),
+    examples=(("object_concat(zip(parse_json('[[\"a\", 1]]')), NULL)", {"a": 1}),),
+)
 def object_concat(*objects: Object | None) -> Object:
     """The objects merged, not their contents; the last one that has a key wins, NULL is skipped."""
     merged: Object = {}
@@ -83,20 +119,32 @@ def object_concat(*objects: Object | None) -> Object:
     return merged
 
 
-@function("erase", category="object", returns=Type.OBJECT,
-          parameters=(OBJECT, Parameter("key_or_keys"), Parameter("key", Type.STRING, variadic=True)),
-          examples=(("erase(object_construct('a', 1, 'b', 2), 'a')", {"b": 2}),
-                    ("erase(object_construct('a', 1, 'b', 2), array_create('a', 'b'))", {})))  # fmt: skip
+@function(
+    "erase",
+    category="object",
+    returns=Type.OBJECT,
+    parameters=(OBJECT, Parameter("key_or_keys"), Parameter("key", Type.STRING, variadic=True)),
+    examples=(
+        ("erase(object_construct('a', 1, 'b', 2), 'a')", {"b": 2}),
+        ("erase(object_construct('a', 1, 'b', 2), array_create('a', 'b'))", {}),
+    ),
+)
 def erase(source: Object, *names: Any) -> Object:
     """The object without these keys, given one by one or as an array."""
     unwanted = set(_names(names, "erase"))
     return {key: value for key, value in source.items() if key not in unwanted}
 
 
-@function("object_pick", category="object", returns=Type.OBJECT,
-          parameters=(OBJECT, Parameter("key_or_keys"), Parameter("key", Type.STRING, variadic=True)),
-          examples=(("object_pick(object_construct('a', 1, 'b', 2), 'b')", {"b": 2}),
-                    ("object_pick(parse_json('{\"a\": {\"b\": 1, \"c\": 2}}'), 'a.b')", {"a": {"b": 1}})))  # fmt: skip
+@function(
+    "object_pick",
+    category="object",
+    returns=Type.OBJECT,
+    parameters=(OBJECT, Parameter("key_or_keys"), Parameter("key", Type.STRING, variadic=True)),
+    examples=(
+        ("object_pick(object_construct('a', 1, 'b', 2), 'b')", {"b": 2}),
+        ('object_pick(parse_json(\'{"a": {"b": 1, "c": 2}}\'), \'a.b\')', {"a": {"b": 1}}),
+    ),
+)
 def object_pick(source: Object, *names: Any) -> Object:
     """The object with only these keys, given one by one or as an array; `a.b` picks `b` inside `a`."""
     picked: Object = {}
@@ -121,15 +169,26 @@ def _pick_inside(source: Any, path: list[str], picked: Object) -> None:
     picked[path[-1]] = source[path[-1]]
 
 
-@function("object_size", category="object", returns=Type.INTEGER, nulls="pass", parameters=(OBJECT,),
-          examples=(("object_size(object_construct('a', 1))", 1), ("object_size(NULL)", 0)))  # fmt: skip
+@function(
+    "object_size",
+    category="object",
+    returns=Type.INTEGER,
+    nulls="pass",
+    parameters=(OBJECT,),
+    examples=(("object_size(object_construct('a', 1))", 1), ("object_size(NULL)", 0)),
+)
 def object_size(source: Object | None) -> int:
     """The number of keys; 0 for NULL."""
     return len(source) if source is not None else 0
 
 
-@function("obj_to_kvpair_array", category="object", returns=Type.ARRAY, parameters=(OBJECT,),
-          examples=(("obj_to_kvpair_array(object_construct('a', 1))", [{"key": "a", "value": 1}]),))  # fmt: skip
+@function(
+    "obj_to_kvpair_array",
+    category="object",
+    returns=Type.ARRAY,
+    parameters=(OBJECT,),
+    examples=(("obj_to_kvpair_array(object_construct('a', 1))", [{"key": "a", "value": 1}]),),
+)
 def obj_to_kvpair_array(source: Object) -> list[Object]:
     """An array of `{key, value}` objects, in order."""
     return [{"key": key, "value": value} for key, value in source.items()]

@@ -12,29 +12,54 @@ X = Parameter("x")
 MORE = Parameter("more", variadic=True)
 
 
-@function("isnull", category="other", returns=Type.BOOLEAN, nulls="pass", parameters=(X,),
-          examples=(("isnull(NULL)", True), ("isnull(0)", False)))  # fmt: skip
+@function(
+    "isnull",
+    category="other",
+    returns=Type.BOOLEAN,
+    nulls="pass",
+    parameters=(X,),
+    examples=(("isnull(NULL)", True), ("isnull(0)", False)),
+)
 def isnull(x: Any) -> bool:
     """Whether the value is NULL; the same as `x IS NULL`."""
     return x is None
 
 
-@function("coalesce", category="other", returns=unified, nulls="pass", parameters=(X, MORE), aliases=("ifnull", "nvl"),
-          examples=(("coalesce(NULL, 2, 3)", 2), ("coalesce(NULL)", None)))  # fmt: skip
+@function(
+    "coalesce",
+    category="other",
+    returns=unified,
+    nulls="pass",
+    parameters=(X, MORE),
+    aliases=("ifnull", "nvl"),
+    examples=(("coalesce(NULL, 2, 3)", 2), ("coalesce(NULL)", None)),
+)
 def coalesce(*values: Any) -> Any:
     """The first argument that is not NULL; NULL if all are."""
     return next((value for value in values if value is not None), None)
 
 
-@function("nullif", category="other", returns=lambda types: types[0], nulls="pass", parameters=(X, Parameter("y")),
-          examples=(("nullif(-1, -1)", None), ("nullif(5, -1)", 5)))  # fmt: skip
+@function(
+    "nullif",
+    category="other",
+    returns=lambda types: types[0],
+    nulls="pass",
+    parameters=(X, Parameter("y")),
+    examples=(("nullif(-1, -1)", None), ("nullif(5, -1)", 5)),
+)
 def nullif(x: Any, y: Any) -> Any:
     """NULL if the two are equal, else the first: turns a device's 'no value' number into NULL."""
     return None if equal(x, y) else x
 
 
-@function("greatest", category="other", returns=unified, nulls="pass", parameters=(X, MORE),
-          examples=(("greatest(1, NULL, 3)", 3), ("greatest('a', 'b')", "b")))  # fmt: skip
+@function(
+    "greatest",
+    category="other",
+    returns=unified,
+    nulls="pass",
+    parameters=(X, MORE),
+    examples=(("greatest(1, NULL, 3)", 3), ("greatest('a', 'b')", "b")),
+)
 def greatest(*values: Any) -> Any:
     """The largest argument, NULLs skipped; NULL if all are. Arguments of different types are an error."""
     largest = None
@@ -44,8 +69,14 @@ def greatest(*values: Any) -> Any:
     return largest
 
 
-@function("least", category="other", returns=unified, nulls="pass", parameters=(X, MORE),
-          examples=(("least(2, NULL, 1)", 1),))  # fmt: skip
+@function(
+    "least",
+    category="other",
+    returns=unified,
+    nulls="pass",
+    parameters=(X, MORE),
+    examples=(("least(2, NULL, 1)", 1),),
+)
 def least(*values: Any) -> Any:
     """The smallest argument, NULLs skipped; NULL if all are. Arguments of different types are an error."""
     smallest = None
@@ -55,14 +86,21 @@ def least(*values: Any) -> Any:
     return smallest
 
 
-@function("typeof", category="other", returns=Type.STRING, parameters=(X,),
-          examples=(("typeof(1.5)", "float"), ("typeof('a')", "string")))  # fmt: skip
+@function(
+    "typeof",
+    category="other",
+    returns=Type.STRING,
+    parameters=(X,),
+    examples=(("typeof(1.5)", "float"), ("typeof('a')", "string")),
+)
 def typeof(x: Any) -> str:
     """The type of the value by its declaration name: bigint, float, string, boolean, bytea, array, struct."""
     return type_of(x).value
 
 
-@function("newuuid", category="other", returns=Type.STRING, context=True, examples=(("length(newuuid())", 36),))
+@function(
+    "newuuid", category="other", returns=Type.STRING, context=True, examples=(("length(newuuid())", 36),)
+)
 def newuuid(context: Context) -> str:
     """A random UUID (version 4). A replay of the same events gives the same ones."""
     from uuid import UUID
@@ -70,21 +108,33 @@ def newuuid(context: Context) -> str:
     return str(UUID(int=context.random.getrandbits(128), version=4))
 
 
-@function("rule_id", category="other", returns=Type.STRING, context=True, examples=(("rule_id()", "example"),))
+@function(
+    "rule_id", category="other", returns=Type.STRING, context=True, examples=(("rule_id()", "example"),)
+)
 def rule_id(context: Context) -> str:
     """The name of the rule."""
     return context.rule_id
 
 
-@function("rule_start", category="other", returns=Type.INTEGER, context=True,
-          examples=(("rule_start()", 1704164640000),))  # fmt: skip
+@function(
+    "rule_start",
+    category="other",
+    returns=Type.INTEGER,
+    context=True,
+    examples=(("rule_start()", 1704164640000),),
+)
 def rule_start(context: Context) -> int:
     """When the rule was started, in epoch milliseconds."""
     return context.start_ms
 
 
-@function("props", category="other", context=True, parameters=(Parameter("name", Type.STRING),),
-          examples=(("props('site')", "north"), ("props('unknown')", None)))  # fmt: skip
+@function(
+    "props",
+    category="other",
+    context=True,
+    parameters=(Parameter("name", Type.STRING),),
+    examples=(("props('site')", "north"), ("props('unknown')", None)),
+)
 def props(context: Context, name: str) -> Any:
     """The value of a configured property; NULL if there is none."""
     return context.properties.get(name)

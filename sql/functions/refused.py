@@ -1,4 +1,5 @@
-"""Functions a rule from elsewhere may use and penstock does not offer, each with the reason and the remedy."""
+"""Functions a rule from elsewhere may use and penstock does not offer, each with the
+reason and the remedy."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Regular expressions in RE2 syntax, in a time that a pattern from a rule file cannot make explode.
 
-With google-re2 (the `re2` extra) matching is linear in the text. Without it Python's backtracking engine runs, and each
-pattern is first measured: how many ways there are, at most, to match it against a text of n characters. Patterns whose
-number of ways is exponential (`(a+)+`, `(a|a)*`) are refused, and so are texts on which a pattern could take more than
-REGEX_STEPS_MAX steps. What RE2 cannot do (look-around, back-references) is refused by both, so that a rule does not
-depend on what is installed.
+With google-re2 (the `re2` extra) matching is linear in the text. Without it Python's backtracking engine
+runs, and each pattern is first measured: how many ways there are, at most, to match it against a text of n
+characters. Patterns whose number of ways is exponential (`(a+)+`, `(a|a)*`) are refused, and so are texts on
+which a pattern could take more than REGEX_STEPS_MAX steps. What RE2 cannot do (look-around, back-references)
+is refused by both, so that a rule does not depend on what is installed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from typing import Any
 from sql.errors import DataError
 from sql.functions.limits import CACHED_PATTERNS, REGEX_STEPS_MAX, TEXT_CHARACTERS_MAX, within
 
-_REMEDY = "install the 're2' extra (google-re2), which matches any pattern in linear time, or simplify the pattern"
+_REMEDY = (
+    "install the 're2' extra (google-re2), which matches any pattern in linear time, or simplify the pattern"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class Regex:
     ways: Ways | None
 
     def matches(self, text: str) -> Iterator[Any]:
-        """The matches from left to right, none overlapping; an empty one right behind another match does not count."""
+        """The matches from left to right, none overlapping; an empty one right behind another
+        match does not count."""
         self._check_length(text)
         end = -1
         for found in self.compiled.finditer(text):
@@ -58,12 +61,15 @@ class Regex:
         return None if found is None else str(found.group(0))
 
     def replace(self, text: str, by: str) -> str:
-        """The text with every match replaced; `$1`, `${1}`, `${name}` stand for groups, `$$` for a dollar sign."""
+        """The text with every match replaced; `$1`, `${1}`, `${name}` stand for groups,
+        `$$` for a dollar sign."""
         template = _template(by)
         pieces: list[str] = []
         at = size = 0
         for found in self.matches(text):
-            expanded = "".join([piece if literal else self._group(found, piece) for literal, piece in template])
+            expanded = "".join(
+                [piece if literal else self._group(found, piece) for literal, piece in template]
+            )
             size += found.start() - at + len(expanded)
             within(size, TEXT_CHARACTERS_MAX, "TEXT_CHARACTERS_MAX")
             pieces += (text[at : found.start()], expanded)
@@ -111,7 +117,9 @@ def _with_backtracking(source: str) -> Regex:
     from re import _parser  # type: ignore[attr-defined]  # the parse tree is nowhere public
 
     if "[:" in source:
-        raise DataError(f"pattern '{source}': classes like [:alpha:] need the 're2' extra; write \\w, \\d, [a-z]")
+        raise DataError(
+            f"pattern '{source}': classes like [:alpha:] need the 're2' extra; write \\w, \\d, [a-z]"
+        )
     try:
         python = _in_python_syntax(source)
         tree = _parser.parse(python, re.ASCII)
@@ -153,14 +161,18 @@ def _item_ways(op: str, argument: Any, source: str) -> Ways:
     if op in ("MAX_REPEAT", "MIN_REPEAT"):
         least, most, content = argument
         return _repeat_ways(int(least), int(most), _ways(content, source), source)
-    raise DataError(f"pattern '{source}': look-around, back-references and possessive repeats are not RE2 syntax")
+    raise DataError(
+        f"pattern '{source}': look-around, back-references and possessive repeats are not RE2 syntax"
+    )
 
 
 def _branch_ways(branches: list[Any], source: str) -> Ways:
     """One way only where the first characters tell the branches apart, else the sum."""
     inner = [_ways(branch, source) for branch in branches]
     degree = max(ways.degree for ways in inner)
-    starts = {chr(branch[0][1]).lower() for branch in branches if len(branch) and str(branch[0][0]) == "LITERAL"}
+    starts = {
+        chr(branch[0][1]).lower() for branch in branches if len(branch) and str(branch[0][0]) == "LITERAL"
+    }
     if len(starts) == len(branches):
         return Ways(degree, max(ways.bits for ways in inner))
     return Ways(degree, log2(sum(2 ** min(ways.bits, 64) for ways in inner)))

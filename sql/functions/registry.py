@@ -1,4 +1,5 @@
-"""The scalar functions: one definition each, from which arity, types, NULL rule, manual page and example test derive.
+"""The scalar functions: one definition each, from which arity, types, NULL rule, manual page
+and example test derive.
 
 To add a function write it in the file of its category:
 
@@ -8,9 +9,9 @@ To add a function write it in the file of its category:
     def lpad(text: str, n: int) -> str:
         \"\"\"The text with n spaces put before it.\"\"\"
 
-Implementations get plain Python values (None, bool, int, float, str, bytes, list, dict, `datetime` never) of the
-declared parameter types (`checks` sees to it) and return such values. A wrong value raises `DataError`; TypeError,
-ValueError, OverflowError, ZeroDivisionError are taken for one.
+Implementations get plain Python values (None, bool, int, float, str, bytes, list, dict, `datetime` never) of
+the declared parameter types (`checks` sees to it) and return such values. A wrong value raises `DataError`;
+TypeError, ValueError, OverflowError, ZeroDivisionError are taken for one.
 """
 
 from __future__ import annotations
@@ -90,12 +91,22 @@ class Function:
 
 
 class Context:
-    """What a function may know beside its arguments. The runtime owns it; time is the query's, never the wall's."""
+    """What a function may know beside its arguments. The runtime owns it; time is the
+    query's, never the wall's."""
 
     __slots__ = ("now_ms", "partition", "properties", "random", "rule_id", "start_ms", "zone")
 
-    def __init__(self, *, now_ms: int = 0, zone: Any = None, random: Any = None, rule_id: str = "", start_ms: int = 0,
-                 properties: dict[str, Any] | None = None, partition: Sequence[Any] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        now_ms: int = 0,
+        zone: Any = None,
+        random: Any = None,
+        rule_id: str = "",
+        start_ms: int = 0,
+        properties: dict[str, Any] | None = None,
+        partition: Sequence[Any] | None = None,
+    ) -> None:
         from random import Random
         from zoneinfo import ZoneInfo
 

@@ -14,17 +14,31 @@ TEXT = Parameter("text", Type.STRING, as_text=True)
 PART = Parameter("part", Type.STRING, as_text=True)
 
 
-@function("concat", category="string", returns=Type.STRING, nulls="pass",
-          parameters=(Parameter("x"), Parameter("more", variadic=True)),
-          examples=(("concat('a', NULL, 'b')", "ab"), ("concat('t', 20)", "t20")))  # fmt: skip
+@function(
+    "concat",
+    category="string",
+    returns=Type.STRING,
+    nulls="pass",
+    parameters=(Parameter("x"), Parameter("more", variadic=True)),
+    examples=(("concat('a', NULL, 'b')", "ab"), ("concat('t', 20)", "t20")),
+)
 def concat(*values: Any) -> str:
-    """The arguments as text, one after the other; NULL counts as empty text. Arrays and objects are errors."""
-    return "".join([value if value.__class__ is str else as_text(value) for value in values if value is not None])
+    """The arguments as text, one after the other; NULL counts as empty text. Arrays
+    and objects are errors."""
+    return "".join(
+        [value if value.__class__ is str else as_text(value) for value in values if value is not None]
+    )
 
 
-@function("length", category="string", returns=Type.INTEGER, nulls="pass", parameters=(Parameter("x"),),
-          inline="len({0})", examples=(("length('Grüße')", 5), ("length(NULL)", 0),
-                                       ("length(array_create(1, 2))", 2)))  # fmt: skip
+@function(
+    "length",
+    category="string",
+    returns=Type.INTEGER,
+    nulls="pass",
+    parameters=(Parameter("x"),),
+    inline="len({0})",
+    examples=(("length('Grüße')", 5), ("length(NULL)", 0), ("length(array_create(1, 2))", 2)),
+)
 def length(value: Any) -> int:
     """The number of characters of a text, elements of an array, keys of an object; 0 for NULL.
 
@@ -35,49 +49,91 @@ def length(value: Any) -> int:
     return len(as_text(value) if value.__class__ in (int, float, bool) else value)
 
 
-@function("numbytes", category="string", returns=Type.INTEGER, nulls="pass", parameters=(TEXT,),
-          examples=(("numbytes('ü')", 2), ("numbytes(NULL)", 0)))  # fmt: skip
+@function(
+    "numbytes",
+    category="string",
+    returns=Type.INTEGER,
+    nulls="pass",
+    parameters=(TEXT,),
+    examples=(("numbytes('ü')", 2), ("numbytes(NULL)", 0)),
+)
 def numbytes(text: str | None) -> int:
     """The length of the text in UTF-8 bytes; 0 for NULL."""
     return len(text.encode()) if text else 0
 
 
-@function("lower", category="string", returns=Type.STRING, parameters=(TEXT,), inline="str.lower({0})",
-          examples=(("lower('Abc')", "abc"),))  # fmt: skip
+@function(
+    "lower",
+    category="string",
+    returns=Type.STRING,
+    parameters=(TEXT,),
+    inline="str.lower({0})",
+    examples=(("lower('Abc')", "abc"),),
+)
 def lower(text: str) -> str:
     """The text in lower case."""
     return text.lower()
 
 
-@function("upper", category="string", returns=Type.STRING, parameters=(TEXT,), inline="str.upper({0})",
-          examples=(("upper('Abc')", "ABC"),))  # fmt: skip
+@function(
+    "upper",
+    category="string",
+    returns=Type.STRING,
+    parameters=(TEXT,),
+    inline="str.upper({0})",
+    examples=(("upper('Abc')", "ABC"),),
+)
 def upper(text: str) -> str:
     """The text in upper case."""
     return text.upper()
 
 
-@function("reverse", category="string", returns=Type.STRING, parameters=(TEXT,), examples=(("reverse('abc')", "cba"),))
+@function(
+    "reverse",
+    category="string",
+    returns=Type.STRING,
+    parameters=(TEXT,),
+    examples=(("reverse('abc')", "cba"),),
+)
 def reverse(text: str) -> str:
     """The characters in reverse order."""
     return text[::-1]
 
 
-@function("trim", category="string", returns=Type.STRING, parameters=(TEXT,), inline="str.strip({0})",
-          examples=(("trim('  a ')", "a"),))  # fmt: skip
+@function(
+    "trim",
+    category="string",
+    returns=Type.STRING,
+    parameters=(TEXT,),
+    inline="str.strip({0})",
+    examples=(("trim('  a ')", "a"),),
+)
 def trim(text: str) -> str:
     """The text without white space at both ends."""
     return text.strip()
 
 
-@function("ltrim", category="string", returns=Type.STRING, parameters=(TEXT,), inline="str.lstrip({0})",
-          examples=(("ltrim('  a ')", "a "),))  # fmt: skip
+@function(
+    "ltrim",
+    category="string",
+    returns=Type.STRING,
+    parameters=(TEXT,),
+    inline="str.lstrip({0})",
+    examples=(("ltrim('  a ')", "a "),),
+)
 def ltrim(text: str) -> str:
     """The text without white space at its beginning."""
     return text.lstrip()
 
 
-@function("rtrim", category="string", returns=Type.STRING, parameters=(TEXT,), inline="str.rstrip({0})",
-          examples=(("rtrim('  a ')", "  a"),))  # fmt: skip
+@function(
+    "rtrim",
+    category="string",
+    returns=Type.STRING,
+    parameters=(TEXT,),
+    inline="str.rstrip({0})",
+    examples=(("rtrim('  a ')", "  a"),),
+)
 def rtrim(text: str) -> str:
     """The text without white space at its end."""
     return text.rstrip()
@@ -92,20 +148,30 @@ N = Parameter("n", Type.INTEGER, check=_count)
 FILL = Parameter("fill", Type.STRING, optional=True)
 
 
-@function("lpad", category="string", returns=Type.STRING, parameters=(TEXT, N, FILL),
-          examples=(("lpad('ab', 2)", "  ab"), ("lpad('7', 3, '0')", "007"),
-                    ("lpad('abcd', 3, '0')", "abc")))  # fmt: skip
+@function(
+    "lpad",
+    category="string",
+    returns=Type.STRING,
+    parameters=(TEXT, N, FILL),
+    examples=(("lpad('ab', 2)", "  ab"), ("lpad('7', 3, '0')", "007"), ("lpad('abcd', 3, '0')", "abc")),
+)
 def lpad(text: str, n: int, fill: str | None = None) -> str:
-    """`lpad(text, n)` puts n spaces before the text. `lpad(text, n, fill)` fills or cuts it to n characters."""
+    """`lpad(text, n)` puts n spaces before the text. `lpad(text, n, fill)` fills or cuts it to n
+    characters."""
     padding = _padding(text, n, fill)
     return padding + text if fill is None else padding + text[:n]
 
 
-@function("rpad", category="string", returns=Type.STRING, parameters=(TEXT, N, FILL),
-          examples=(("rpad('ab', 2)", "ab  "), ("rpad('7', 3, 'ab')", "7ab"),
-                    ("rpad('abcd', 3, '0')", "abc")))  # fmt: skip
+@function(
+    "rpad",
+    category="string",
+    returns=Type.STRING,
+    parameters=(TEXT, N, FILL),
+    examples=(("rpad('ab', 2)", "ab  "), ("rpad('7', 3, 'ab')", "7ab"), ("rpad('abcd', 3, '0')", "abc")),
+)
 def rpad(text: str, n: int, fill: str | None = None) -> str:
-    """`rpad(text, n)` puts n spaces behind the text. `rpad(text, n, fill)` fills or cuts it to n characters."""
+    """`rpad(text, n)` puts n spaces behind the text. `rpad(text, n, fill)` fills or cuts it to n
+    characters."""
     padding = _padding(text, n, fill)
     return text + padding if fill is None else text[:n] + padding
 
@@ -121,24 +187,43 @@ def _padding(text: str, n: int, fill: str | None) -> str:
     return (fill * (missing // len(fill) + 1))[:missing] if missing else ""
 
 
-@function("startswith", category="string", returns=Type.BOOLEAN, nulls="pass", parameters=(TEXT, PART),
-          inline="str.startswith({0}, {1})",
-          examples=(("startswith('pump-1', 'pump')", True), ("startswith(NULL, 'a')", False)))  # fmt: skip
+@function(
+    "startswith",
+    category="string",
+    returns=Type.BOOLEAN,
+    nulls="pass",
+    parameters=(TEXT, PART),
+    inline="str.startswith({0}, {1})",
+    examples=(("startswith('pump-1', 'pump')", True), ("startswith(NULL, 'a')", False)),
+)
 def startswith(text: str | None, part: str | None) -> bool:
     """Whether the text begins with the part; false if either is NULL."""
     return text is not None and part is not None and text.startswith(part)
 
 
-@function("endswith", category="string", returns=Type.BOOLEAN, nulls="pass", parameters=(TEXT, PART),
-          inline="str.endswith({0}, {1})",
-          examples=(("endswith('pump-1', '-1')", True), ("endswith('a', NULL)", False)))  # fmt: skip
+@function(
+    "endswith",
+    category="string",
+    returns=Type.BOOLEAN,
+    nulls="pass",
+    parameters=(TEXT, PART),
+    inline="str.endswith({0}, {1})",
+    examples=(("endswith('pump-1', '-1')", True), ("endswith('a', NULL)", False)),
+)
 def endswith(text: str | None, part: str | None) -> bool:
     """Whether the text ends with the part; false if either is NULL."""
     return text is not None and part is not None and text.endswith(part)
 
 
-@function("indexof", category="string", returns=Type.INTEGER, nulls="pass", parameters=(TEXT, PART),
-          inline="str.find({0}, {1})", examples=(("indexof('abc', 'c')", 2), ("indexof('abc', 'x')", -1)))  # fmt: skip
+@function(
+    "indexof",
+    category="string",
+    returns=Type.INTEGER,
+    nulls="pass",
+    parameters=(TEXT, PART),
+    inline="str.find({0}, {1})",
+    examples=(("indexof('abc', 'c')", 2), ("indexof('abc', 'x')", -1)),
+)
 def indexof(text: str | None, part: str | None) -> int:
     """Where the part is first found in the text, from 0; -1 if it is not there or either is NULL."""
     return -1 if text is None or part is None else text.find(part)
@@ -154,10 +239,17 @@ def _length(length: int) -> None:
         raise DataError(f"substring() takes a length from 0, not {length}")
 
 
-@function("substring", category="string", returns=Type.STRING,
-          parameters=(TEXT, Parameter("start", Type.INTEGER, check=_start),
-                      Parameter("length", Type.INTEGER, optional=True, check=_length)),
-          examples=(("substring('abcdef', 2)", "cdef"), ("substring('abcdef', 2, 3)", "cde")))  # fmt: skip
+@function(
+    "substring",
+    category="string",
+    returns=Type.STRING,
+    parameters=(
+        TEXT,
+        Parameter("start", Type.INTEGER, check=_start),
+        Parameter("length", Type.INTEGER, optional=True, check=_length),
+    ),
+    examples=(("substring('abcdef', 2)", "cdef"), ("substring('abcdef', 2, 3)", "cde")),
+)
 def substring(text: str, start: int, length: int | None = None) -> str:
     """The characters from `start` (from 0), at most `length` of them. What lies past the end is left out."""
     _start(start)
@@ -169,18 +261,27 @@ def substring(text: str, start: int, length: int | None = None) -> str:
 
 def _constant_index(index: int) -> None:
     if index < 0:
-        raise DataError(f"split_value() takes a constant index from 0, not {index}; element_at() counts from the end")
+        raise DataError(
+            f"split_value() takes a constant index from 0, not {index}; element_at() counts from the end"
+        )
 
 
-@function("split_value", category="string", returns=Type.STRING,
-          parameters=(TEXT, Parameter("separator", Type.STRING, as_text=True),
-                      Parameter("index", Type.INTEGER, check=_constant_index)),
-          examples=(("split_value('a/b/c', '/', 1)", "b"), ("split_value('abc', '', 1)", "b")))  # fmt: skip
+@function(
+    "split_value",
+    category="string",
+    returns=Type.STRING,
+    parameters=(
+        TEXT,
+        Parameter("separator", Type.STRING, as_text=True),
+        Parameter("index", Type.INTEGER, check=_constant_index),
+    ),
+    examples=(("split_value('a/b/c', '/', 1)", "b"), ("split_value('abc', '', 1)", "b")),
+)
 def split_value(text: str, separator: str, index: int) -> str:
     """The piece at `index` (from 0) of the text cut at the separator; an index from the data may be negative.
 
-    Then it counts from the end: -1 is the last piece. An index out of range is an error. An empty separator cuts the
-    text into its characters.
+    Then it counts from the end: -1 is the last piece. An index out of range is an error. An empty separator
+    cuts the text into its characters.
     """
     pieces: Sequence[str] = text.split(separator) if separator else text
     if not -len(pieces) <= index < len(pieces):
@@ -188,9 +289,13 @@ def split_value(text: str, separator: str, index: int) -> str:
     return pieces[index]
 
 
-@function("replace", category="string", returns=Type.STRING,
-          parameters=(TEXT, Parameter("from", Type.STRING), Parameter("to", Type.STRING)),
-          examples=(("replace('a-b-c', '-', '+')", "a+b+c"), ("replace('abc', '', 'x')", "abc")))  # fmt: skip
+@function(
+    "replace",
+    category="string",
+    returns=Type.STRING,
+    parameters=(TEXT, Parameter("from", Type.STRING), Parameter("to", Type.STRING)),
+    examples=(("replace('a-b-c', '-', '+')", "a+b+c"), ("replace('abc', '', 'x')", "abc")),
+)
 def replace(text: str, part: str, by: str) -> str:
     """The text with every occurrence of a part replaced; an empty part is found nowhere."""
     if not part:

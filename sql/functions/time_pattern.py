@@ -8,9 +8,9 @@
     H    hour 0 to 23                      Z    offset: +0100, ZZZ +01:00
     h    hour 1 to 12                      X    offset: +01, XX +0100, XXX +01:00
 
-Every other character stands for itself, `T` too. A backslash takes the next character as it is, single quotes take all
-between them, and two of them are one quote. A fraction brings its point along where none stands before it: `ssSSS` and
-`ss.SSS` are the same.
+Every other character stands for itself, `T` too. A backslash takes the next character as it is, single quotes
+take all between them, and two of them are one quote. A fraction brings its point along where none stands
+before it: `ssSSS` and `ss.SSS` are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Field = tuple[str, int]
 """A letter and how often it stands; a literal character is ('', its code point)."""
 
 
-_TOKEN = re.compile(r"\\(?P<escaped>.)|'(?P<quoted>[^']*)'|(?P<letter>[A-Za-z])(?P=letter)*|(?P<other>.)", re.DOTALL)
+_TOKEN = re.compile(
+    r"\\(?P<escaped>.)|'(?P<quoted>[^']*)'|(?P<letter>[A-Za-z])(?P=letter)*|(?P<other>.)", re.DOTALL
+)
 
 
 @lru_cache(CACHED_PATTERNS)
@@ -46,7 +48,9 @@ def fields_of(pattern: str) -> tuple[Field, ...]:
             continue
         width = len(token[0])
         if width > _WIDTHS[letter] or (letter == "Y" and width % 2):
-            raise DataError(f"time pattern '{pattern}': '{token[0]}' has no meaning; write it as text with '\\'")
+            raise DataError(
+                f"time pattern '{pattern}': '{token[0]}' has no meaning; write it as text with '\\'"
+            )
         if letter == "S" and fields[-1:] not in _POINTS:
             fields += _POINTS[0]
         fields.append((letter, width))
@@ -121,11 +125,12 @@ _WRITERS: dict[str, Callable[[datetime, int], str]] = {
 }
 
 
-# --- from text --------------------------------------------------------------------------------------------------------
+# --- from text ----------------------------------------------------------------------------------------------
 
 
 def parse_moment(text: str, pattern: str, zone: tzinfo) -> datetime:
-    """The moment that `text` means under the pattern; parts it does not say are those of 1970-01-01 00:00 in `zone`.
+    """The moment that `text` means under the pattern; parts it does not say are those of
+    1970-01-01 00:00 in `zone`.
 
     >>> parse_moment("02/01/24 3 PM", "dd/MM/YY h a", UTC).isoformat()
     '2024-01-02T15:00:00+00:00'
@@ -137,9 +142,15 @@ def parse_moment(text: str, pattern: str, zone: tzinfo) -> datetime:
     try:
         offset = said.get("offset")
         return datetime(
-            _year(said), _month_number(said), int(said.get("d", 1)), _hour(said), int(said.get("m", 0)),
-            int(said.get("s", 0)), int(f"{said.get('S', '0'):0<6}"[:6]), zone if offset is None else _zone(offset),
-        )  # fmt: skip
+            _year(said),
+            _month_number(said),
+            int(said.get("d", 1)),
+            _hour(said),
+            int(said.get("m", 0)),
+            int(said.get("s", 0)),
+            int(f"{said.get('S', '0'):0<6}"[:6]),
+            zone if offset is None else _zone(offset),
+        )
     except ValueError as error:
         raise DataError(f"'{text[:40]}' is not a date: {error}") from None
 
@@ -157,7 +168,9 @@ def _matcher(pattern: str) -> re.Pattern[str]:
     for letter, width in fields_of(pattern):
         name = "offset" if letter in ("Z", "X") else letter
         if letter and name in seen:
-            raise DataError(f"time pattern '{pattern}': '{letter}' stands twice, so text cannot be read by it")
+            raise DataError(
+                f"time pattern '{pattern}': '{letter}' stands twice, so text cannot be read by it"
+            )
         seen.add(name)
         parts.append(re.escape(chr(width)) if not letter else f"(?P<{name}>{_expression(letter, width)})")
     return re.compile("".join(parts), re.IGNORECASE | re.ASCII)
@@ -173,7 +186,13 @@ def _expression(letter: str, width: int) -> str:
     return _EXPRESSIONS.get(letter, r"\d{2}" if width == 2 else r"\d{1,2}")
 
 
-_EXPRESSIONS = {"a": "AM|PM", "G": "AD", "z": "UTC|GMT", "Z": r"Z|[+-]\d\d:?\d\d", "X": r"Z|[+-]\d\d(?::?\d\d)?"}
+_EXPRESSIONS = {
+    "a": "AM|PM",
+    "G": "AD",
+    "z": "UTC|GMT",
+    "Z": r"Z|[+-]\d\d:?\d\d",
+    "X": r"Z|[+-]\d\d(?::?\d\d)?",
+}
 
 
 def _year(said: dict[str, str]) -> int:

@@ -18,7 +18,9 @@ _WINDOW_BITS = {"zlib": 15, "gzip": 31, "flate": -15}
 def _window_bits(method: str) -> int:
     bits = _WINDOW_BITS.get(method.lower())
     if bits is None:
-        raise DataError(f"compress() and decompress() take the method zlib, gzip, flate or zstd, not '{method}'")
+        raise DataError(
+            f"compress() and decompress() take the method zlib, gzip, flate or zstd, not '{method}'"
+        )
     return bits
 
 
@@ -36,8 +38,13 @@ METHOD = Parameter("method", Type.STRING, check=_packing)
 BASE64 = Parameter("method", Type.STRING, check=_only_base64)
 
 
-@function("encode", category="transform", returns=Type.STRING, parameters=(DATA, BASE64),
-          examples=(("encode('abc', 'base64')", "YWJj"),))  # fmt: skip
+@function(
+    "encode",
+    category="transform",
+    returns=Type.STRING,
+    parameters=(DATA, BASE64),
+    examples=(("encode('abc', 'base64')", "YWJj"),),
+)
 def encode(value: Any, method: str) -> str:
     """Text (in UTF-8) or bytes as base64 text; the method is 'base64'."""
     from base64 import b64encode
@@ -46,21 +53,32 @@ def encode(value: Any, method: str) -> str:
     return b64encode(octets(value, "encode")).decode()
 
 
-@function("decode", category="transform", returns=Type.BYTES, parameters=(Parameter("text", Type.STRING), BASE64),
-          examples=(("decode('YWJj', 'base64')", b"abc"),))  # fmt: skip
+@function(
+    "decode",
+    category="transform",
+    returns=Type.BYTES,
+    parameters=(Parameter("text", Type.STRING), BASE64),
+    examples=(("decode('YWJj', 'base64')", b"abc"),),
+)
 def decode(text: str, method: str) -> bytes:
     """The bytes of a base64 text; the method is 'base64'. cast(x, 'string') makes text of them."""
     _only_base64(method)
     return from_base64(text)
 
 
-# --- compression ------------------------------------------------------------------------------------------------------
+# --- compression --------------------------------------------------------------------------------------------
 
 
-@function("compress", category="transform", returns=Type.BYTES, parameters=(DATA, METHOD),
-          examples=(("cast(decompress(compress('abc', 'gzip'), 'gzip'), 'string')", "abc"),))  # fmt: skip
+@function(
+    "compress",
+    category="transform",
+    returns=Type.BYTES,
+    parameters=(DATA, METHOD),
+    examples=(("cast(decompress(compress('abc', 'gzip'), 'gzip'), 'string')", "abc"),),
+)
 def compress(value: Any, method: str) -> bytes:
-    """Text (in UTF-8) or bytes compressed by zlib, gzip, flate or zstd (which needs the package `zstandard`)."""
+    """Text (in UTF-8) or bytes compressed by zlib, gzip, flate or zstd (which needs the package
+    `zstandard`)."""
     data = octets(value, "compress")
     if method.lower() == "zstd":
         return bytes(_zstandard().ZstdCompressor().compress(data))
@@ -70,11 +88,16 @@ def compress(value: Any, method: str) -> bytes:
     return squeeze.compress(data) + squeeze.flush()
 
 
-@function("decompress", category="transform", returns=Type.BYTES,
-          parameters=(Parameter("bytes", Type.BYTES), METHOD),
-          examples=(("cast(decompress(decode('S0xKBgA=', 'base64'), 'flate'), 'string')", "abc"),))  # fmt: skip
+@function(
+    "decompress",
+    category="transform",
+    returns=Type.BYTES,
+    parameters=(Parameter("bytes", Type.BYTES), METHOD),
+    examples=(("cast(decompress(decode('S0xKBgA=', 'base64'), 'flate'), 'string')", "abc"),),
+)
 def decompress(data: bytes, method: str) -> bytes:
-    """The bytes that `compress` was given, at most DECOMPRESSED_BYTES_MAX. Damaged or cut data is an error."""
+    """The bytes that `compress` was given, at most DECOMPRESSED_BYTES_MAX. Damaged or
+    cut data is an error."""
     if method.lower() == "zstd":
         return _decompress_zstd(data)
     import zlib
@@ -105,15 +128,22 @@ def _zstandard() -> Any:
     try:
         import zstandard
     except ImportError:
-        raise DataError("the method zstd needs the package 'zstandard'; install it, or use zlib or gzip") from None
+        raise DataError(
+            "the method zstd needs the package 'zstandard'; install it, or use zlib or gzip"
+        ) from None
     return zstandard
 
 
-# --- notations --------------------------------------------------------------------------------------------------------
+# --- notations ----------------------------------------------------------------------------------------------
 
 
-@function("hex2dec", category="transform", returns=Type.INTEGER, parameters=(Parameter("text", Type.STRING),),
-          examples=(("hex2dec('0x10')", 16), ("hex2dec('ff')", 255)))  # fmt: skip
+@function(
+    "hex2dec",
+    category="transform",
+    returns=Type.INTEGER,
+    parameters=(Parameter("text", Type.STRING),),
+    examples=(("hex2dec('0x10')", 16), ("hex2dec('ff')", 255)),
+)
 def hex2dec(text: str) -> int:
     """The integer of a hexadecimal text, with or without `0x`."""
     within(len(text) * 4, INTEGER_BITS_MAX, "INTEGER_BITS_MAX")
@@ -123,15 +153,25 @@ def hex2dec(text: str) -> int:
         raise DataError(f"{describe(text)} is not a hexadecimal number") from None
 
 
-@function("dec2hex", category="transform", returns=Type.STRING, parameters=(Parameter("n", Type.INTEGER),),
-          examples=(("dec2hex(16)", "0x10"), ("dec2hex(-255)", "-0xff")))  # fmt: skip
+@function(
+    "dec2hex",
+    category="transform",
+    returns=Type.STRING,
+    parameters=(Parameter("n", Type.INTEGER),),
+    examples=(("dec2hex(16)", "0x10"), ("dec2hex(-255)", "-0xff")),
+)
 def dec2hex(n: int) -> str:
     """The integer as hexadecimal text with `0x`."""
     return hex(n)
 
 
-@function("chr", category="transform", returns=Type.STRING, parameters=(Parameter("code_point", Type.INTEGER),),
-          examples=(("chr(65)", "A"), ("chr(8364)", "€")))  # fmt: skip
+@function(
+    "chr",
+    category="transform",
+    returns=Type.STRING,
+    parameters=(Parameter("code_point", Type.INTEGER),),
+    examples=(("chr(65)", "A"), ("chr(8364)", "€")),
+)
 def chr_(code_point: int) -> str:
     """The character with this Unicode code point, as text."""
     if not 0 <= code_point <= 0x10FFFF or 0xD800 <= code_point <= 0xDFFF:

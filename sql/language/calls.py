@@ -48,7 +48,11 @@ class CallParser(ExpressionParser):
         condition: Expr | None = None
         group_by: tuple[Expr, ...] | None = None
         distinct = not args and self._match(TokenType.DISTINCT)
-        more = self._match(TokenType.COMMA) if args else distinct or self._curr.token_type is not TokenType.R_PAREN
+        more = (
+            self._match(TokenType.COMMA)
+            if args
+            else distinct or self._curr.token_type is not TokenType.R_PAREN
+        )
         while more:
             if self._next.token_type is TokenType.COLON and self._at_word("filter"):
                 self._advance(2)
@@ -76,7 +80,8 @@ class CallParser(ExpressionParser):
         return (self._expression(),)
 
     def _argument(self) -> Expr:
-        """What may stand in a call or an EPL window: `*`, `s.*`, a lambda, a period, an expression, an ordering."""
+        """What may stand in a call or an EPL window: `*`, `s.*`, a lambda, a period, an expression, an
+        ordering."""
         start = self._curr
         if start.token_type is TokenType.STAR or self._at_qualified_star():
             return self._star()
@@ -123,7 +128,8 @@ class CallParser(ExpressionParser):
         )
 
     def _lambda_parameters(self) -> tuple[str, ...] | None:
-        """Consume `x =>` or `(x, i) =>` and return the names; None, with nothing consumed, where that is not ahead."""
+        """Consume `x =>` or `(x, i) =>` and return the names; None, with nothing consumed,
+        where that is not ahead."""
         if self._next.token_type is TokenType.FARROW and self._curr.token_type in NAME_TOKENS:
             name = self._take().text
             self._advance()
@@ -132,7 +138,10 @@ class CallParser(ExpressionParser):
             return None
         index = self._index
         names: list[str] = []
-        while self._match(TokenType.L_PAREN if not names else TokenType.COMMA) and self._curr.token_type in NAME_TOKENS:
+        while (
+            self._match(TokenType.L_PAREN if not names else TokenType.COMMA)
+            and self._curr.token_type in NAME_TOKENS
+        ):
             names.append(self._take().text)
         if self._match_pair(TokenType.R_PAREN, TokenType.FARROW):
             return tuple(names)
@@ -148,7 +157,7 @@ class CallParser(ExpressionParser):
         self._expect(TokenType.R_PAREN, "',' or ')'")
         return Method(base, name.text.lower(), args, span=base.span.to(span_of(self._prev)))
 
-    # --- after the call -----------------------------------------------------------------------------------------------
+    # --- after the call -------------------------------------------------------------------------------------
 
     def _after_call(self, name: Token, call: Call) -> Call:
         condition, over = self._filter_and_over()

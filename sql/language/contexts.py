@@ -38,7 +38,9 @@ from sql.syntax import (
 
 Item = TypeVar("Item")
 
-_GOES_ON = frozenset({"initiated", "terminated", "end", "granularity", "preallocate", "start", "from", "context"})
+_GOES_ON = frozenset(
+    {"initiated", "terminated", "end", "granularity", "preallocate", "start", "from", "context"}
+)
 """Words that go on with the definition where a name without AS might stand."""
 
 _RESERVED = frozenset(UNITS) | {
@@ -91,8 +93,12 @@ class ContextParser(DefinitionParser):
             return CreateContext(name.text, (part,), span=self._since(start))
         parts = self._listed(self._nested_context)
         if len(parts) < 2:
-            self._refuse("P020", "a nested context is made of two contexts at least", parts[0].span,
-                         "write the one context without a name of its own")  # fmt: skip
+            self._refuse(
+                "P020",
+                "a nested context is made of two contexts at least",
+                parts[0].span,
+                "write the one context without a name of its own",
+            )
         return CreateContext(name.text, parts, True, span=self._since(start))
 
     def _nested_context(self) -> ContextPart:
@@ -126,7 +132,7 @@ class ContextParser(DefinitionParser):
         self._match_word("by")
         return start
 
-    # --- segmented ----------------------------------------------------------------------------------------------------
+    # --- segmented ------------------------------------------------------------------------------------------
 
     def _keyed(self) -> Keyed:
         start = self._take_by()
@@ -206,7 +212,7 @@ class ContextParser(DefinitionParser):
         label = self._context_name("the label of the category")
         return Category(condition, label.text, span=self._since(start))
 
-    # --- in time ------------------------------------------------------------------------------------------------------
+    # --- in time --------------------------------------------------------------------------------------------
 
     def _non_overlapping(self) -> NonOverlapping:
         start = self._take()
@@ -227,8 +233,12 @@ class ContextParser(DefinitionParser):
         at = self._curr
         now = self._now_point() is not None
         if now and not self._match(TokenType.AND):
-            self._refuse("P020", "@now alone initiates one partition only", span_of(at),
-                         "write START @now, or @now and a condition")  # fmt: skip
+            self._refuse(
+                "P020",
+                "@now alone initiates one partition only",
+                span_of(at),
+                "write START @now, or @now and a condition",
+            )
         return Overlapping(self._point(), self._terminated_by(), distinct, now, span=self._since(start))
 
     def _terminated_by(self) -> Point | None:
@@ -239,7 +249,7 @@ class ContextParser(DefinitionParser):
             self._refuse("P020", "@now cannot end a partition", span_of(self._curr))
         return self._point()
 
-    # --- points -------------------------------------------------------------------------------------------------------
+    # --- points ---------------------------------------------------------------------------------------------
 
     def _at_now(self) -> bool:
         return self._curr.token_type is TokenType.PARAMETER and self._next_word() == "now"
@@ -272,7 +282,9 @@ class ContextParser(DefinitionParser):
         start = self._curr
         stream, condition = self._type_with_filter()
         if self._curr.token_type is TokenType.PARAMETER:
-            self._refuse("P020", "only a pattern is @inclusive: a starting event counts anyway", span_of(self._curr))
+            self._refuse(
+                "P020", "only a pattern is @inclusive: a starting event counts anyway", span_of(self._curr)
+            )
         return EventPoint(stream, condition, self._point_name(), span=self._since(start))
 
     def _point_name(self) -> str | None:
@@ -296,5 +308,7 @@ class ContextParser(DefinitionParser):
         start = self._take()
         period = self._expression_or_period()
         if not isinstance(period, Period):
-            self._refuse("P020", "AFTER takes a length of time with its unit", period.span, "for example after 5 sec")
+            self._refuse(
+                "P020", "AFTER takes a length of time with its unit", period.span, "for example after 5 sec"
+            )
         return PeriodPoint(period, span=self._since(start))

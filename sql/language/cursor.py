@@ -17,8 +17,33 @@ Item = TypeVar("Item")
 
 CLAUSE_WORDS = frozenset(
     {
-        *("select", "from", "where", "group", "having", "order", "limit", "offset", "output", "every", "when", "over"),
-        *("insert", "into", "inner", "left", "right", "full", "cross", "join", "filter", "partition", "retain"),
+        *(
+            "select",
+            "from",
+            "where",
+            "group",
+            "having",
+            "order",
+            "limit",
+            "offset",
+            "output",
+            "every",
+            "when",
+            "over",
+        ),
+        *(
+            "insert",
+            "into",
+            "inner",
+            "left",
+            "right",
+            "full",
+            "cross",
+            "join",
+            "filter",
+            "partition",
+            "retain",
+        ),
     }
 )
 """Words an unexpected one may be a misspelling of."""
@@ -27,8 +52,10 @@ _OF_ROWS = "write a rule for each SELECT, with a WHERE that tells their rows apa
 
 SET_OPERATIONS = {
     "union": "write a rule for each SELECT; they may have the same actions, or insert into one stream",
-    "except": _OF_ROWS, "intersect": _OF_ROWS, "minus": _OF_ROWS,
-}  # fmt: skip
+    "except": _OF_ROWS,
+    "intersect": _OF_ROWS,
+    "minus": _OF_ROWS,
+}
 """Words between two SELECTs, and what to write instead."""
 
 
@@ -40,8 +67,8 @@ def span_of(token: Token) -> Span:
 class Cursor(Parser):
     """sqlglot's parser, with errors that are ours and helpers for clauses that are not SQL's.
 
-    The parsing methods build nodes of `sql.syntax`, not sqlglot's: sqlglot contributes the tokens, the machinery of
-    tables from tokens to operators and the order of precedence.
+    The parsing methods build nodes of `sql.syntax`, not sqlglot's: sqlglot contributes the tokens, the
+    machinery of tables from tokens to operators and the order of precedence.
     """
 
     def read(self, tokens: list[Token], text: str, rule: Callable[[Self], Item]) -> Item:
@@ -63,7 +90,7 @@ class Cursor(Parser):
         """sqlglot's hook for every operator it builds: our nodes need neither validation nor comments."""
         return instance
 
-    # --- errors -------------------------------------------------------------------------------------------------------
+    # --- errors ---------------------------------------------------------------------------------------------
 
     def _refuse(self, code: str, message: str, span: Span, hint: str | None = None) -> NoReturn:
         raise SqlError([Problem(code, message, span, hint)], self.sql)
@@ -95,12 +122,14 @@ class Cursor(Parser):
             if hint:
                 break
         shown = _shorten(self.sql[token.start : token.end + 1])
-        self._refuse("P001", f"unexpected {shown!r} where nothing more can stand", span_of(token), habit or hint)
+        self._refuse(
+            "P001", f"unexpected {shown!r} where nothing more can stand", span_of(token), habit or hint
+        )
 
     def _unsupported(self, construct: str, token: Token, hint: str | None = None) -> NoReturn:
         self._refuse("P090", f"{construct} is not supported yet", span_of(token), hint)
 
-    # --- positions ----------------------------------------------------------------------------------------------------
+    # --- positions ------------------------------------------------------------------------------------------
 
     def _since(self, start: Token) -> Span:
         """From the first character of `start` to the last token consumed."""
@@ -109,14 +138,15 @@ class Cursor(Parser):
     def _text_since(self, start: Token) -> str:
         return self.sql[start.start : self._prev.end + 1]
 
-    # --- matching -----------------------------------------------------------------------------------------------------
+    # --- matching -------------------------------------------------------------------------------------------
 
     def _at_word(self, *words: str) -> bool:
         """Whether the current token is one of `words` (lower case), not quoted."""
         return self._word() in words
 
     def _word(self) -> str:
-        """The current word in lower case; empty for a quoted name, which is never a keyword, and for anything else."""
+        """The current word in lower case; empty for a quoted name, which is never a keyword,
+        and for anything else."""
         return _word_of(self._curr)
 
     def _next_word(self) -> str:
@@ -164,7 +194,8 @@ class Cursor(Parser):
         return tuple(items)
 
     def _wrapped(self, parse: Callable[[], Item], *, trailing_comma: bool = False) -> tuple[Item, ...]:
-        """Items in parentheses, separated by commas; perhaps none. `trailing_comma`: one may stand behind the last."""
+        """Items in parentheses, separated by commas; perhaps none. `trailing_comma`: one may
+        stand behind the last."""
         self._expect(TokenType.L_PAREN, "'('")
         items: list[Item] = []
         while not (self._curr.token_type is TokenType.R_PAREN and (trailing_comma or not items)):
@@ -174,7 +205,7 @@ class Cursor(Parser):
         self._expect(TokenType.R_PAREN, "',' or ')'")
         return tuple(items)
 
-    # --- constants ----------------------------------------------------------------------------------------------------
+    # --- constants ------------------------------------------------------------------------------------------
 
     def _constant(self, token: Token) -> None | bool | int | float | str:
         """The value of a literal token just consumed, with the suffix of a number."""

@@ -70,7 +70,9 @@ class StreamParser(RelationParser):
             self._unexpected("SELECT, INSERT INTO, ON or CREATE after the name of the context")
         statement = self._bare_statement()
         if isinstance(statement, CreateContext):
-            self._refuse("P020", "a context is declared for all partitions: it cannot stand in one", span_of(start))
+            self._refuse(
+                "P020", "a context is declared for all partitions: it cannot stand in one", span_of(start)
+            )
         return replace(statement, context=name.text)
 
     def _insert(self) -> Statement:

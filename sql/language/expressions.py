@@ -107,14 +107,16 @@ class ExpressionParser(Cursor):
     @contextmanager
     def _nested(self) -> Iterator[None]:
         if self._nesting >= NESTING_MAX:
-            self._refuse("P006", f"nested deeper than {NESTING_MAX} levels", span_of(self._curr or self._prev))
+            self._refuse(
+                "P006", f"nested deeper than {NESTING_MAX} levels", span_of(self._curr or self._prev)
+            )
         self._nesting += 1
         try:
             yield
         finally:
             self._nesting -= 1
 
-    # --- operators ----------------------------------------------------------------------------------------------------
+    # --- operators ------------------------------------------------------------------------------------------
 
     def _parse_conjunction(self) -> Any:
         this = self._parse_equality()
@@ -189,7 +191,9 @@ class ExpressionParser(Cursor):
         if self._curr.token_type not in (TokenType.R_PAREN, TokenType.R_BRACKET):
             self._unexpected("')' or ']' at the end of the range")
         is_open = opening.token_type is TokenType.L_PAREN, self._take().token_type is TokenType.R_PAREN
-        return Between(this, low, high, False, *is_open, in_range=True, span=this.span.to(span_of(self._prev)))
+        return Between(
+            this, low, high, False, *is_open, in_range=True, span=this.span.to(span_of(self._prev))
+        )
 
     def _parse_is(self, this: Any) -> Any:
         negated = self._match(TokenType.NOT)
@@ -232,10 +236,11 @@ class ExpressionParser(Cursor):
     def _parse_at_time_zone(self, this: Any) -> Any:
         return this
 
-    # --- operands -----------------------------------------------------------------------------------------------------
+    # --- operands -------------------------------------------------------------------------------------------
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
-        """One operand with what is attached to it; sqlglot would look for types and intervals here, which we lack."""
+        """One operand with what is attached to it; sqlglot would look for types and
+        intervals here, which we lack."""
         token = self._curr
         if token.token_type in self.PRIMARY_PARSERS:
             self._advance()
@@ -265,7 +270,11 @@ class ExpressionParser(Cursor):
                 self._advance()
                 name = self._any_name("a field name")
                 called = kind is TokenType.DOT and self._match(TokenType.L_PAREN)
-                this = self._method(this, name) if called else Field(this, name.text, span=this.span.to(span_of(name)))
+                this = (
+                    self._method(this, name)
+                    if called
+                    else Field(this, name.text, span=this.span.to(span_of(name)))
+                )
             elif kind is TokenType.L_BRACKET:
                 this = self._parse_bracket(this)
             else:
@@ -292,7 +301,11 @@ class ExpressionParser(Cursor):
     def _fraction(self, dot: Token) -> Constant:
         """`.5`, which the tokenizer cuts in two."""
         number = self._curr
-        if number.token_type is not TokenType.NUMBER or number.start != dot.end + 1 or not number.text.isdecimal():
+        if (
+            number.token_type is not TokenType.NUMBER
+            or number.start != dot.end + 1
+            or not number.text.isdecimal()
+        ):
             self._unexpected("an expression", dot)
         self._advance()
         return Constant(float(f".{number.text}"), span=self._since(dot))
@@ -333,7 +346,7 @@ class ExpressionParser(Cursor):
         self._expect(TokenType.THEN, "THEN")
         return When(condition, self._expression(), span=self._since(start))
 
-    # --- time periods -------------------------------------------------------------------------------------------------
+    # --- time periods ---------------------------------------------------------------------------------------
 
     def _number_or_period(self, token: Token) -> Expr:
         node = self._constant_node(token)
@@ -381,9 +394,13 @@ class ExpressionParser(Cursor):
 
 
 _SIGNS = {
-    TokenType.EQ: "=", TokenType.NEQ: "!=", TokenType.LT: "<", TokenType.LTE: "<=", TokenType.GT: ">",
+    TokenType.EQ: "=",
+    TokenType.NEQ: "!=",
+    TokenType.LT: "<",
+    TokenType.LTE: "<=",
+    TokenType.GT: ">",
     TokenType.GTE: ">=",
-}  # fmt: skip
+}
 
 
 def _negated(node: Any) -> Expr:

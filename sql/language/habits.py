@@ -32,21 +32,29 @@ _DOUBLED = {"&": "AND", "|": "OR"}
 
 
 def hint(tokens: Sequence[Token], at: int) -> str | None:
-    """What to write in place of the token at `at`, where the parser cannot go on; None where nothing is known."""
+    """What to write in place of the token at `at`, where the parser cannot go on; None
+    where nothing is known."""
     return next((found for habit in _HABITS if (found := habit(tokens, at)) is not None), None)
 
 
 def place(tokens: Sequence[Token], token: Token, near: int) -> int:
     """Which of the tokens it is: one beside the `near` one, or that itself."""
-    return next((at for at in (near, near - 1, near + 1) if 0 <= at < len(tokens) and tokens[at] is token), near)
+    return next(
+        (at for at in (near, near - 1, near + 1) if 0 <= at < len(tokens) and tokens[at] is token), near
+    )
 
 
 def number_with_unit(tokens: Sequence[Token], at: int, number: str, suffix: str) -> str:
-    """What to write for `10s`, whose number is the token at `at`: inside a window of GROUP BY, and elsewhere."""
+    """What to write for `10s`, whose number is the token at `at`: inside a window of GROUP BY, and
+    elsewhere."""
     unit = GROUP_UNITS.get(suffix)
     if unit is None:
         return "put a space between them"
-    if at >= 2 and tokens[at - 1].token_type is TokenType.L_PAREN and _word(tokens, at - 2).endswith("window"):
+    if (
+        at >= 2
+        and tokens[at - 1].token_type is TokenType.L_PAREN
+        and _word(tokens, at - 2).endswith("window")
+    ):
         return f"write {tokens[at - 2].text.upper()}({unit}, {number}): the unit stands first"
     return f"write {number} {PERIOD_UNITS[unit]}"
 
@@ -93,18 +101,27 @@ def _interval(tokens: Sequence[Token], at: int) -> str | None:
 
 
 def _missing_comma(tokens: Sequence[Token], at: int) -> str | None:
-    """`SELECT m avg(c)` and `SELECT m x avg(c)`: a name behind a name is an alias, and nothing may follow it."""
+    """`SELECT m avg(c)` and `SELECT m x avg(c)`: a name behind a name is an alias, and
+    nothing may follow it."""
     words = [token.text.lower() for token in tokens[:at]]
     if at < 2 or words[0] != "select" or "from" in words[:at] or did_you_mean(words[at - 1], ["from"]):
         return None
     call = at - 1 if _kind(tokens, at) is TokenType.L_PAREN else at
     follows = _kind(tokens, call - 1)
-    is_behind_value = follows in NAME_TOKENS or follows in (TokenType.R_PAREN, TokenType.NUMBER, TokenType.STRING)
+    is_behind_value = follows in NAME_TOKENS or follows in (
+        TokenType.R_PAREN,
+        TokenType.NUMBER,
+        TokenType.STRING,
+    )
     if call > 1 and is_behind_value and _kind(tokens, call) in NAME_TOKENS:
         return f"a comma is missing before '{tokens[call].text}'"
     return None
 
 
 _HABITS: tuple[Callable[[Sequence[Token], int], str | None], ...] = (
-    _doubled_sign, _equality, _top, _interval, _missing_comma,
-)  # fmt: skip
+    _doubled_sign,
+    _equality,
+    _top,
+    _interval,
+    _missing_comma,
+)

@@ -14,14 +14,22 @@ STATEMENTS = frozenset({"on", "create", "into", "update", "delete"})
 """First words of statements whose layout stays as it is: the writer's lines say more than a rule could."""
 JOINS = frozenset({"inner", "left", "right", "full", "cross", "join"})
 BEGINNINGS = frozenset({TokenType.SELECT, TokenType.FROM, TokenType.WHERE})
-_ENDS_VALUE = NAME_TOKENS | {TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.STAR,
-                             TokenType.TRUE, TokenType.FALSE, TokenType.NULL}  # fmt: skip
+_ENDS_VALUE = NAME_TOKENS | {
+    TokenType.NUMBER,
+    TokenType.STRING,
+    TokenType.R_PAREN,
+    TokenType.R_BRACKET,
+    TokenType.STAR,
+    TokenType.TRUE,
+    TokenType.FALSE,
+    TokenType.NULL,
+}
 _OPENING, _CLOSING = ("(", "["), (")", "]")
 
 
 def laid_out(text: str, width: int = 100) -> str | None:
-    """The text with a clause a line, and longer clauses broken at commas and ANDs; None where it has comments, whose
-    places only a person knows. Raises SqlError for what cannot be cut into words.
+    """The text with a clause a line, and longer clauses broken at commas and ANDs; None where it has
+    comments, whose places only a person knows. Raises SqlError for what cannot be cut into words.
 
     >>> print(laid_out("SELECT a ,b FROM s   WHERE a > 1"))
     SELECT a, b
@@ -50,7 +58,9 @@ def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
     for at, token in enumerate(tokens):
         if depth == 0 and clauses[-1] and _begins(tokens, at):
             clauses.append([])
-        depth += (token.text in _OPENING and token.token_type is not TokenType.STRING) - (token.text in _CLOSING)
+        depth += (token.text in _OPENING and token.token_type is not TokenType.STRING) - (
+            token.text in _CLOSING
+        )
         clauses[-1].append(token)
     return clauses
 
@@ -63,11 +73,14 @@ def _begins(tokens: Sequence[Token], at: int) -> bool:
         return False
     word = token.text.lower()
     is_call = at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
-    return not is_call and (word in CLAUSES or (word in JOINS and before.text.lower() not in JOINS | {"outer"}))
+    return not is_call and (
+        word in CLAUSES or (word in JOINS and before.text.lower() not in JOINS | {"outer"})
+    )
 
 
 def _broken(clause: Sequence[Token], text: str, width: int) -> list[str]:
-    """A clause as lines: one, or several cut before AND and OR and behind commas, where they stand outside brackets."""
+    """A clause as lines: one, or several cut before AND and OR and behind commas, where they stand outside
+    brackets."""
     whole = _joined(clause, text)
     if len(whole) <= width:
         return [whole]
@@ -77,8 +90,12 @@ def _broken(clause: Sequence[Token], text: str, width: int) -> list[str]:
         is_logic = token.token_type in (TokenType.AND, TokenType.OR) and not is_range
         if depth == 0 and is_logic and parts[-1]:
             parts.append([])
-        is_range = token.token_type is TokenType.BETWEEN or (bool(is_range) and token.token_type is not TokenType.AND)
-        depth += (token.text in _OPENING and token.token_type is not TokenType.STRING) - (token.text in _CLOSING)
+        is_range = token.token_type is TokenType.BETWEEN or (
+            bool(is_range) and token.token_type is not TokenType.AND
+        )
+        depth += (token.text in _OPENING and token.token_type is not TokenType.STRING) - (
+            token.text in _CLOSING
+        )
         parts[-1].append(token)
         if depth == 0 and token.token_type is TokenType.COMMA:
             parts.append([])

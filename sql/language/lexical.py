@@ -1,7 +1,7 @@
 """What is wrong with a text before any token is made of it.
 
-One pass of one regular expression finds strings and comments that never end and characters that belong to no token, so
-that the tokenizer only ever meets text it can cut.
+One pass of one regular expression finds strings and comments that never end and characters that belong to no
+token, so that the tokenizer only ever meets text it can cut.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ _MESSAGES = {
 
 
 def lexical_problems(text: str) -> list[Problem]:
-    """Problems of characters: too many (P005), unknown ones (P002), strings (P003) and comments (P004) left open."""
+    """Problems of characters: too many (P005), unknown ones (P002), strings (P003) and
+    comments (P004) left open."""
     if len(text) > TEXT_CHARS_MAX:
         message = f"the text has {len(text)} characters, more than the {TEXT_CHARS_MAX} allowed"
         return [Problem("P005", message, Span(TEXT_CHARS_MAX, len(text)), "split it into several rules")]
@@ -67,8 +68,8 @@ _ESCAPES = {
 def unquote(literal: str) -> str:
     r"""The value of a string literal with its quotes.
 
-    A doubled quote, `\'`, `\"` and `\\` stand for one character; any other backslash is itself, so that regular
-    expressions need no doubling.
+    A doubled quote, `\'`, `\"` and `\\` stand for one character; any other backslash is itself, so that
+    regular expressions need no doubling.
 
     >>> unquote("'it''s'"), unquote(r"'\d+'")
     ("it's", '\\d+')

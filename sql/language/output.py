@@ -88,4 +88,6 @@ class OutputParser(SourceParser):
         if self._curr is start or not self._curr:
             self._unexpected("a field of a crontab")
         text = self._text_since(start)
-        return CronField(unquote(text) if start.token_type is TokenType.STRING else text, span=self._since(start))
+        return CronField(
+            unquote(text) if start.token_type is TokenType.STRING else text, span=self._since(start)
+        )

@@ -1,7 +1,7 @@
 """Patterns of events: `pattern [ … ]` of EPL, and `PATTERN ( … ) WITHIN d` for rules in eKuiper's SQL.
 
-Loosest first: `->`; `or`; `and`; `until`; `every`, `every-distinct`, `not` and `[n]`; a guard, which belongs to the
-atom or parenthesis right before it.
+Loosest first: `->`; `or`; `and`; `until`; `every`, `every-distinct`, `not` and `[n]`; a guard, which belongs
+to the atom or parenthesis right before it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PatternGrammar:
     def __init__(self, parser: OutputParser) -> None:
         self.parser = parser
 
-    # --- the whole ----------------------------------------------------------------------------------------------------
+    # --- the whole ------------------------------------------------------------------------------------------
 
     def clause(self) -> PatternClause:
         """`[ … ]` with the annotations before it; the word `pattern` has been read."""
@@ -75,8 +75,8 @@ class PatternGrammar:
     def attempt(self) -> PatternClause:
         """`( … ) WITHIN d`; the word PATTERN has been read.
 
-        Each event that fits the first step begins an attempt, which ends d after that event. A step `NOT x` between two
-        steps lets no x come between them; as the last step it waits for the end of the d.
+        Each event that fits the first step begins an attempt, which ends d after that event. A step `NOT x`
+        between two steps lets no x come between them; as the last step it waits for the end of the d.
         """
         parser, start = self.parser, self.parser._curr
         parser._expect(TokenType.L_PAREN, "'(' and the steps of the pattern")
@@ -132,7 +132,7 @@ class PatternGrammar:
         arrows = (*maxima, *[None] * len(out))[: len(out) - 1]
         return out[0] if len(out) == 1 else FollowedBy(tuple(out), arrows, span=span)
 
-    # --- operators, loosest first -------------------------------------------------------------------------------------
+    # --- operators, loosest first ---------------------------------------------------------------------------
 
     def followed_by(self) -> PatternNode:
         """`a -> b -[2]> c`."""
@@ -160,8 +160,9 @@ class PatternGrammar:
     def _all_of(self) -> PatternNode:
         return self._several(TokenType.AND, self._until, AllOf)
 
-    def _several(self, word: TokenType, part: Callable[[], PatternNode], kind: Callable[..., PatternNode]
-                 ) -> PatternNode:  # fmt: skip
+    def _several(
+        self, word: TokenType, part: Callable[[], PatternNode], kind: Callable[..., PatternNode]
+    ) -> PatternNode:
         start = self.parser._curr
         parts = [part()]
         while self.parser._match(word):
@@ -196,8 +197,12 @@ class PatternGrammar:
         parser, start = self.parser, self.parser._curr
         bounds = self._range()
         if parser._at_word("every") and parser._next.token_type is not TokenType.EQ:
-            parser._refuse("P001", "'every' behind 'every' or 'not' needs parentheses", span_of(start),
-                           "write every (every a)")  # fmt: skip
+            parser._refuse(
+                "P001",
+                "'every' behind 'every' or 'not' needs parentheses",
+                span_of(start),
+                "write every (every a)",
+            )
         operand = self._guarded()
         return operand if bounds is None else Repeat(operand, **bounds, span=parser._since(start))
 
@@ -206,7 +211,9 @@ class PatternGrammar:
         opening = self.parser._curr
         items = self.parser._wrapped(self.length)
         if not items:
-            self.parser._refuse("P001", "every-distinct needs a key", span_of(opening), "every-distinct(a.dev) a=E")
+            self.parser._refuse(
+                "P001", "every-distinct needs a key", span_of(opening), "every-distinct(a.dev) a=E"
+            )
         last = items[-1]
         timed = isinstance(last, Period) or (isinstance(last, Constant) and len(items) > 1)
         return (items[:-1], last) if timed else (items, None)
@@ -226,14 +233,16 @@ class PatternGrammar:
             parser._refuse("P001", "[:] has no bound", parser._since(start), "leave it out")
         return {"low": low, "high": high}
 
-    # --- guards -------------------------------------------------------------------------------------------------------
+    # --- guards ---------------------------------------------------------------------------------------------
 
     def _guarded(self) -> PatternNode:
         parser, start = self.parser, self.parser._curr
         operand = self._operand()
         if parser._match(TokenType.WHERE):
             name = self._timer(GUARDS)
-            period = self._only(parser._wrapped(self.length), name, 2 if name.text.lower() == "withinmax" else 1)
+            period = self._only(
+                parser._wrapped(self.length), name, 2 if name.text.lower() == "withinmax" else 1
+            )
             return Within(operand, *period, span=parser._since(start))
         if parser._at_word("while") and parser._next.token_type is TokenType.L_PAREN:
             parser._advance(2)
@@ -268,7 +277,7 @@ class PatternGrammar:
             self.parser._refuse("P019", f"timer:{name.text} takes {wanted}", span_of(name))
         return items
 
-    # --- atoms --------------------------------------------------------------------------------------------------------
+    # --- atoms ----------------------------------------------------------------------------------------------
 
     def _operand(self) -> PatternNode:
         parser, start = self.parser, self.parser._curr
@@ -308,9 +317,13 @@ class PatternGrammar:
             found[word] = self.length()
 
         parser._wrapped(parameter)
-        if not ("iso" in found or "date" in found or "period" in found) or ("iso" in found and len(found) > 1):
+        if not ("iso" in found or "date" in found or "period" in found) or (
+            "iso" in found and len(found) > 1
+        ):
             hint = "timer:schedule(iso: 'R/PT10S') or timer:schedule(date: '2026-01-01T00:00:00Z', period: 1 day)"
-            parser._refuse("P019", "timer:schedule takes iso alone, or a date or period", parser._since(start), hint)
+            parser._refuse(
+                "P019", "timer:schedule takes iso alone, or a date or period", parser._since(start), hint
+            )
         return ScheduleAtom(**found, span=parser._since(start))
 
     def _filter(self) -> FilterAtom:
@@ -333,7 +346,9 @@ class PatternGrammar:
         name = parser._any_name("consume")
         if name.text.lower() != "consume":
             hint = did_you_mean(name.text, ["consume"]) or "a stream in a pattern takes @consume"
-            parser._refuse("P017", f"unknown annotation @{name.text} of a stream in a pattern", span_of(name), hint)
+            parser._refuse(
+                "P017", f"unknown annotation @{name.text} of a stream in a pattern", span_of(name), hint
+            )
         if not parser._match(TokenType.L_PAREN):
             return 1
         level = parser._literal("a level, a whole number")
@@ -342,7 +357,7 @@ class PatternGrammar:
         parser._expect(TokenType.R_PAREN, "')'")
         return level
 
-    # --- lengths of time ----------------------------------------------------------------------------------------------
+    # --- lengths of time ------------------------------------------------------------------------------------
 
     def length(self) -> Expr:
         """A length of time, or another parameter: in `a.n + 1 sec` the unit belongs to the sum."""

@@ -16,7 +16,8 @@ from sql.language.lexical import lexical_problems
 from sql.syntax import Expr, Node, Statement
 
 DEPTH_MAX: Final = 200
-"""How many levels the tree of one statement may have, so that whoever walks it stays within Python's stack."""
+"""How many levels the tree of one statement may have, so that whoever walks it stays
+within Python's stack."""
 
 Tree = TypeVar("Tree", bound=Node)
 
@@ -27,8 +28,8 @@ _BRACKETS = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenTyp
 def parse(text: str) -> list[Statement]:
     """The statements of `text`, in order; a semicolon stands between two.
 
-    Raises `SqlError` with the problems of all statements: at most one of each, as what follows a syntax error can only
-    be guessed. Problem codes begin with P; spans are offsets into `text`.
+    Raises `SqlError` with the problems of all statements: at most one of each, as what follows a syntax error
+    can only be guessed. Problem codes begin with P; spans are offsets into `text`.
     """
     tokens = tokens_of(text)
     statements: list[Statement] = []
@@ -60,7 +61,9 @@ def tokens_of(text: str) -> list[Token]:
     try:
         return _DIALECT.tokenize(text)
     except SqlglotError as error:
-        raise SqlError([Problem("P002", "this text cannot be cut into words", Span(0, len(text)))], text) from error
+        raise SqlError(
+            [Problem("P002", "this text cannot be cut into words", Span(0, len(text)))], text
+        ) from error
 
 
 def _between_semicolons(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -101,7 +104,9 @@ def _check_brackets(tokens: list[Token], text: str) -> None:
         if token.token_type not in _BRACKETS.values():
             continue
         opening = opened.pop() if opened else None
-        if opening is None or (_BRACKETS[opening.token_type] is not token.token_type and opening.start not in ranges):
+        if opening is None or (
+            _BRACKETS[opening.token_type] is not token.token_type and opening.start not in ranges
+        ):
             raise SqlError([Problem("P007", f"{token.text!r} closes nothing", span_of(token))], text)
     if opened:
         last = opened[-1]
@@ -116,4 +121,6 @@ def _check_depth(tree: Node, text: str) -> None:
         if not level:
             return
     message = f"an expression with more than {DEPTH_MAX} levels"
-    raise SqlError([Problem("P006", message, level[0].span, "use IN for a list of values, or split the rule")], text)
+    raise SqlError(
+        [Problem("P006", message, level[0].span, "use IN for a list of values, or split the rule")], text
+    )

@@ -83,7 +83,7 @@ class RecognizeGrammar:
         parser._expect(TokenType.ALIAS, "AS and its condition")
         return Definition(name, parser._expression(), span=parser._since(start))
 
-    # --- the pattern --------------------------------------------------------------------------------------------------
+    # --- the pattern ----------------------------------------------------------------------------------------
 
     def _choice(self) -> RowPattern:
         parser, start = self.parser, self.parser._curr
@@ -95,7 +95,10 @@ class RecognizeGrammar:
     def _sequence(self) -> RowPattern:
         parser, start = self.parser, self.parser._curr
         parts = [self._times()]
-        while parser._curr.token_type not in (TokenType.PIPE, TokenType.R_PAREN, TokenType.COMMA) and parser._curr:
+        while (
+            parser._curr.token_type not in (TokenType.PIPE, TokenType.R_PAREN, TokenType.COMMA)
+            and parser._curr
+        ):
             parts.append(self._times())
         return parts[0] if len(parts) == 1 else RowSequence(tuple(parts), span=parser._since(start))
 
@@ -127,8 +130,11 @@ class RecognizeGrammar:
         if not ranged:
             high = low
         if (low is None and high is None) or high == 0 or (high is not None and (low or 0) > high):
-            parser._refuse("P017", "a quantifier counts from low to high, at least once: {2}, {1,3}, {2,} or {,3}",
-                           parser._since(opening))  # fmt: skip
+            parser._refuse(
+                "P017",
+                "a quantifier counts from low to high, at least once: {2}, {1,3}, {2,} or {,3}",
+                parser._since(opening),
+            )
         return low or 0, high
 
     def _count(self) -> int:

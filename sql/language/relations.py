@@ -62,7 +62,7 @@ class RelationParser(ContextParser):
         index = self._index + 2
         return self._tokens[index].text.lower() if index < self._tokens_size else ""
 
-    # --- create -------------------------------------------------------------------------------------------------------
+    # --- create ---------------------------------------------------------------------------------------------
 
     def _create_window(self) -> CreateWindow:
         start = self._take()
@@ -134,13 +134,14 @@ class RelationParser(ContextParser):
         return TableColumn(name.text, kind, aggregate, primary, span=self._since(name))
 
     def _aggregate_over_types(self) -> Call:
-        """`sum(double)`, `count(*)`, `sorted(n desc)`: a call over types, or over columns of an event type."""
+        """`sum(double)`, `count(*)`, `sorted(n desc)`: a call over types, or over
+        columns of an event type."""
         start = self._curr
         self._advance(2)
         with self._nested():
             return self._arguments(start, [])
 
-    # --- on … ---------------------------------------------------------------------------------------------------------
+    # --- on … -----------------------------------------------------------------------------------------------
 
     def _on(self) -> Statement:
         start = self._take()
@@ -220,7 +221,7 @@ class RelationParser(ContextParser):
         items = self._listed(self._select_item)
         return SplitBranch(into, items, self._where(), span=self._since(start))
 
-    # --- merge --------------------------------------------------------------------------------------------------------
+    # --- merge ----------------------------------------------------------------------------------------------
 
     def _merge(self, start: Token, trigger: Source) -> OnMerge:
         relation = self._relation()
@@ -230,11 +231,19 @@ class RelationParser(ContextParser):
             at = self._curr
             action = self._merge_insert()
             if where is not None:
-                self._refuse("P009", "WHERE has no effect on a merge that only inserts", where.span,
-                             "write WHEN NOT MATCHED THEN INSERT")  # fmt: skip
+                self._refuse(
+                    "P009",
+                    "WHERE has no effect on a merge that only inserts",
+                    where.span,
+                    "write WHEN NOT MATCHED THEN INSERT",
+                )
             if self._at_word("where"):
-                self._refuse("P009", "WHERE stands in a WHEN branch only", span_of(self._curr),
-                             "write WHEN NOT MATCHED AND … THEN INSERT")  # fmt: skip
+                self._refuse(
+                    "P009",
+                    "WHERE stands in a WHEN branch only",
+                    span_of(self._curr),
+                    "write WHEN NOT MATCHED AND … THEN INSERT",
+                )
             branches.append(MergeBranch(False, None, (action,), span=self._since(at)))
         while self._curr.token_type is TokenType.WHEN:
             branches.append(self._merge_branch())
@@ -261,7 +270,9 @@ class RelationParser(ContextParser):
             return replace(action, where=self._where(), span=self._since(start))
         if self._match_word("update"):
             assignments = self._assignments()
-            return MergeAction("update", assignments=assignments, where=self._where(), span=self._since(start))
+            return MergeAction(
+                "update", assignments=assignments, where=self._where(), span=self._since(start)
+            )
         if not self._match_word("delete"):
             self._unexpected("INSERT, UPDATE or DELETE")
         return MergeAction("delete", where=self._where(), span=self._since(start))
@@ -276,7 +287,7 @@ class RelationParser(ContextParser):
         items = self._listed(self._select_item)
         return MergeAction("insert", into, columns, items, span=self._since(start))
 
-    # --- update, delete, insert, into table ---------------------------------------------------------------------------
+    # --- update, delete, insert, into table -----------------------------------------------------------------
 
     def _update(self) -> Statement:
         start = self._take()

@@ -14,11 +14,21 @@ Selector = Literal["istream", "rstream", "irstream"]
 
 SELECTORS: dict[str, Selector] = {"istream": "istream", "rstream": "rstream", "irstream": "irstream"}
 
-GROUP_WINDOWS = {name + "window": name for name in ("tumbling", "hopping", "sliding", "session", "count", "state")}
+GROUP_WINDOWS = {
+    name + "window": name for name in ("tumbling", "hopping", "sliding", "session", "count", "state")
+}
 """eKuiper's windows by the word that writes them."""
 
 _NOT_AFTER_SELECTOR = frozenset(
-    {TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.DOT, TokenType.ARROW, TokenType.EQ, TokenType.SENTINEL}
+    {
+        TokenType.COMMA,
+        TokenType.FROM,
+        TokenType.ALIAS,
+        TokenType.DOT,
+        TokenType.ARROW,
+        TokenType.EQ,
+        TokenType.SENTINEL,
+    }
 )
 _CLAUSES = {
     "where": "WHERE",
@@ -78,7 +88,15 @@ class SelectParser(OutputParser):
         selector = self._selector()
         items = self._listed(self._select_item)
         return Select(
-            items, source, joins, where, group_by, having=having, selector=selector, lots=True, span=self._since(start)
+            items,
+            source,
+            joins,
+            where,
+            group_by,
+            having=having,
+            selector=selector,
+            lots=True,
+            span=self._since(start),
         )
 
     def _selector(self) -> Selector | None:
@@ -91,7 +109,7 @@ class SelectParser(OutputParser):
         self._advance()
         return selector
 
-    # --- items --------------------------------------------------------------------------------------------------------
+    # --- items ----------------------------------------------------------------------------------------------
 
     def _select_item(self) -> SelectItem:
         start = self._curr
@@ -104,7 +122,7 @@ class SelectParser(OutputParser):
         invisible = self._match_word("invisible")
         return SelectItem(node, alias, invisible, text, span=self._since(start))
 
-    # --- clauses ------------------------------------------------------------------------------------------------------
+    # --- clauses --------------------------------------------------------------------------------------------
 
     def _grouping(self) -> tuple[tuple[Expr, ...], tuple[GroupWindow, ...]]:
         """GROUP BY: expressions and eKuiper's windows, in any order."""

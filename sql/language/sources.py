@@ -22,16 +22,43 @@ _PATTERN_OPENINGS = (TokenType.L_BRACKET, TokenType.PARAMETER, TokenType.L_PAREN
 
 NOT_ALIASES = frozenset(
     {
-        *("cross", "delete", "full", "group", "having", "inner", "insert", "into", "invisible", "join", "left"),
-        *("limit", "match_recognize", "merge", "offset", "on", "order", "outer", "output", "partition", "retain"),
+        *(
+            "cross",
+            "delete",
+            "full",
+            "group",
+            "having",
+            "inner",
+            "insert",
+            "into",
+            "invisible",
+            "join",
+            "left",
+        ),
+        *(
+            "limit",
+            "match_recognize",
+            "merge",
+            "offset",
+            "on",
+            "order",
+            "outer",
+            "output",
+            "partition",
+            "retain",
+        ),
         *("right", "set", "unidirectional", "update", "using", "within"),
     }
 )
 """Words that go on with the statement where an alias without AS might stand."""
 
 _JOINS: dict[str, Literal["inner", "left", "right", "full", "cross"]] = {
-    "inner": "inner", "left": "left", "right": "right", "full": "full", "cross": "cross",
-}  # fmt: skip
+    "inner": "inner",
+    "left": "left",
+    "right": "right",
+    "full": "full",
+    "cross": "cross",
+}
 
 
 class SourceParser(CallParser):
@@ -47,7 +74,7 @@ class SourceParser(CallParser):
             return self._take().text
         return None
 
-    # --- streams ------------------------------------------------------------------------------------------------------
+    # --- streams --------------------------------------------------------------------------------------------
 
     def _sources(self) -> tuple[Source, tuple[Join, ...]]:
         """All of FROM, after the word itself."""
@@ -158,7 +185,8 @@ class SourceParser(CallParser):
         return WindowCall(name.text.lower(), args, namespace, span=self._since(start))
 
     def _at_columns(self) -> bool:
-        """Whether a list of columns with their types follows: `create window W#keepall (id string, n int)`."""
+        """Whether a list of columns with their types follows: `create window
+        W#keepall (id string, n int)`."""
         index = self._index + 2
         if self._next.token_type not in NAME_TOKENS or index >= self._tokens_size:
             return False
@@ -174,7 +202,7 @@ class SourceParser(CallParser):
         self._expect_word("intersection")
         return "intersection"
 
-    # --- stream queries -----------------------------------------------------------------------------------------------
+    # --- stream queries -------------------------------------------------------------------------------------
 
     def _lot_sources(self) -> tuple[LotSource, tuple[Join, ...]]:
         """`item in stream …`, and further sources by `from` or `join … on a equals b`."""
@@ -218,7 +246,9 @@ class SourceParser(CallParser):
                 "after WITHIN it is a period: within d every p retain n",
             )
         unique = self._listed(self._expression) if self._match_word("with", "unique") else ()
-        return LotSource(stream, item, partition_by, within, every, retain, retain_all, unique, span=self._since(start))
+        return LotSource(
+            stream, item, partition_by, within, every, retain, retain_all, unique, span=self._since(start)
+        )
 
     def _every(self) -> Expr | None:
         return self._expression_or_period() if self._match_word("every") else None

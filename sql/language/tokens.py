@@ -1,7 +1,8 @@
 """The tokens of the language: a tokenizer with few keywords.
 
-Only words that carry expression grammar are tokens of their own. Words of clauses (`group`, `output`, `window`, `last`,
-…) stay plain words, recognised by their text where the grammar expects them, so they can name columns everywhere else.
+Only words that carry expression grammar are tokens of their own. Words of clauses (`group`, `output`,
+`window`, `last`, …) stay plain words, recognised by their text where the grammar expects them, so they can
+name columns everywhere else.
 """
 
 from __future__ import annotations

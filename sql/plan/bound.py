@@ -1,8 +1,8 @@
 """Bound expressions: the syntax tree after names and types are known.
 
-The binder makes them; code generation, the filter index, rewrites and the reference evaluator read them. A bound
-expression says *what* is read, never *how*: a `Read` names a source and a column, a `Slot` something that an operator
-keeps (an aggregate's value, a variable, the window's start).
+The binder makes them; code generation, the filter index, rewrites and the reference evaluator read them. A
+bound expression says *what* is read, never *how*: a `Read` names a source and a column, a `Slot` something
+that an operator keeps (an aggregate's value, a variable, the window's start).
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ class Slot(Bound):
 
 @dataclass(frozen=True, slots=True)
 class Op(Bound):
-    """A built-in operation. `name` is an operator (`+`, `and`, `=`, …) or one of `not neg isnull in between like regexp
-    case field index slice array cast`; `extra` holds what is not an expression (a field name, an escape character)."""
+    """A built-in operation. `name` is an operator (`+`, `and`, `=`, …) or one of `not neg isnull in between
+    like regexp case field index slice array cast`; `extra` holds what is not an expression (a field name, an
+    escape character)."""
 
     name: str
     args: tuple[Bound, ...]
@@ -95,7 +96,8 @@ class Apply(Bound):
 
 @dataclass(frozen=True, slots=True)
 class TableRead(Bound):
-    """`T[k1, k2].column`: a column of the table's row at a key, NULL without that row; the row where `column` is None.
+    """`T[k1, k2].column`: a column of the table's row at a key, NULL without that row; the
+    row where `column` is None.
 
     With `keys` None, `T.keys()`: the list of its keys.
     """
@@ -127,7 +129,7 @@ class LambdaRead(Bound):
     property: str | None = None
 
 
-# --- what operators keep ----------------------------------------------------------------------------------------------
+# --- what operators keep ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,8 @@ class AnalyticCall:
 
 @dataclass(frozen=True, slots=True)
 class HitCall:
-    """`last_hit_count`, `last_hit_time` and their `agg` twins: how often, or when last, the clause was met before.
+    """`last_hit_count`, `last_hit_time` and their `agg` twins: how often, or when last,
+    the clause was met before.
 
     `clause` is WHERE, HAVING or WHEN, of which only TRUE results count, or SELECT, of which every row does.
 

@@ -1,7 +1,8 @@
-"""The plan of a context: its levels (one, or several nested), each bound, with the properties its partitions have.
+"""The plan of a context: its levels (one, or several nested), each bound, with the
+properties its partitions have.
 
-A property of a partition stands at a place: `values[index]` of the level at `depth`. Inside a definition the names of
-the starting events are such places as well. Plain data, as `sql.plan.logical`.
+A property of a partition stands at a place: `values[index]` of the level at `depth`. Inside a definition the
+names of the starting events are such places as well. Plain data, as `sql.plan.logical`.
 """
 
 from __future__ import annotations
@@ -19,19 +20,21 @@ from sql.types import Type
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property of the partitions of one level. `columns` of an event: those of its stream, None where free."""
+    """A property of the partitions of one level. `columns` of an event: those of its
+    stream, None where free."""
 
     name: str
     type: Type
     columns: dict[str, Type] | None = field(default=None, compare=False, repr=False)
 
 
-# --- points -----------------------------------------------------------------------------------------------------------
+# --- points -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """`column = name.property`: the event's side and the partition's side of an equality, for an index by hash."""
+    """`column = name.property`: the event's side and the partition's side of an equality,
+    for an index by hash."""
 
     event: Bound
     partition: Bound
@@ -41,8 +44,8 @@ class Correlation:
 class EventPointPlan:
     """An event of `stream` that passes `filter`; it becomes the property at `place`.
 
-    `filter` reads the event as source 0 and the partition's names as context slots. Where it is a conjunction that
-    holds an equality between the two, `correlation` is that equality and `filter` the rest.
+    `filter` reads the event as source 0 and the partition's names as context slots. Where it is a conjunction
+    that holds an equality between the two, `correlation` is that equality and `filter` the rest.
     """
 
     stream: str
@@ -86,7 +89,7 @@ EndPlan = EventPointPlan | PatternPointPlan | CrontabPlan | AfterPlan
 StartPlan = EndPlan | NowPlan
 
 
-# --- kinds ------------------------------------------------------------------------------------------------------------
+# --- kinds --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +203,8 @@ class ContextPlan:
         for level in self.levels:
             if isinstance(level.kind, KeyedPlan) and level.kind.end is None and not bounded:
                 found.append(level)
-            ends = isinstance(level.kind, KeyedPlan | SpanPlan | OverlappingPlan) and level.kind.end is not None
+            ends = (
+                isinstance(level.kind, KeyedPlan | SpanPlan | OverlappingPlan) and level.kind.end is not None
+            )
             bounded = bounded or ends
         return tuple(found)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sql.plan.relations import Acts, Declaration
 
 Mode = Literal["delta", "sample", "lots"]
-"""What leaves the windows: changes (EPL), looks at the content (eKuiper), or one net lot per activation (stream
-queries)."""
+"""What leaves the windows: changes (EPL), looks at the content (eKuiper), or one net lot per activation
+(stream queries)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    """`row_number() OVER (PARTITION BY … ORDER BY …)`: numbers the rows of one output, those HAVING lets through."""
+    """`row_number() OVER (PARTITION BY … ORDER BY …)`: numbers the rows of one output,
+    those HAVING lets through."""
 
     partition_by: tuple[Bound, ...] = ()
     order_by: tuple[Criterion, ...] = ()
@@ -116,7 +117,9 @@ class LotPlan:
 def key_names(groupwin: WindowPlan) -> list[str]:
     """The column names under which a derived window posts the keys of its groupwin."""
     keys = groupwin.arguments["keys"]
-    return [key.column if isinstance(key, Read) and key.column else f"key{i}" for i, key in enumerate(keys, 1)]
+    return [
+        key.column if isinstance(key, Read) and key.column else f"key{i}" for i, key in enumerate(keys, 1)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,8 @@ class SourcePlan:
     columns: dict[str, Type] | None = field(default=None, compare=False)
     """The columns a row of this source has after its windows (derived windows change them)."""
     retained_rows: int | None = None
-    """A scan table: it keeps so many of its newest rows, which the rows of streams are joined with. None: a stream."""
+    """A scan table: it keeps so many of its newest rows, which the rows of streams are joined
+    with. None: a stream."""
     pattern: PatternPlan | None = None
     """The rows are the matches of this pattern; `stream` is empty then."""
     recognize: RecognizePlan | None = None
@@ -142,7 +146,8 @@ class SourcePlan:
     keeps_last: bool = False
     """Without a window the last row can be read: `@IterableUnbound`."""
     matches_by_name: bool = False
-    """The matches are structs of their tags, as in a join; otherwise tuples of them, like the rows of a join."""
+    """The matches are structs of their tags, as in a join; otherwise tuples of them,
+    like the rows of a join."""
     relation: Literal["window", "table"] | None = None
     """A named window, whose changes the query is fed with, or a table, which it only looks into."""
 
@@ -156,7 +161,8 @@ class SourcePlan:
 
     @property
     def rows_are_tuples(self) -> bool:
-        """Whether the rows of this source, as its windows see them, are matches: tuples of the values of tags."""
+        """Whether the rows of this source, as its windows see them, are matches: tuples
+        of the values of tags."""
         return self.pattern is not None and not self.matches_by_name
 
     @property
@@ -250,7 +256,8 @@ class SubqueryPlan:
 
 @dataclass(frozen=True, slots=True)
 class IntoTable:
-    """Where the aggregates of `into table` live: `columns[i]` is the table's column of the statement's aggregate i.
+    """Where the aggregates of `into table` live: `columns[i]` is the table's column of the statement's
+    aggregate i.
 
     `sets`: with `rollup` the grouping sets, each the indexes of the keys that count; the others are NULL.
     """
@@ -268,8 +275,8 @@ EACH_EVENT = GroupWindowPlan("count", size=1, interval=1)
 
 RowKind = Literal["plain", "aggregate", "event", "group", "group_event"]
 """The kinds of statements of epl.md 5.2: one row per event; only aggregates, one row per update; columns and
-aggregates, one
-row per event; only keys and aggregates, one row per changed group; other columns and groups, one row per event."""
+aggregates, one row per event; only keys and aggregates, one row per changed group; other columns and groups,
+one row per event."""
 
 
 @dataclass(frozen=True)
@@ -306,8 +313,8 @@ class Plan:
     """The event-time column, None in processing time."""
     timestamp_format: str | None = None
     timestamps: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    """The event-time column of each stream, with the pattern of text time stamps. Tables have none: they keep no
-    time."""
+    """The event-time column of each stream, with the pattern of text time stamps. Tables have
+    none: they keep no time."""
     output_columns: dict[str, Type] | None = None
     reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
@@ -338,8 +345,11 @@ class Plan:
 
     @property
     def reads_tuples(self) -> bool:
-        """Whether expressions read rows made of several: those of a join, or the matches of a pattern, by tag."""
-        return bool(self.joins) or any(source.rows_are_tuples and source.columns is None for source in self.sources)
+        """Whether expressions read rows made of several: those of a join, or the matches
+        of a pattern, by tag."""
+        return bool(self.joins) or any(
+            source.rows_are_tuples and source.columns is None for source in self.sources
+        )
 
     @property
     def side_columns(self) -> list[dict[str, Type] | None]:

@@ -1,7 +1,7 @@
 """The plan of a pattern: names, types and conditions known, before any state exists.
 
-Expressions read tags through `Read(i, column)`, i being the tag's place among `PatternPlan.tags`; a filter reads its
-own event as source `OWN`.
+Expressions read tags through `Read(i, column)`, i being the tag's place among `PatternPlan.tags`; a filter
+reads its own event as source `OWN`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class SchedulePlan(StepPlan):
 
 @dataclass(frozen=True, slots=True)
 class FollowedByPlan(StepPlan):
-    """Steps one after the other; `maxima` bounds how many instances of the next step wait, one entry per arrow."""
+    """Steps one after the other; `maxima` bounds how many instances of the next step
+    wait, one entry per arrow."""
 
     steps: tuple[StepPlan, ...]
     maxima: tuple[Bound | None, ...]

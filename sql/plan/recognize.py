@@ -1,7 +1,8 @@
 """The plan of match_recognize: variables with their conditions, what a match shows, and when it is told.
 
-Expressions read a variable through `Read(i, column)`, i being its place among `variables`; a condition reads the row it
-tests as source `OWN`, and the row n before it as source `len(variables) + k`, where `previous[k]` is n.
+Expressions read a variable through `Read(i, column)`, i being its place among `variables`; a condition reads
+the row it tests as source `OWN`, and the row n before it as source `len(variables) + k`, where `previous[k]`
+is n.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from sql.types import Type
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many rows a relation may hold, and how long a row stays after it was written last (ms; None: for ever).
+    """How many rows a relation may hold, and how long a row stays after it was written
+    last (ms; None: for ever).
 
     Beyond `max_rows` a new row is refused, or with `oldest_first` the row goes that was written longest ago.
     """
@@ -119,8 +120,8 @@ class VariableDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class TriggerPlan:
-    """What an event of `trigger` does to a relation. Expressions read it as source 0, the row of the relation as
-    source 1, and the row before the statement, `initial`, as source 2.
+    """What an event of `trigger` does to a relation. Expressions read it as source 0, the row of the relation
+    as source 1, and the row before the statement, `initial`, as source 2.
 
     shows   what the statement posts: `rows` (the rows deleted, as inserts) or `changes` (+changed −old)
     """
@@ -147,7 +148,8 @@ class SplitPlan:
 
 @dataclass(frozen=True, slots=True)
 class ChoicePlan:
-    """A select over the present rows of relations: an on-select (`trigger` is source 0 of the plan), or on demand."""
+    """A select over the present rows of relations: an on-select (`trigger` is source 0 of
+    the plan), or on demand."""
 
     plan: Plan = field(compare=False)
     trigger: bool

@@ -1,7 +1,8 @@
 """The signature of a plan's state: equal for plans that compute the same from the same state.
 
-It is plain data made of kinds and parameters. A field that holds its default is left out, so that a new field with a
-default changes no signature and resets no saved window; where a text stands in its file does not count either.
+It is plain data made of kinds and parameters. A field that holds its default is left out, so that a new field
+with a default changes no signature and resets no saved window; where a text stands in its file does not count
+either.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def state_signature(plan: Plan) -> str:
 
 
 def differences(one: Plan, other: Plan) -> list[str]:
-    """What of two plans differs, in the words of the query: why one cannot go on from the state of the other."""
+    """What of two plans differs, in the words of the query: why one cannot go on from
+    the state of the other."""
     parts = zip_longest(_parts(one), _parts(other), fillvalue=("ON", None))
     return list(dict.fromkeys(name for (name, mine), (_, theirs) in parts if plain(mine) != plain(theirs)))
 
@@ -56,7 +58,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Function | Aggregate):
         return {type(value).__name__: value.name}
     if is_dataclass(value):
-        found = {item.name: plain(getattr(value, item.name)) for item in fields(value) if _counts(item, value)}
+        found = {
+            item.name: plain(getattr(value, item.name)) for item in fields(value) if _counts(item, value)
+        }
         return {type(value).__name__: found}
     if isinstance(value, Enum):
         return value.name

@@ -26,7 +26,8 @@ class Constant(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Column(Expr):
-    """A name, perhaps qualified. `a.b` is Column('b', 'a'); the binder decides whether `a` is a stream or an object."""
+    """A name, perhaps qualified. `a.b` is Column('b', 'a'); the binder decides whether `a` is
+    a stream or an object."""
 
     name: str
     table: str | None = None
@@ -51,7 +52,8 @@ class Unary(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Binary(Expr):
-    """`op` is one of `+ - * / % & | ^ || = != < <= > >= and or is` (`is`: NULL-safe equality; `!=` for `<>` too)."""
+    """`op` is one of `+ - * / % & | ^ || = != < <= > >= and or is` (`is`: NULL-safe
+    equality; `!=` for `<>` too)."""
 
     op: str
     left: Expr
@@ -77,7 +79,8 @@ class Between(Expr):
     low_open: bool = False
     high_open: bool = False
     in_range: bool = field(default=False, compare=False)
-    """Written `in [low:high]`, whose bounds stand in their order; those of EPL's BETWEEN may stand in either."""
+    """Written `in [low:high]`, whose bounds stand in their order; those of EPL's
+    BETWEEN may stand in either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +233,8 @@ class Subquery(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Quantified(Expr):
-    """`x op any|all (select …)`; `x in (select …)` is `x = any`, `x not in` is `x != all`; `some` is `any`."""
+    """`x op any|all (select …)`; `x in (select …)` is `x = any`, `x not in` is `x !=
+    all`; `some` is `any`."""
 
     op: str
     operand: Expr

@@ -17,12 +17,13 @@ class PatternNode(Node):
     """Base of all expressions of a pattern."""
 
 
-# --- atoms ------------------------------------------------------------------------------------------------------------
+# --- atoms --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class FilterAtom(PatternNode):
-    """`[tag=] Stream [(filters)] [@consume[(level)]]`; `consume` is 0 without the annotation, 1 without a level."""
+    """`[tag=] Stream [(filters)] [@consume[(level)]]`; `consume` is 0 without the
+    annotation, 1 without a level."""
 
     stream: str
     tag: str | None = None
@@ -54,7 +55,7 @@ class ScheduleAtom(PatternNode):
     repetitions: Expr | None = None
 
 
-# --- operators --------------------------------------------------------------------------------------------------------
+# --- operators ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ class Every(PatternNode):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(PatternNode):
-    """`[low:high] a until b`. `[n] a` has `exact`, and its n as `low` and `high`; `a until b` alone has no bound."""
+    """`[low:high] a until b`. `[n] a` has `exact`, and its n as `low` and `high`; `a until
+    b` alone has no bound."""
 
     operand: PatternNode
     low: Expr | None = None
@@ -132,7 +134,7 @@ class PatternClause(Node):
     discard: bool = False
 
 
-# --- match_recognize --------------------------------------------------------------------------------------------------
+# --- match_recognize ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,8 @@ class RowPermutation(RowPattern):
 
 @dataclass(frozen=True, slots=True)
 class RowTimes(RowPattern):
-    """`A*`, `A+?`, `(A B){2,3}`: `low` to `high` times (None: without end), as often as possible unless `reluctant`."""
+    """`A*`, `A+?`, `(A B){2,3}`: `low` to `high` times (None: without end), as often as possible unless
+    `reluctant`."""
 
     operand: RowPattern
     low: int

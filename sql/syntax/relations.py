@@ -1,4 +1,5 @@
-"""Statements about relations that stay: named windows, tables, indexes, triggers, and what is asked on demand."""
+"""Statements about relations that stay: named windows, tables, indexes, triggers, and
+what is asked on demand."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from sql.syntax.statements import ColumnDefinition, ColumnType
 class CreateWindow(Statement):
     """`create window W#view [as] (T | (columns) | select … from T) [insert [where e]]`.
 
-    Its row type is that of `like`, the listed `columns`, or what `select` gives. `fill`: rows of the window `like`
-    that pass `where` are copied.
+    Its row type is that of `like`, the listed `columns`, or what `select` gives. `fill`: rows of the window
+    `like` that pass `where` are copied.
     """
 
     name: str
@@ -32,7 +33,8 @@ class CreateWindow(Statement):
 
 @dataclass(frozen=True, slots=True)
 class TableColumn(Node):
-    """A column of a table: of a plain type, or an aggregation, written as a call over types: `sum(double)`."""
+    """A column of a table: of a plain type, or an aggregation, written as a call over types:
+    `sum(double)`."""
 
     name: str
     type: ColumnType | None = None
@@ -68,7 +70,8 @@ class CreateIndex(Statement):
 
 @dataclass(frozen=True, slots=True)
 class OnSelect(Statement):
-    """`on trigger [insert into S] select [and delete] … from W …`; the relation is the one source of `select`."""
+    """`on trigger [insert into S] select [and delete] … from W …`; the relation is the one source of
+    `select`."""
 
     trigger: Source
     select: Select
@@ -117,7 +120,8 @@ class MergeBranch(Node):
 
 @dataclass(frozen=True, slots=True)
 class OnMerge(Statement):
-    """`on trigger merge W [where e] branch+`; `insert select …` without `when` is one branch that always inserts."""
+    """`on trigger merge W [where e] branch+`; `insert select …` without `when` is one
+    branch that always inserts."""
 
     trigger: Source
     relation: StreamSource

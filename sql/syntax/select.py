@@ -22,10 +22,11 @@ class SelectItem(Node):
 
 @dataclass(frozen=True, slots=True)
 class GroupWindow(Node):
-    """An eKuiper window in GROUP BY, e.g. `HOPPINGWINDOW(ss, 10, 5) FILTER(WHERE …) OVER(WHEN … PARTITION BY …)`.
+    """An eKuiper window in GROUP BY, e.g. `HOPPINGWINDOW(ss, 10, 5) FILTER(WHERE …)
+    OVER(WHEN … PARTITION BY …)`.
 
-    `name` is lower case without the suffix: tumbling, hopping, sliding, session, count, state. A time unit argument
-    arrives as `Column('ss')`.
+    `name` is lower case without the suffix: tumbling, hopping, sliding, session, count, state. A time unit
+    argument arrives as `Column('ss')`.
     """
 
     name: str
@@ -53,10 +54,11 @@ class Terminated(Node):
 
 @dataclass(frozen=True, slots=True)
 class OutputLimit(Node):
-    """`output [after …] [first|last|all|snapshot] (every … | at (…) | when … [then set …] | when terminated …)`.
+    """`output [after …] [first|last|all|snapshot] (every … | at (…) | when … [then set
+    …] | when terminated …)`.
 
-    Exactly one of `every` (a Period), `every_events`, `at` (crontab fields), `when` is set, or none where only
-    `after` or `terminated` stands. `after` is a Period, `after_events` a count.
+    Exactly one of `every` (a Period), `every_events`, `at` (crontab fields), `when` is set, or none where
+    only `after` or `terminated` stands. `after` is a Period, `after_events` a count.
     """
 
     mode: Literal["default", "first", "last", "all", "snapshot"] = "default"
@@ -72,7 +74,8 @@ class OutputLimit(Node):
 
 @dataclass(frozen=True, slots=True)
 class CronField(Node):
-    """One field of an EPL crontab as text, e.g. `*`, `*/2`, `[1,15]`, `5 last`, `0:30`, or a string (time zone)."""
+    """One field of an EPL crontab as text, e.g. `*`, `*/2`, `[1,15]`, `5 last`, `0:30`, or
+    a string (time zone)."""
 
     text: str
 
@@ -88,7 +91,8 @@ class InsertInto(Node):
 
 @dataclass(frozen=True, slots=True)
 class Annotation(Node):
-    """`@name('s0')`, `@Hint('…')`, `@Priority(1)`; `name` is lower case, `value` the literal argument if any."""
+    """`@name('s0')`, `@Hint('…')`, `@Priority(1)`; `name` is lower case, `value` the
+    literal argument if any."""
 
     name: str
     value: None | bool | int | float | str = None
@@ -96,7 +100,8 @@ class Annotation(Node):
 
 @dataclass(frozen=True, slots=True)
 class Statement(Node):
-    """Base of all statements. `text` is the statement's own text; all spans are offsets into the whole input."""
+    """Base of all statements. `text` is the statement's own text; all spans are offsets
+    into the whole input."""
 
     annotations: tuple[Annotation, ...] = field(default=(), kw_only=True)
     context: str | None = field(default=None, kw_only=True)
@@ -107,7 +112,8 @@ class Statement(Node):
 class Select(Statement):
     """A query. `lots` marks a stream query (net deltas, one aggregate row per activation).
 
-    `windows` holds every eKuiper window found in GROUP BY; more than one is the binder's error, not the parser's.
+    `windows` holds every eKuiper window found in GROUP BY; more than one is the binder's
+    error, not the parser's.
     """
 
     items: tuple[SelectItem, ...]

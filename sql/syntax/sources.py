@@ -12,7 +12,8 @@ from sql.syntax.patterns import PatternClause, Recognize
 
 @dataclass(frozen=True, slots=True)
 class WindowCall(Node):
-    """`#name(args)`, `#ns:name(args)`, `.ns:name(args)`. `retain` is 'union' or 'intersection' on the source."""
+    """`#name(args)`, `#ns:name(args)`, `.ns:name(args)`. `retain` is 'union' or
+    'intersection' on the source."""
 
     name: str
     args: tuple[Expr, ...] = ()
@@ -21,7 +22,8 @@ class WindowCall(Node):
 
 @dataclass(frozen=True, slots=True)
 class Source(Node):
-    """Base of what may stand in FROM. `name` is the stream, `alias` what the rest of the statement calls it."""
+    """Base of what may stand in FROM. `name` is the stream, `alias` what the rest of
+    the statement calls it."""
 
     name: str
     alias: str
@@ -31,7 +33,8 @@ class Source(Node):
 class StreamSource(Source):
     """`Stream(filter)#window#window [retain-union] [as alias] [unidirectional]`.
 
-    With `pattern` the rows are its matches, and `name` is empty. `recognize` finds matches behind the windows.
+    With `pattern` the rows are its matches, and `name` is empty. `recognize` finds
+    matches behind the windows.
     """
 
     filter: Expr | None = None
@@ -44,10 +47,11 @@ class StreamSource(Source):
 
 @dataclass(frozen=True, slots=True)
 class LotSource(Source):
-    """A stream query's `item in stream [partition by …] [within d [every p]] [retain n [every m]] [with unique k]`.
+    """A stream query's `item in stream [partition by …] [within d [every p]] [retain n
+    [every m]] [with unique k]`.
 
-    `alias` is the item. `retain_all` for `retain all`. `every` belongs to `within` where that is present (seconds),
-    else to `retain` (a count).
+    `alias` is the item. `retain_all` for `retain all`. `every` belongs to `within` where that is present
+    (seconds), else to `retain` (a count).
     """
 
     partition_by: tuple[Expr, ...] = ()
@@ -60,7 +64,8 @@ class LotSource(Source):
 
 @dataclass(frozen=True, slots=True)
 class Join(Node):
-    """A further source. `kind`: inner, left, right, full, cross; `on` None for cross and for EPL's comma join.
+    """A further source. `kind`: inner, left, right, full, cross; `on` None for cross
+    and for EPL's comma join.
 
     A stream query's `on a equals b` arrives as `Binary('=', a, b)`.
     """

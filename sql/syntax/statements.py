@@ -13,7 +13,8 @@ from sql.syntax.sources import StreamSource
 
 @dataclass(frozen=True, slots=True)
 class ColumnType(Node):
-    """A declared type: `bigint`, `float`, `string`, `boolean`, `datetime`, `bytea`, `array(element)`, `struct(fields)`.
+    """A declared type: `bigint`, `float`, `string`, `boolean`, `datetime`, `bytea`, `array(element)`,
+    `struct(fields)`.
 
     EPL's names (long, int, double, …) are kept as written, in lower case; `sql.types` knows both.
     """
@@ -42,7 +43,8 @@ class Option(Node):
 
 @dataclass(frozen=True, slots=True)
 class CreateStream(Statement):
-    """`CREATE STREAM|TABLE name (columns) WITH (options)`. EPL's `create schema Name as (…)` gives `kind='schema'`."""
+    """`CREATE STREAM|TABLE name (columns) WITH (options)`. EPL's `create schema Name as (…)` gives
+    `kind='schema'`."""
 
     name: str
     columns: tuple[ColumnDefinition, ...] = ()

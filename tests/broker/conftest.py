@@ -1,4 +1,5 @@
-"""What the tests against brokers share: a consumer that remembers, a publisher, sources that end with their test."""
+"""What the tests against brokers share: a consumer that remembers, a publisher, sources
+that end with their test."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ def test_an_unknown_host_is_a_problem_and_not_an_end(start_source: StartSource) 
     assert source.problem and source.problem != "not connected yet"
 
 
-def test_a_broker_killed_with_persistence_keeps_the_session(tmp_path: Path, start_source: StartSource) -> None:
+def test_a_broker_killed_with_persistence_keeps_the_session(
+    tmp_path: Path, start_source: StartSource
+) -> None:
     """Stored by autosave before the kill: the backlog and the subscription are there when it is back."""
     with mosquitto(
         tmp_path / "m", persistence=True, lines=("autosave_interval 1", "autosave_on_changes true")
@@ -67,7 +69,9 @@ def test_a_broker_killed_with_persistence_keeps_the_session(tmp_path: Path, star
 
 
 @pytest.mark.parametrize("intake", ["buffered", "stock"])
-def test_a_broker_that_hangs_is_found_by_pings(tmp_path: Path, start_source: StartSource, intake: str) -> None:
+def test_a_broker_that_hangs_is_found_by_pings(
+    tmp_path: Path, start_source: StartSource, intake: str
+) -> None:
     with mosquitto(tmp_path / "m") as broker:
         source, consumer = start_source(broker.url, {"t": 1}, intake=intake, keepalive_s=1)
         broker.signal(signal.SIGSTOP)
@@ -123,7 +127,12 @@ def test_user_and_password(tmp_path: Path, start_source: StartSource) -> None:
     with mosquitto(tmp_path / "m", lines=lines, anonymous=False) as broker:
         start_source(broker.url, {"t": 1}, username="gateway", password=Secret("correct horse"))
         wrong, _ = start_source(
-            broker.url, {"t": 1}, ready=False, client_id="wrong", username="gateway", password=Secret("battery")
+            broker.url,
+            {"t": 1},
+            ready=False,
+            client_id="wrong",
+            username="gateway",
+            password=Secret("battery"),
         )
         wait_for(lambda: wrong.stats["connect_failures"] >= 2, what="two attempts")
         assert wrong.problem == "broker refused the connection: Not authorized"
@@ -208,7 +217,9 @@ def test_the_embedded_broker_and_the_older_version(start_source: StartSource) ->
 
 
 def test_stop_ends_in_time_while_the_broker_is_away(start_source: StartSource) -> None:
-    source, _ = start_source(f"mqtt://127.0.0.1:{free_port()}", {"t": 1}, ready=False, reconnect_ms_max=30_000)
+    source, _ = start_source(
+        f"mqtt://127.0.0.1:{free_port()}", {"t": 1}, ready=False, reconnect_ms_max=30_000
+    )
     wait_for(lambda: source.stats["connect_failures"] >= 1, what="an attempt")
     assert source.stop(1_000)
     assert source.problem == "stopped"
@@ -227,10 +238,16 @@ def test_qos_2_where_loss_is_allowed(
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
-def test_a_rival_with_the_same_client_id_is_named(tmp_path: Path, start_source: StartSource, version: Any) -> None:
+def test_a_rival_with_the_same_client_id_is_named(
+    tmp_path: Path, start_source: StartSource, version: Any
+) -> None:
     """Two clients with one id throw each other out for ever; the problem says so, and what to do."""
     with mosquitto(tmp_path / "m") as broker:
         options = {"version": version, "reconnect_ms_max": 600}
         source, _ = start_source(broker.url, {"t": 1}, **options)
         rival, _ = start_source(broker.url, {"t": 1}, ready=False, **options)
-        wait_for(lambda: any("another client connects as" in (one.problem or "") for one in (source, rival)), 20, "it")
+        wait_for(
+            lambda: any("another client connects as" in (one.problem or "") for one in (source, rival)),
+            20,
+            "it",
+        )

@@ -1,4 +1,5 @@
-"""A broker that breaks the rules: what it sends is told and acknowledged, or ends the connection, never the source."""
+"""A broker that breaks the rules: what it sends is told and acknowledged, or ends the
+connection, never the source."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ CONNACK, SUBACK = b"\x20\x02\x00\x00", b"\x90\x03"
 
 
 class ScriptedBroker:
-    """Speaks just enough MQTT 3.1.1 to be believed, then sends one script per connection, and collects PUBACKs."""
+    """Speaks just enough MQTT 3.1.1 to be believed, then sends one script per connection,
+    and collects PUBACKs."""
 
     def __init__(self, scripts: list[bytes]) -> None:
         self.scripts = scripts

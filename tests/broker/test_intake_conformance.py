@@ -59,7 +59,8 @@ def test_a_packet_over_the_bound_is_reported_and_acknowledged(
     publish.publish_many("t", [b"x" * 5_000, b"end"])
     consumer.wait(1)
     assert consumer.payloads == [b"end"]
-    # 5000 bytes of payload, 2 + 1 of the topic, 2 of the packet id, and in MQTT 5 the length of the properties.
+    # 5000 bytes of payload, 2 + 1 of the topic, 2 of the packet id, and in MQTT 5 the length of the
+    # properties.
     length = 5_006 if settings["version"] == "5" and settings["intake"] == "buffered" else 5_005
     assert [(topic, reason) for topic, _, _, reason in consumer.bad] == [
         ("t", f"packet of {length} bytes is longer than the 1000 allowed")
@@ -111,7 +112,10 @@ def test_messages_sent_while_away_arrive(
     wait_for(lambda: source.stats["acknowledged"] == 1, what="acknowledgement")
     assert source.stop(5_000)
     log = broker.folder / "mosquitto.log"
-    wait_for(lambda: "Client gateway disconnected" in log.read_text(), what="the broker to notice the disconnection")
+    wait_for(
+        lambda: "Client gateway disconnected" in log.read_text(),
+        what="the broker to notice the disconnection",
+    )
     publish.publish_many("t", [b"%d" % number for number in range(2_000)])
     _, back = start_source(broker.url, {"t": 1}, **settings)
     back.wait(2_000)

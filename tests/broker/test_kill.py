@@ -40,7 +40,8 @@ time.sleep(60)
 def test_kill_9(broker: Mosquitto, publish: Publisher, start_source: StartSource) -> None:
     """Fifty of a thousand acknowledged, then SIGKILL: the other 950 come again, all marked, in order.
 
-    The kill resets the connection, and the last acknowledgements may go down with it: those messages come again too.
+    The kill resets the connection, and the last acknowledgements may go down with it: those
+    messages come again too.
     """
     source, _ = start_source(broker.url, {"t": 1})
     assert source.stop(5_000)

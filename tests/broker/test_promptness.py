@@ -1,4 +1,5 @@
-"""A broker as it comes holds back small packets until the last one is acknowledged; that must not cost us 40 ms."""
+"""A broker as it comes holds back small packets until the last one is acknowledged; that
+must not cost us 40 ms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What every source promises (`edge.contracts.sources`), shown for those that come along, with real senders."""
+"""What every source promises (`edge.contracts.sources`), shown for those that come
+along, with real senders."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Run scenario files.
 
-    python -m tests.conformance FILE.jsonl … [--show K] [--mode single|batched|restart|mixed|struct] [--only TEXT]
+    python -m tests.conformance FILE.jsonl … [--show K] [--mode
+    single|batched|restart|mixed|struct] [--only TEXT]
 
 The last line is `N passed, N failed`, with `, N skipped` when some are; the exit status is 1 if any failed.
 """
@@ -22,7 +23,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
     parser.add_argument("--show", type=int, default=0, metavar="K", help="print the first K differences")
     parser.add_argument("--mode", choices=DRIVES, default="single", help="how the engine is driven")
-    parser.add_argument("--only", default="", metavar="TEXT", help="only scenarios whose name or query holds TEXT")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="only scenarios whose name or query holds TEXT"
+    )
     options = parser.parse_args(arguments)
     passed = 0
     failed: list[str] = []

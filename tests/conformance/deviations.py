@@ -1,7 +1,7 @@
 """Which rows of docs/deviations.md explain that a text gives something else than in eKuiper.
 
-A deviation says to which texts it applies, and what it explains: that a text is refused or accepted, that messages are
-left out, or that one value differs. A difference is explained when nothing is left of it.
+A deviation says to which texts it applies, and what it explains: that a text is refused or accepted, that
+messages are left out, or that one value differs. A difference is explained when nothing is left of it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Deviation:
 
 
 def deviation(text: str, theirs: list[Any], ours: list[Any]) -> str | None:
-    """The rows that explain why ours is another answer, in one text; None where something is not explained."""
+    """The rows that explain why ours is another answer, in one text; None where something is not
+    explained."""
     text = re.sub(r'"[^"]*"' + r"|'[^']*'", '""', text)
     candidates = [item for item in DEVIATIONS if item.applies(text)]
     for item in candidates:
@@ -85,7 +86,7 @@ class _Values:
         return False
 
 
-# --- what a deviation can explain -------------------------------------------------------------------------------------
+# --- what a deviation can explain ---------------------------------------------------------------------------
 
 
 def _is_error(message: Any) -> bool:
@@ -113,7 +114,12 @@ def _no_booleans_there(theirs: list[Any], ours: list[Any]) -> bool:
 
 def _errors_on_both(theirs: list[Any], ours: list[Any]) -> bool:
     """Each window is an error there, each row that costs it is one here."""
-    return REFUSED not in (theirs, ours) and bool(theirs) and bool(ours) and all(map(_is_error, [*theirs, *ours]))
+    return (
+        REFUSED not in (theirs, ours)
+        and bool(theirs)
+        and bool(ours)
+        and all(map(_is_error, [*theirs, *ours]))
+    )
 
 
 def _only_here(theirs: list[Any], ours: list[Any]) -> bool:
@@ -125,7 +131,8 @@ def _only_there(theirs: list[Any], ours: list[Any]) -> bool:
 
 
 def _without_empty(theirs: list[Message], ours: list[Message]) -> list[Message]:
-    """Without messages of windows that hold nothing: no row, a row without columns, an error after the last result."""
+    """Without messages of windows that hold nothing: no row, a row without columns, an error
+    after the last result."""
     kept = [message for message in theirs if message not in ([], [{}])]
     while len(kept) > len(ours) and _is_error(kept[-1]):
         kept.pop()
@@ -150,9 +157,10 @@ def _with_our_names(theirs: list[Message], ours: list[Message]) -> list[Message]
         return theirs
     return [
         [_renamed(row, other) for row, other in zip(message, others, strict=False)]
-        if len(message) == len(others) else message
+        if len(message) == len(others)
+        else message
         for message, others in zip(theirs, ours, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _renamed(row: Row, other: Row) -> Row:
@@ -165,8 +173,10 @@ def _in_our_order(theirs: list[Message], ours: list[Message]) -> list[Message]:
     """Rows in the order that they have here, where both sides have the same ones."""
     if len(theirs) != len(ours):
         return theirs
-    return [mine if _same_rows_in_any_order(message, mine) else message
-            for message, mine in zip(theirs, ours, strict=True)]  # fmt: skip
+    return [
+        mine if _same_rows_in_any_order(message, mine) else message
+        for message, mine in zip(theirs, ours, strict=True)
+    ]
 
 
 def _same_rows_in_any_order(theirs: Message, ours: Message) -> bool:
@@ -189,7 +199,9 @@ def _with_fewer_rows(theirs: list[Message], ours: list[Message]) -> list[Message
 
 def _is_cut(theirs: Any, ours: Any) -> bool:
     numbers = (int, float)
-    return isinstance(theirs, numbers) and isinstance(ours, numbers) and math.isclose(theirs, math.trunc(ours))
+    return (
+        isinstance(theirs, numbers) and isinstance(ours, numbers) and math.isclose(theirs, math.trunc(ours))
+    )
 
 
 def _is_rounded(theirs: Any, ours: Any) -> bool:
@@ -214,7 +226,9 @@ def _instants(theirs: Any, ours: Any) -> bool:
 
 _AGGREGATE = r"\b(avg|sum|count|min|max|collect|median|stddev)\s*\("
 _UNIT = r"(?<!WINDOW\()\b(dd|hh|mi|ss|ms)\b"
-_OURS_ALONE = r"\b(year|quarter|week|nullif|greatest|least|replace|typeof|ifnull|nvl|first_value|percentile)\s*\("
+_OURS_ALONE = (
+    r"\b(year|quarter|week|nullif|greatest|least|replace|typeof|ifnull|nvl|first_value|percentile)\s*\("
+)
 _DATES = (
     r"\b(format_time|date_calc|date_diff|day|day_name|day_of_\w+|month|month_name|last_day|hour|minute|second"
     r"|microsecond|from_unix_time|from_days|to_seconds|convert_tz|dec2hex|concat)\s*\([^)]*(\"\"|\d|true|false)"
@@ -231,7 +245,8 @@ DEVIATIONS = (
     Deviation("`-(1 + 1)`", _OUR_SYNTAX, outcome=_only_here),
     Deviation("`day_name('2024-02-29')`", _DATES, outcome=_only_here),
     Deviation(
-        "`a->b` where `a` is a list; a text `+` or `=` a number", r"->|[-+*=<>]|\b(IN|BETWEEN|LIKE)\b",
+        "`a->b` where `a` is a list; a text `+` or `=` a number",
+        r"->|[-+*=<>]|\b(IN|BETWEEN|LIKE)\b",
         outcome=_only_errors,
     ),
     Deviation("`a->b` where `a` is a text or a number", r"->|\w\.\w", outcome=_error_here),
@@ -255,7 +270,8 @@ DEVIATIONS = (
     Deviation("`element_at(array_create(1, 2), 7)`", r"\belement_at\s*\(", outcome=_error_there),
     Deviation("`log(-1)`", r"\b(log|ln|sqrt|asin|acos|cot|power|pow)\s*\(", outcome=_error_there),
     Deviation(
-        "`json_path_query_first(parse_json('{\"a\": 1}'), '$.a')`", r"\bjson_path_query_first\s*\(",
+        "`json_path_query_first(parse_json('{\"a\": 1}'), '$.a')`",
+        r"\bjson_path_query_first\s*\(",
         outcome=_error_there,
     ),
     Deviation(
@@ -267,7 +283,8 @@ DEVIATIONS = (
     Deviation("`unnest(a)`", r"\bunnest\s*\(", messages=_in_one_message),
     Deviation("a column without alias, such as `avg(a) + 1`", r"\bSELECT\b", messages=_with_our_names),
     Deviation(
-        "event time without window, join or analytic function", r"^(?!.*(WINDOW|JOIN|\blag|\bacc_|changed))",
+        "event time without window, join or analytic function",
+        r"^(?!.*(WINDOW|JOIN|\blag|\bacc_|changed))",
         messages=_with_late_events,
     ),
     Deviation("`SLIDINGWINDOW(ss, 10)`", r"SLIDINGWINDOW", messages=_with_fewer_rows),
@@ -290,4 +307,4 @@ DEVIATIONS = (
     Deviation("`substring('abcd', 1, 2)`", r"\bsubstring\s*\(", value=_any_value),
     Deviation("`cardinality(array_create())`", r"\bcardinality\s*\(", value=_null_there),
     Deviation("`to_json(nullif(1, 1))`", r"\bto_json\s*\(", value=_null_there),
-)  # fmt: skip
+)

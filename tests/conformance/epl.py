@@ -1,4 +1,5 @@
-"""EPL statements running for a scenario: deployed in order at time 0, listened to where they are named s0, s1, …"""
+"""EPL statements running for a scenario: deployed in order at time 0, listened to where
+they are named s0, s1, …"""
 
 from __future__ import annotations
 

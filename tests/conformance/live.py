@@ -1,7 +1,8 @@
 """What a live eKuiper answered (`kuiper_live_*.jsonl`), and whether ours is the same.
 
-Two kinds of lines: an expression with one event and its value, and a rule with events and the messages that came out.
-Where ours differs on purpose the scenario is skipped, with the row of docs/deviations.md that says so.
+Two kinds of lines: an expression with one event and its value, and a rule with events and the messages that
+came out. Where ours differs on purpose the scenario is skipped, with the row of docs/deviations.md that says
+so.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ QUIET_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one side made of a rule: it refused the text, or these messages came out; an error is a row of its own."""
+    """What one side made of a rule: it refused the text, or these messages came out; an
+    error is a row of its own."""
 
     refused: bool = False
     messages: tuple[list[Row], ...] = ()
@@ -49,7 +51,13 @@ def run_live(scenario: Scenario, drive: Drive) -> Engine | None:
     reason = deviation(scenario.text, _outcome(theirs), _outcome(ours))
     if reason is not None:
         raise Skip(reason)
-    lines = ["    eKuiper:", *lines_of(_outcome(theirs)), "    ours:", *lines_of(_outcome(ours)), f"    {refusal}"]
+    lines = [
+        "    eKuiper:",
+        *lines_of(_outcome(theirs)),
+        "    ours:",
+        *lines_of(_outcome(ours)),
+        f"    {refusal}",
+    ]
     raise Difference("\n".join(lines))
 
 

@@ -1,4 +1,5 @@
-"""Stream queries (`streams_random.jsonl`): items arrive one by one, time moves through every due instant up to an end.
+"""Stream queries (`streams_random.jsonl`): items arrive one by one, time moves through every
+due instant up to an end.
 
 The values inside a lot compare as a multiset; `expect` holds the lots in order.
 """

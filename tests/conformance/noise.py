@@ -1,7 +1,8 @@
-"""Numeric noise of the reference: its standard deviation of equal values is now and then 6e-08 or NaN instead of 0.
+"""Numeric noise of the reference: its standard deviation of equal values is now and then
+6e-08 or NaN instead of 0.
 
-The deviations of the scenarios' small numbers are either 0 or far from it. So where the reference says NaN or nearly
-nothing an exact 0 is as good an answer (semantics: variance and deviation by a stable method).
+The deviations of the scenarios' small numbers are either 0 or far from it. So where the reference says NaN or
+nearly nothing an exact 0 is as good an answer (semantics: variance and deviation by a stable method).
 """
 
 from __future__ import annotations
@@ -28,19 +29,28 @@ def with_noise(steps: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
     columns = frozenset(DEVIATION.findall(text))
     if not columns:
         return steps
-    return [{**step, "expect": [_emission(item, columns) for item in step["expect"]]} if "expect" in step else step
-            for step in steps]  # fmt: skip
+    return [
+        {**step, "expect": [_emission(item, columns) for item in step["expect"]]}
+        if "expect" in step
+        else step
+        for step in steps
+    ]
 
 
 def _emission(emission: dict[str, Any], columns: frozenset[str]) -> dict[str, Any]:
     sides: dict[str, Any] = {
-        side: [_row(row, columns) for row in emission[side]] for side in ("insert", "remove") if side in emission
+        side: [_row(row, columns) for row in emission[side]]
+        for side in ("insert", "remove")
+        if side in emission
     }
     return {**emission, **sides}
 
 
 def _row(row: dict[str, Any], columns: frozenset[str]) -> dict[str, Any]:
-    return {name: Noise(value) if name in columns and _may_be_noise(value) else value for name, value in row.items()}
+    return {
+        name: Noise(value) if name in columns and _may_be_noise(value) else value
+        for name, value in row.items()
+    }
 
 
 def _may_be_noise(value: Any) -> bool:

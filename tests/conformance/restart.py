@@ -1,4 +1,5 @@
-"""A rule on an engine that can be thrown away between two steps: its state goes through JSON into a new one."""
+"""A rule on an engine that can be thrown away between two steps: its state goes
+through JSON into a new one."""
 
 from __future__ import annotations
 
@@ -32,4 +33,6 @@ class Restartable:
     def restart(self, now_ms: int) -> None:
         """Save, discard, restore."""
         if self.drive.restarts:
-            self.engine = self._deployed(now_ms, json.loads(json.dumps(self.engine.snapshot("rule"), allow_nan=False)))
+            self.engine = self._deployed(
+                now_ms, json.loads(json.dumps(self.engine.snapshot("rule"), allow_nan=False))
+            )

@@ -46,7 +46,7 @@ def _runner(scenario: Scenario) -> Callable[[Scenario, Drive], Engine | None]:
     return run_epl if scenario.is_epl else run_kuiper
 
 
-# --- eKuiper rules: one list of emissions -----------------------------------------------------------------------------
+# --- eKuiper rules: one list of emissions -------------------------------------------------------------------
 
 
 def run_kuiper(scenario: Scenario, drive: Drive) -> Engine:
@@ -57,7 +57,9 @@ def run_kuiper(scenario: Scenario, drive: Drive) -> Engine:
         catalog = Catalog()
         define(catalog, data["ddl"])
         options = data["options"]
-        chosen = RuleOptions(late_tolerance_ms=options.get("lateTolerance", 0), event_time=options.get("isEventTime"))
+        chosen = RuleOptions(
+            late_tolerance_ms=options.get("lateTolerance", 0), event_time=options.get("isEventTime")
+        )
         return catalog, plan_rule(data["sql"], catalog, chosen)
 
     now = next((step["advance"] for step in scenario.steps if "advance" in step), 0)
@@ -85,7 +87,8 @@ def _compare_kuiper(scenario: Scenario, emissions: list[Emission]) -> None:
     extra = []
     for at_ms, rows in got:
         index = next(
-            (i for i, (at, other) in enumerate(rest) if at == at_ms and same_rows(rows, other, ordered=True)), None
+            (i for i, (at, other) in enumerate(rest) if at == at_ms and same_rows(rows, other, ordered=True)),
+            None,
         )
         if index is None:
             extra.append((at_ms, rows))
@@ -94,15 +97,19 @@ def _compare_kuiper(scenario: Scenario, emissions: list[Emission]) -> None:
     ordered = [at for at, _ in got] == sorted(at for at, _ in got)
     if extra or rest or errors or late != scenario.data["late"] or not ordered:
         lines = ["    not expected:", *lines_of(extra), "    missing:", *lines_of(rest)]
-        lines += [f"    late: {late}, expected {scenario.data['late']}", *(f"    error: {error}" for error in errors)]
+        lines += [
+            f"    late: {late}, expected {scenario.data['late']}",
+            *(f"    error: {error}" for error in errors),
+        ]
         raise Difference("\n".join(lines if ordered else [*lines, "    not in order of time"]))
 
 
-# --- EPL: expectations at every step ----------------------------------------------------------------------------------
+# --- EPL: expectations at every step ------------------------------------------------------------------------
 
 
 def run_epl(scenario: Scenario, drive: Drive) -> Engine | None:
-    """Statements, then steps that each say what they cause. The engine they ran on; None if they were refused."""
+    """Statements, then steps that each say what they cause. The engine they ran on; None
+    if they were refused."""
     data = scenario.data
     try:
         machine = epl.Session(data["epl"], drive, options_of(data))
@@ -118,8 +125,11 @@ def run_epl(scenario: Scenario, drive: Drive) -> Engine | None:
     for number, step in enumerate(batches(scenario.steps, together=drive.batched)):
         machine.restart()
         if "read" in step or "partitions" in step:
-            content = machine.read(step["read"], step.get("in")) if "read" in step else machine.partitions(
-                step["partitions"])  # fmt: skip
+            content = (
+                machine.read(step["read"], step.get("in"))
+                if "read" in step
+                else machine.partitions(step["partitions"])
+            )
             if judged and not same_rows(content, decoded(step["content"]), ordered=False):
                 raise Difference(_shown(number, step, [{"content": content}], [{"content": step["content"]}]))
             continue
@@ -198,8 +208,9 @@ def _compare_rows(number: int, step: dict[str, Any], rows: list[Row]) -> None:
         raise Difference(_shown(number, step, [{"rows": rows}], [{"rows": wanted}]))
 
 
-def _compare_step(number: int, step: dict[str, Any], emissions: list[Emission], grouped: Loose, *,
-                  joined: bool = False) -> None:  # fmt: skip
+def _compare_step(
+    number: int, step: dict[str, Any], emissions: list[Emission], grouped: Loose, *, joined: bool = False
+) -> None:
     wanted: dict[str, list[tuple[int, list[Row], list[Row]]]] = {}
     for item in step.get("expect", ()):
         entry = (item["at"], decoded(item["insert"]), decoded(item["remove"]))
@@ -230,7 +241,13 @@ def _merged(
 ) -> dict[str, list[tuple[int, list[Row], list[Row]]]]:
     """The posts of a batch of events as one: how a batch is cut into posts is not part of the result."""
     return {
-        name: [(items[0][0], [row for item in items for row in item[1]], [row for item in items for row in item[2]])]
+        name: [
+            (
+                items[0][0],
+                [row for item in items for row in item[1]],
+                [row for item in items for row in item[2]],
+            )
+        ]
         for name, items in posts.items()
     }
 
@@ -238,7 +255,8 @@ def _merged(
 def _joined(
     posts: dict[str, list[tuple[int, list[Row], list[Row]]]],
 ) -> dict[str, list[tuple[int, list[Row], list[Row]]]]:
-    """The posts of one statement with the same instant as one: the order of several partitions is not compared."""
+    """The posts of one statement with the same instant as one: the order of several partitions is not
+    compared."""
     out: dict[str, list[tuple[int, list[Row], list[Row]]]] = {}
     for name, items in posts.items():
         by_instant: dict[int, tuple[int, list[Row], list[Row]]] = {}
@@ -254,9 +272,15 @@ def _shown(number: int, step: dict[str, Any], got: list[Any], wanted: list[Any])
     what = {name: value for name, value in step.items() if name != "expect"}
     lines = [f"    at step {number}: {text_of(what)}", "    expected:", *lines_of(wanted), "    got:"]
     shown = [
-        {"at": item.at_ms, "statement": item.rule, "insert": item.inserted, "remove": item.removed,
-         **({"kind": item.kind, "error": item.error} if item.kind != "rows" else {})}
-        if isinstance(item, Emission) else item
+        {
+            "at": item.at_ms,
+            "statement": item.rule,
+            "insert": item.inserted,
+            "remove": item.removed,
+            **({"kind": item.kind, "error": item.error} if item.kind != "rows" else {}),
+        }
+        if isinstance(item, Emission)
+        else item
         for item in got
-    ]  # fmt: skip
+    ]
     return "\n".join([*lines, *lines_of(shown)])

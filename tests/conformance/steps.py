@@ -9,7 +9,8 @@ Step = dict[str, Any]
 
 
 def batches(steps: Iterable[Step], *, together: bool) -> list[Step]:
-    """The steps, each `send` with its list of `events`; `together`: consecutive sends to one stream as one step.
+    """The steps, each `send` with its list of `events`; `together`: consecutive sends
+    to one stream as one step.
 
     A step made of several is `merged`: its emissions count as one.
     """

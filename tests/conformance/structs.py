@@ -12,7 +12,8 @@ from edge.intake.codecs.rows import attributes, row_class
 from sql import Catalog, Emission, Engine, Plan
 
 NOTHING_SHOWN = SimpleNamespace(
-    rule=SimpleNamespace(late=None, error=None), options=SimpleNamespace(send_error=False, send_meta_to_sink=False)
+    rule=SimpleNamespace(late=None, error=None),
+    options=SimpleNamespace(send_error=False, send_meta_to_sink=False),
 )
 """What a rule file says that passes no whole event on."""
 
@@ -25,7 +26,9 @@ class StructEngine(Engine):
         self.structs = structs
         self.makers = {stream: _maker(columns) for stream, columns in structs.items()}
 
-    def deploy(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None = None, **_: Any) -> None:
+    def deploy(
+        self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None = None, **_: Any
+    ) -> None:
         shape = shape_of(plan, self.structs)
         super().deploy(name, plan, now_ms, state, shape=shape, make_row=row_maker(plan, shape))
 

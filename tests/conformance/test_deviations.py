@@ -1,4 +1,5 @@
-"""The page of deviations is true, and what a live eKuiper answered differs from ours only where the page says so."""
+"""The page of deviations is true, and what a live eKuiper answered differs from ours only
+where the page says so."""
 
 from __future__ import annotations
 
@@ -20,12 +21,16 @@ def rows(section: str) -> list[list[str]]:
     """The cells of the table of a section."""
     text = PAGE.read_text(encoding="utf-8").partition(f"## {section}\n")[2].partition("\n## ")[0]
     lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if "---" not in line]
+    return [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if "---" not in line
+    ]
 
 
 VALUES = rows("eKuiper: values")
 WORDS = {"None": "NULL", "True": "TRUE", "False": "FALSE"}
-EKUIPER = [row for section in ("values", "time and windows", "queries") for row in rows(f"eKuiper: {section}")]
+EKUIPER = [
+    row for section in ("values", "time and windows", "queries") for row in rows(f"eKuiper: {section}")
+]
 
 
 @pytest.mark.parametrize(("expression", "ours"), [(row[0].strip("`"), row[2]) for row in VALUES])

@@ -1,4 +1,5 @@
-"""Our scenarios in every mode: `rules` and `statements` are written by hand from the manuals, `streams` are random."""
+"""Our scenarios in every mode: `rules` and `statements` are written by hand from the manuals,
+`streams` are random."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def test_scenario(scenario: Scenario, mode: Mode) -> None:
         pytest.fail(f"{scenario.text}\n{difference}", pytrace=False)
 
 
-# --- the runner itself notices ----------------------------------------------------------------------------------------
+# --- the runner itself notices ------------------------------------------------------------------------------
 
 
 def _altered(name: str, **changes: object) -> Scenario:

@@ -1,7 +1,8 @@
 """Podman as these tests use it: a store of its own, the base image made from Debian packages, and containers.
 
-No image is pulled. `debootstrap` makes a minimal Debian with Python, which is imported under the name that the
-Dockerfile begins with. The store is removed at the end, unless PENSTOCK_CONTAINER_STORE names a folder to keep it in.
+No image is pulled. `debootstrap` makes a minimal Debian with Python, which is imported under the name that
+the Dockerfile begins with. The store is removed at the end, unless PENSTOCK_CONTAINER_STORE names a folder to
+keep it in.
 """
 
 from __future__ import annotations
@@ -49,13 +50,25 @@ class Engine:
     def command(self) -> list[str]:
         """The program and the options that come before its verb."""
         return [
-            "podman", "--root", str(self.store / "storage"), "--runroot", str(self.store / "run"),
-            "--tmpdir", str(self.store / "tmp"), "--cgroup-manager=cgroupfs", "--events-backend=file", "--runtime=runc",
-        ]  # fmt: skip
+            "podman",
+            "--root",
+            str(self.store / "storage"),
+            "--runroot",
+            str(self.store / "run"),
+            "--tmpdir",
+            str(self.store / "tmp"),
+            "--cgroup-manager=cgroupfs",
+            "--events-backend=file",
+            "--runtime=runc",
+        ]
 
-    def __call__(self, *words: str, check: bool = True, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    def __call__(
+        self, *words: str, check: bool = True, timeout_s: float = 120
+    ) -> subprocess.CompletedProcess[str]:
         """Run a podman command; its output is in the failure."""
-        done = subprocess.run([*self.command, *words], capture_output=True, text=True, timeout=timeout_s, check=False)
+        done = subprocess.run(
+            [*self.command, *words], capture_output=True, text=True, timeout=timeout_s, check=False
+        )
         if check and done.returncode != 0:
             pytest.fail(f"podman {' '.join(words)}: {done.stdout}{done.stderr}")
         return done
@@ -89,8 +102,12 @@ class Engine:
         flags = f"{BUILD_FLAGS} --no-cache" if fresh else BUILD_FLAGS
         done = subprocess.run(
             ["make", "image", f"ENGINE={' '.join(self.command)}", f"IMAGE={image}", f"IMAGE_FLAGS={flags}"],
-            cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
-        )  # fmt: skip
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
 
     def extract(self, image: str, path: str, target: Path) -> Path:
@@ -110,7 +127,8 @@ class Engine:
 
 @dataclass
 class Container:
-    """The image as an operator runs it: read-only root, no capabilities, rules read-only, one volume for data."""
+    """The image as an operator runs it: read-only root, no capabilities, rules
+    read-only, one volume for data."""
 
     engine: Engine
     image: str

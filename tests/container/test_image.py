@@ -48,7 +48,9 @@ def test_the_description_says_how_to_run_it(engine: Engine, image: str) -> None:
 def test_the_labels_name_version_and_revision(engine: Engine, image: str) -> None:
     labels = engine.inspect(image)["Config"]["Labels"]
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    revision = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert version is not None
     assert labels["org.opencontainers.image.version"] == version[1]
     assert labels["org.opencontainers.image.revision"] == (revision.stdout.strip() or "unknown")
@@ -56,7 +58,9 @@ def test_the_labels_name_version_and_revision(engine: Engine, image: str) -> Non
 
 
 def test_the_environment_is_small(environment: Path, figure: Callable[[str, str], None]) -> None:
-    size = sum(path.stat().st_size for path in environment.rglob("*") if path.is_file() and not path.is_symlink())
+    size = sum(
+        path.stat().st_size for path in environment.rglob("*") if path.is_file() and not path.is_symlink()
+    )
     figure("environment in the image", f"{size / 1e6:.1f} MB")
     assert size <= ENVIRONMENT_BYTES_MAX
 
@@ -64,14 +68,18 @@ def test_the_environment_is_small(environment: Path, figure: Callable[[str, str]
 def test_it_has_what_the_lock_file_names_and_nothing_else(environment: Path) -> None:
     (site,) = environment.glob("lib/python3.*/site-packages")
     installed = {normal(found.metadata["Name"]): found.version for found in distributions(path=[str(site)])}
-    locked = {normal(name): version for name, version in PINNED.findall((ROOT / "requirements.lock").read_text())}
+    locked = {
+        normal(name): version for name, version in PINNED.findall((ROOT / "requirements.lock").read_text())
+    }
     assert installed.pop("penstock")
     assert installed == locked
 
 
 def test_the_bill_of_materials_lists_them(environment: Path) -> None:
     bill = json.loads((environment / "sbom.cdx.json").read_text())
-    locked = {normal(name): version for name, version in PINNED.findall((ROOT / "requirements.lock").read_text())}
+    locked = {
+        normal(name): version for name, version in PINNED.findall((ROOT / "requirements.lock").read_text())
+    }
     assert bill["bomFormat"] == "CycloneDX"
     assert bill["metadata"]["component"]["name"] == "penstock"
     assert {item["name"]: item["version"] for item in bill["components"]} == locked
@@ -83,7 +91,13 @@ def test_no_layer_holds_sources_caches_or_secrets(engine: Engine, image: str, en
     assert not names & {"pip", "setuptools", ".git", "tests", "pip.conf", ".netrc", ".pypirc"}
     assert not [name for name in names if name.endswith((".key", ".pem", ".whl"))]
     variables = {entry.split("=")[0] for entry in engine.inspect(image)["Config"]["Env"]}
-    assert variables <= {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PENSTOCK__DATA__DIR", "container"}
+    assert variables <= {
+        "PATH",
+        "PYTHONUNBUFFERED",
+        "PYTHONDONTWRITEBYTECODE",
+        "PENSTOCK__DATA__DIR",
+        "container",
+    }
     added = engine("diff", image).stdout.split("\n")
     assert not [line for line in added if re.search(r" /(src|build|wheel|root/\.cache|tmp/.)", line)], added
 

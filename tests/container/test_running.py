@@ -1,4 +1,5 @@
-"""The image running as a gateway: a real broker, a read-only root, rules that change, an orderly stop, a restart."""
+"""The image running as a gateway: a real broker, a read-only root, rules that change, an
+orderly stop, a restart."""
 
 from __future__ import annotations
 
@@ -59,7 +60,9 @@ class Plant:
 
     def publish(self, *temperatures: int) -> None:
         for temperature in temperatures:
-            self._client.publish("plant/p1/temp", json.dumps({"temp": temperature}), qos=1).wait_for_publish(10)
+            self._client.publish("plant/p1/temp", json.dumps({"temp": temperature}), qos=1).wait_for_publish(
+                10
+            )
 
     def close(self) -> None:
         self._client.disconnect()
@@ -119,7 +122,9 @@ def test_only_the_data_directory_can_be_written(gateway: Container) -> None:
         assert gateway.run("touch", path).returncode != 0, path
     assert gateway.run("touch", "/data/x").returncode == 0
     changed = gateway.engine("diff", gateway.name).stdout.split("\n")
-    assert not [line for line in changed if line[:1] in ("A", "D") and "/data" not in line and "/run" not in line]
+    assert not [
+        line for line in changed if line[:1] in ("A", "D") and "/data" not in line and "/run" not in line
+    ]
 
 
 def test_doctor_finds_no_error(gateway: Container) -> None:
@@ -129,7 +134,9 @@ def test_doctor_finds_no_error(gateway: Container) -> None:
     assert SECRET not in done.stdout + done.stderr
 
 
-def test_rules_are_reloaded_and_nothing_prints_the_secret(gateway: Container, plant: Plant, broker: Mosquitto) -> None:
+def test_rules_are_reloaded_and_nothing_prints_the_secret(
+    gateway: Container, plant: Plant, broker: Mosquitto
+) -> None:
     ready(gateway)
     (gateway.rules / "pairs.yaml").write_text(RULE.format(id="pairs", count=2, broker=broker.url))
     wait_for(lambda: "pairs" in gateway.run("penstock", "top", "--once").stdout, 15, "reload")

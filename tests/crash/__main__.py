@@ -44,7 +44,9 @@ RULES = f"""rules:
     actions: [{{cloud: {{merge: {{c: count}}, window: 86400000}}}}]
 """
 
-EDITED = "rules:\n  - id: edited\n    sql: SELECT n + {} AS n FROM m WHERE n < 0\n    actions: [{{nop: {{}}}}]\n"
+EDITED = (
+    "rules:\n  - id: edited\n    sql: SELECT n + {} AS n FROM m WHERE n < 0\n    actions: [{{nop: {{}}}}]\n"
+)
 
 END_TS = 4_000_000_000_000
 
@@ -55,7 +57,9 @@ START_S_MAX = 1.5
 """Kills during a start come within this time: at its imports, in its recovery, at its first connection."""
 
 
-def campaign(folder: Path, seconds: float, seed: int, version: str, in_flight: int) -> tuple[int, int, list[str]]:
+def campaign(
+    folder: Path, seconds: float, seed: int, version: str, in_flight: int
+) -> tuple[int, int, list[str]]:
     """Kills, messages, and what was lost or doubled."""
     dice = random.Random(seed)
     lines = (f"max_inflight_messages {in_flight}", "max_queued_messages 0")
@@ -63,8 +67,11 @@ def campaign(folder: Path, seconds: float, seed: int, version: str, in_flight: i
     broker.start()
     bucket = folder / "bucket"
     arguments = ("--upload", str(bucket), "--upload-interval-ms", "200")
-    environment = {"PENSTOCK__MQTT__PROTOCOLVERSION": version, "PENSTOCK__MQTT__RECEIVEMAX": "65535",
-                   "PENSTOCK__JOURNAL__SNAPSHOTBYTES": "100000"}  # fmt: skip
+    environment = {
+        "PENSTOCK__MQTT__PROTOCOLVERSION": version,
+        "PENSTOCK__MQTT__RECEIVEMAX": "65535",
+        "PENSTOCK__JOURNAL__SNAPSHOTBYTES": "100000",
+    }
     gateway = Process(folder, broker.url, arguments, environment)
     gateway.write_rule("a.yaml", STREAMS + RULES)
     kills = 0
@@ -147,7 +154,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument("--seconds", type=float, default=12, help="of each of the four settings")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
-    parser.add_argument("--disk", type=int, default=0, metavar="RUNS", help="so many runs on a small disk instead")
+    parser.add_argument(
+        "--disk", type=int, default=0, metavar="RUNS", help="so many runs on a small disk instead"
+    )
     arguments = parser.parse_args()
     if arguments.disk:
         return 0 if disk.campaign(arguments.seed, arguments.disk) else 1

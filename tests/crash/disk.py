@@ -60,12 +60,16 @@ def small_disk(folder: Path) -> Iterator[Path]:
 def run(folder: Path, policy: str, *, kills: int, seed: int) -> Outcome:
     """Fill the disk, kill, give the target back, and count."""
     dice = random.Random(seed)
-    broker = Mosquitto(folder / "broker", persistence=True, lines=("max_queued_messages 0", "max_queued_bytes 0"))
+    broker = Mosquitto(
+        folder / "broker", persistence=True, lines=("max_queued_messages 0", "max_queued_bytes 0")
+    )
     broker.start()
     bucket = folder / "bucket"
     bucket.write_text("the target is away")
     environment = {"PENSTOCK__CLOUD__ONFULL": policy}
-    gateway = Process(folder, broker.url, ("--upload", str(bucket), "--upload-interval-ms", "1000"), environment)
+    gateway = Process(
+        folder, broker.url, ("--upload", str(bucket), "--upload-interval-ms", "1000"), environment
+    )
     gateway.write_rule("a.yaml", RULES)
     with small_disk(gateway.data):
         plant = Plant(broker.port, seed, pad=PAD)
@@ -136,7 +140,11 @@ def campaign(seed: int, runs: int) -> bool:
         policy, kills = POLICIES[number % 3], (0, 3)[number // 3 % 2]
         with tempfile.TemporaryDirectory(prefix="disk-") as folder:
             found = run(Path(folder), policy, kills=kills, seed=seed + number)
-        told = f"disk of {DISK_MB} MB, {policy}, {kills} kills, seed {seed + number}: {found.messages} messages"
-        print(f"{told}, {found.dropped} dropped, {found.drained_s:.1f} s: {found.wrong or 'fine'}", flush=True)
+        told = (
+            f"disk of {DISK_MB} MB, {policy}, {kills} kills, seed {seed + number}: {found.messages} messages"
+        )
+        print(
+            f"{told}, {found.dropped} dropped, {found.drained_s:.1f} s: {found.wrong or 'fine'}", flush=True
+        )
         fine &= not found.wrong
     return fine

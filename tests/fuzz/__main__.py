@@ -1,4 +1,5 @@
-"""`python -m tests.fuzz`: looks for input that is answered in no documented way, so many seconds for each target."""
+"""`python -m tests.fuzz`: looks for input that is answered in no documented way, so many
+seconds for each target."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from tests.fuzz.targets import TARGETS
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="TARGET", help=", ".join(target.name for target in TARGETS))
+    parser.add_argument(
+        "names", nargs="*", metavar="TARGET", help=", ".join(target.name for target in TARGETS)
+    )
     parser.add_argument("--seconds", type=float, default=30, help="for each target")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     arguments = parser.parse_args()

@@ -21,7 +21,8 @@ class Found(NamedTuple):
 
 
 def search(target: Target, seed: int, seconds: float) -> tuple[int, list[Found]]:
-    """How many inputs were given within the time, and those that led to something else than a documented error."""
+    """How many inputs were given within the time, and those that led to something else
+    than a documented error."""
     dice, given, found = random.Random(seed), 0, list[Found]()
     end = time.monotonic() + seconds
     with target.open() as take:

@@ -1,4 +1,5 @@
-"""What is given hostile input, and how each may answer. A target raises where the answer is none that is documented."""
+"""What is given hostile input, and how each may answer. A target raises where the answer is none that is
+documented."""
 
 from __future__ import annotations
 
@@ -44,16 +45,22 @@ class Target:
 
 PAYLOADS = (
     b'{"dev":"pump-1","temp":20.5,"ok":true,"tags":["a","b"],"deep":{"a":{"b":[1,2,{"c":null}]}}}',
-    b"[1,2.5e3,-0,\"\\u00e9\",{}]", b"a,b,c\n1,2.5,x\n", b"dev=pump&temp=20.5&x=%20y", b"\x93\x01\x02\x03",
-)  # fmt: skip
+    b'[1,2.5e3,-0,"\\u00e9",{}]',
+    b"a,b,c\n1,2.5,x\n",
+    b"dev=pump&temp=20.5&x=%20y",
+    b"\x93\x01\x02\x03",
+)
 
 
 @contextmanager
 def payloads() -> Iterator[Callable[[bytes], None]]:
     """Codecs: rows and reasons, never an error."""
     options = CodecOptions(bytes_max=10_000)
-    decoders = [decoder_for(name, columns, options) for name in ("json", "delimited", "urlencoded", "binary")
-                for columns in (None, frozenset({"dev", "temp"}))]  # fmt: skip
+    decoders = [
+        decoder_for(name, columns, options)
+        for name in ("json", "delimited", "urlencoded", "binary")
+        for columns in (None, frozenset({"dev", "temp"}))
+    ]
 
     def take(data: bytes) -> None:
         for decoder in decoders:
@@ -88,7 +95,7 @@ SQL = (
     b"select dev, prev(1, temp) as p from m#length(5) output last every 2 seconds",
     b"select * from pattern [every a=m(temp > 10) -> b=m(dev = a.dev) where timer:within(10 sec)]",
     b"SELECT count(*) FILTER (WHERE temp BETWEEN 1 AND 2) AS c, window_end() FROM m GROUP BY SESSIONWINDOW(mi, 5, 1)",
-)  # fmt: skip
+)
 
 
 @contextmanager
@@ -119,9 +126,11 @@ def _publish(topic: bytes, payload: bytes, qos: int, properties: bytes) -> bytes
 
 
 PACKETS = (
-    _publish(b"plant/1", PAYLOADS[0], 1, b"") * 3, _publish(b"plant/2", b"x" * 300, 0, b"\x00") * 2,
-    b"\x20\x02\x00\x00" + _publish("plänt".encode(), b"1", 1, b"\x02\x01\x01") + b"\x40\x02\x00\x01", b"\xd0\x00",
-)  # fmt: skip
+    _publish(b"plant/1", PAYLOADS[0], 1, b"") * 3,
+    _publish(b"plant/2", b"x" * 300, 0, b"\x00") * 2,
+    b"\x20\x02\x00\x00" + _publish("plänt".encode(), b"1", 1, b"\x02\x01\x01") + b"\x40\x02\x00\x01",
+    b"\xd0\x00",
+)
 
 
 @contextmanager
@@ -251,7 +260,7 @@ REQUESTS = (
     b"POST /rules HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello",
     b"GET /why/rule?at=5 HTTP/1.0\r\n\r\n",
     b"GET /query?sql=SELECT%20*%20FROM%20t HTTP/1.1\r\nHost: [::1]\r\nConnection: keep-alive\r\n\r\n",
-)  # fmt: skip
+)
 
 
 @contextmanager

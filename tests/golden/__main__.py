@@ -1,4 +1,5 @@
-"""`python -m tests.golden` writes the compiled text of all rules anew; read the difference before it is committed."""
+"""`python -m tests.golden` writes the compiled text of all rules anew; read the difference before it is
+committed."""
 
 from __future__ import annotations
 

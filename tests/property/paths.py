@@ -1,4 +1,5 @@
-"""One rule over one stream of odd events, in batches and one by one with restarts: what can be seen is the same."""
+"""One rule over one stream of odd events, in batches and one by one with restarts: what
+can be seen is the same."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tests.property.rules import Rule
 Step = tuple[Any, ...]
 """("push", now_ms, rows) | ("advance", now_ms, catch_up) | ("restart",) | ("read",) | ("flush",)"""
 
-# --- streams ----------------------------------------------------------------------------------------------------------
+# --- streams ------------------------------------------------------------------------------------------------
 
 PLAIN_VALUES = (0, 1, 2, 3, -1, 1.0, 2.5, 10.0, 0.5, None)
 ODD_VALUES = (
@@ -43,7 +44,9 @@ def _event(draw: st.DrawFn, now_ms: int, odd: int) -> dict[str, Any]:
         "k": column(KEYS, ODD_KEYS),
         "v": column(PLAIN_VALUES, ODD_VALUES),
         "n": column((0, 1, 2, 3, None), ODD_VALUES),
-        "ts": column([max(0, now_ms - back) for back in (0, 0, 0, 1, 300, 700, 2100)], ("bad", None, 1500.5, True)),
+        "ts": column(
+            [max(0, now_ms - back) for back in (0, 0, 0, 1, 300, 700, 2100)], ("bad", None, 1500.5, True)
+        ),
     }
     if odd and draw(st.integers(1, 4 * odd)) == 1:
         del event[draw(st.sampled_from(sorted(event)))]
@@ -75,7 +78,11 @@ def streams(draw: st.DrawFn) -> list[Step]:
             case _:
                 steps.append(("read",))
     steps.append(
-        ("advance", now_ms + draw(st.sampled_from([500, 2000, 10_000])), draw(st.sampled_from(["step", "once"])))
+        (
+            "advance",
+            now_ms + draw(st.sampled_from([500, 2000, 10_000])),
+            draw(st.sampled_from(["step", "once"])),
+        )
     )
     return [*steps, ("read",), ("flush",)]
 
@@ -84,7 +91,7 @@ def _named(rows: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
     return [{"id": f"e{number + place}", **row} for place, row in enumerate(rows)]
 
 
-# --- driving ----------------------------------------------------------------------------------------------------------
+# --- driving ------------------------------------------------------------------------------------------------
 
 
 class Run:
@@ -144,10 +151,14 @@ class Run:
 def check_names(query: Any) -> None:
     """No local of a generated function hides what expressions call by a bound name."""
     inner = getattr(query, "query", query)
-    for code in (inner.core.code, inner.sampled_rows.code) if isinstance(inner, SampledQuery) else (inner.code,):
+    for code in (
+        (inner.core.code, inner.sampled_rows.code) if isinstance(inner, SampledQuery) else (inner.code,)
+    ):
         for function in code.functions.values():
             if isinstance(function, FunctionType) and function.__code__.co_filename == code.file:
-                hidden = {name for name in function.__code__.co_varnames if code.functions.get(name) is not None}
+                hidden = {
+                    name for name in function.__code__.co_varnames if code.functions.get(name) is not None
+                }
                 assert not hidden, f"{query.plan.text}\n{function.__name__}: locals hide {sorted(hidden)}"
 
 
@@ -177,7 +188,8 @@ def rows_first(items: list[Any]) -> list[Any]:
 def shown(rule: Rule, items: list[Any]) -> list[str]:
     """Emissions, or rows, as text: tells 1 from 1.0 and TRUE, and NaN equals NaN. Removed rows are a bag.
 
-    Of two equal numbers, 0 and 0.0, either may be the least or greatest (columns x…): which is not part of the result.
+    Of two equal numbers, 0 and 0.0, either may be the least or greatest (columns x…): which
+    is not part of the result.
     """
     out = []
     for item in items:
@@ -191,8 +203,8 @@ def shown(rule: Rule, items: list[Any]) -> list[str]:
 
 
 def _why(rule: Rule, error: str | None) -> str | None:
-    """The error, as far as there is one answer: an aggregate's filter may be looked at before or after the arguments of
-    others, and an expression that stands in the rule twice is evaluated once."""
+    """The error, as far as there is one answer: an aggregate's filter may be looked at before or after the
+    arguments of others, and an expression that stands in the rule twice is evaluated once."""
     if error is None or "filter" in rule.text.lower():
         return error and "some part of it cannot be evaluated"
     _, _, why = error.partition(" ")
@@ -202,7 +214,9 @@ def _why(rule: Rule, error: str | None) -> str | None:
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: int(value) if name.startswith("x") and value.__class__ is float and value.is_integer() else value
+        name: int(value)
+        if name.startswith("x") and value.__class__ is float and value.is_integer()
+        else value
         for name, value in row.items()
     }
 

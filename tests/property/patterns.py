@@ -38,7 +38,19 @@ class _Writer:
         """One step, in parentheses where it is not an atom."""
         kinds = ["filter", "filter", "timer"]
         if depth:
-            kinds += ["every", "every", "and", "or", "not", "absence", "repeat", "until", "within", "max", "while"]
+            kinds += [
+                "every",
+                "every",
+                "and",
+                "or",
+                "not",
+                "absence",
+                "repeat",
+                "until",
+                "within",
+                "max",
+                "while",
+            ]
             kinds += ["distinct", "sequence"]
         return getattr(self, f"_{self.pick(kinds)}")(depth - 1, seen)
 
@@ -70,7 +82,9 @@ class _Writer:
 
     def _several(self, word: str, depth: int, seen: list[str]) -> tuple[str, list[str]]:
         parts = [self.sequence(depth, seen) for _ in range(2)]
-        return f"({f' {word} '.join(f'({text})' for text, _ in parts)})", [tag for _, tags in parts for tag in tags]
+        return f"({f' {word} '.join(f'({text})' for text, _ in parts)})", [
+            tag for _, tags in parts for tag in tags
+        ]
 
     def _and(self, depth: int, seen: list[str]) -> tuple[str, list[str]]:
         return self._several("and", depth, seen)

@@ -122,7 +122,12 @@ LIMITS = (
     "output first every 2 sec",
 )
 
-DERIVED = ("#size", "#length(3)#uni(v)", "#time(2 sec)#linest(n, v)", "#groupwin(k)#length(2)#weighted_avg(v, n)")
+DERIVED = (
+    "#size",
+    "#length(3)#uni(v)",
+    "#time(2 sec)#linest(n, v)",
+    "#groupwin(k)#length(2)#weighted_avg(v, n)",
+)
 """Windows that post statistics."""
 
 LOTS = (
@@ -159,10 +164,18 @@ PREVS = (
     "select id, prev(2, n) as p, prevtail(id) as t from E{} where n > 1",
 )
 IN_ORDER = (
-    "#length(3)", "#time(2 sec)", "#keepall", "#firstlength(2)", "#unique(k)", "#ext_timed(ts, 2 sec)",
-    "#time_accum(1 sec)", "#length_batch(3)", "#time_batch(2 sec)", "#ext_timed_batch(ts, 2 sec)",
+    "#length(3)",
+    "#time(2 sec)",
+    "#keepall",
+    "#firstlength(2)",
+    "#unique(k)",
+    "#ext_timed(ts, 2 sec)",
+    "#time_accum(1 sec)",
+    "#length_batch(3)",
+    "#time_batch(2 sec)",
+    "#ext_timed_batch(ts, 2 sec)",
     "#length(2)#time(2 sec)",
-)  # fmt: skip
+)
 """What `prev` and its kin see, and windows in which that is the order of arrival."""
 
 

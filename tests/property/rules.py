@@ -27,14 +27,21 @@ class Rule:
         return STREAM.format(", TIMESTAMP='ts'" if self.event_time else "")
 
 
-# --- what both languages have -----------------------------------------------------------------------------------------
+# --- what both languages have -------------------------------------------------------------------------------
 
 ARGUMENTS = ("v", "v", "v", "n", "n", "n * 2", "v + n", "v * 0.1", "n / 3", "-v")
 CONDITIONS = (
     "v > 1", "n > 0", "n >= 1 and v < 50", "k = 'a'", "k in ('a', 'b')", "v is not null", "n is null or n < 2",
     "v + n > 3", "not (n = 2)", "v between 1 and 3", "v in (1:3]", "v not in [0:2)", "id <> 'e3'", "k = 'a' or v > 2",
 )  # fmt: skip
-HAVINGS = ("count(*) > 1", "avg(v) > 1", "sum(n) >= 2", "max(v) < 50", "count(*) > 1 and min(n) < 2", "sum(v) is null")
+HAVINGS = (
+    "count(*) > 1",
+    "avg(v) > 1",
+    "sum(n) >= 2",
+    "max(v) < 50",
+    "count(*) > 1 and min(n) < 2",
+    "sum(v) is null",
+)
 SINGLE = ("count(*)", "count(v)", "count(k)")
 EXTREMES = ("min", "max")
 SUMS = ("sum", "avg", "stddev", "median", "count")
@@ -43,7 +50,8 @@ FEW = st.integers(0, 2)
 
 
 def _aggregates(pool: st.SearchStrategy[str], smallest: int = 1) -> st.SearchStrategy[list[str]]:
-    """Aggregates with their aliases: `x…` where the least or greatest value may be either of two equal ones."""
+    """Aggregates with their aliases: `x…` where the least or greatest value may be
+    either of two equal ones."""
     return st.lists(pool, min_size=smallest, max_size=4).map(
         lambda calls: [f"{call} as {_alias(call)}{place}" for place, call in enumerate(calls)]
     )
@@ -60,9 +68,9 @@ def _common(draw: st.DrawFn) -> str:
         return draw(st.sampled_from(SINGLE))
     argument = draw(st.sampled_from(ARGUMENTS))
     if kind == "expression":
-        return draw(st.sampled_from(["sum({0}) / count(*)", "max({0}) - min({0})", "avg({0}) * 1.8 + 32"])).format(
-            argument
-        )
+        return draw(
+            st.sampled_from(["sum({0}) / count(*)", "max({0}) - min({0})", "avg({0}) * 1.8 + 32"])
+        ).format(argument)
     return f"{draw(st.sampled_from(EXTREMES if kind == 'extreme' else SUMS))}({argument})"
 
 
@@ -80,7 +88,7 @@ def _options(draw: st.DrawFn, event_time: bool) -> dict[str, Any]:
     return options
 
 
-# --- EPL --------------------------------------------------------------------------------------------------------------
+# --- EPL ----------------------------------------------------------------------------------------------------
 
 EPL_WINDOWS = (
     "#length(1)", "#length(3)", "#length(5)", "#time(1 sec)", "#time(2 sec)", "#ext_timed(ts, 2 sec)", "#unique(k)",
@@ -89,12 +97,21 @@ EPL_WINDOWS = (
     '#time_batch(1 sec, "FORCE_UPDATE")', "#time_accum(1 sec)", "#sort(2, n)", "#groupwin(k)#length(2)",
     "#firstunique(k)", "#length(3)#time(2 sec)", "",
 )  # fmt: skip
-COMMON_WINDOWS = ("#length(3)", "#time(2 sec)", "#ext_timed(ts, 2 sec)", "#unique(k)", "#length_batch(3)",
-                  "#time_batch(2 sec)")  # fmt: skip
+COMMON_WINDOWS = (
+    "#length(3)",
+    "#time(2 sec)",
+    "#ext_timed(ts, 2 sec)",
+    "#unique(k)",
+    "#length_batch(3)",
+    "#time_batch(2 sec)",
+)
 LIMITS = (
-    "output every 1 sec", "output last every 1 sec", "output first every 2 events", "output all every 2 events",
+    "output every 1 sec",
+    "output last every 1 sec",
+    "output first every 2 events",
+    "output all every 2 events",
     "output snapshot every 1 sec",
-)  # fmt: skip
+)
 
 _epl_aggregate = st.one_of(
     _common(),
@@ -116,8 +133,15 @@ def statements(draw: st.DrawFn, event_time: bool = False) -> Rule:
         kind = draw(st.sampled_from(["star", "columns"]))
     aggregates = draw(_aggregates(_epl_aggregate)) if kind not in ("star", "columns") else []
     columns = draw(st.sampled_from([["id"], ["id", "v"], ["id", "v + n as w"], ["k", "n", "id"]]))
-    items = {"star": ["*"], "columns": columns, "event": [*columns, *aggregates], "aggregate": aggregates,
-             "keys": ["k", *aggregates], "totals": aggregates, "grouped": [*columns, *aggregates]}[kind]  # fmt: skip
+    items = {
+        "star": ["*"],
+        "columns": columns,
+        "event": [*columns, *aggregates],
+        "aggregate": aggregates,
+        "keys": ["k", *aggregates],
+        "totals": aggregates,
+        "grouped": [*columns, *aggregates],
+    }[kind]
     is_grouped = kind in ("keys", "totals", "grouped")
     selector = draw(st.sampled_from(["", "", "", "irstream ", "irstream ", "rstream "]))
     source = f"m{_maybe(draw, '({})', CONDITIONS)}{window}"
@@ -134,13 +158,22 @@ def statements(draw: st.DrawFn, event_time: bool = False) -> Rule:
     return Rule(text, event_time=event_time, options=draw(_options(event_time)), structs=draw(st.booleans()))
 
 
-# --- eKuiper ----------------------------------------------------------------------------------------------------------
+# --- eKuiper ------------------------------------------------------------------------------------------------
 
 KUIPER_WINDOWS = (
-    "TUMBLINGWINDOW(ss, 2)", "TUMBLINGWINDOW(ms, 700)", "HOPPINGWINDOW(ss, 5, 2)", "HOPPINGWINDOW(ms, 3000, 1000)",
-    "SLIDINGWINDOW(ss, 2)", "SLIDINGWINDOW(ms, 700)", "SLIDINGWINDOW(ss, 1, 1)", "SESSIONWINDOW(ss, 5, 1)",
-    "COUNTWINDOW(3)", "COUNTWINDOW(4, 2)", "COUNTWINDOW(3, 1)", "STATEWINDOW(n > 2, n < 1)",
-)  # fmt: skip
+    "TUMBLINGWINDOW(ss, 2)",
+    "TUMBLINGWINDOW(ms, 700)",
+    "HOPPINGWINDOW(ss, 5, 2)",
+    "HOPPINGWINDOW(ms, 3000, 1000)",
+    "SLIDINGWINDOW(ss, 2)",
+    "SLIDINGWINDOW(ms, 700)",
+    "SLIDINGWINDOW(ss, 1, 1)",
+    "SESSIONWINDOW(ss, 5, 1)",
+    "COUNTWINDOW(3)",
+    "COUNTWINDOW(4, 2)",
+    "COUNTWINDOW(3, 1)",
+    "STATEWINDOW(n > 2, n < 1)",
+)
 PARTITIONS = (" OVER(PARTITION BY k)", " OVER(WHEN n > 1)")
 
 _kuiper_aggregate = st.one_of(
@@ -158,12 +191,20 @@ _kuiper_aggregate = st.one_of(
 def kuiper_rules(draw: st.DrawFn, event_time: bool = False) -> Rule:
     """eKuiper: windows with and without groups."""
     window = draw(st.sampled_from(KUIPER_WINDOWS))
-    kind = draw(st.sampled_from(["keys", "keys", "aggregate", "aggregate", "totals", "other", "star", "columns"]))
+    kind = draw(
+        st.sampled_from(["keys", "keys", "aggregate", "aggregate", "totals", "other", "star", "columns"])
+    )
     aggregates = draw(_aggregates(_kuiper_aggregate)) if kind not in ("star", "columns") else []
     if draw(st.booleans()) and kind not in ("star", "columns"):
         aggregates += ["window_start() as ws", "window_end() as we"]
-    items = {"star": ["*"], "columns": ["id", "v"], "aggregate": aggregates, "keys": ["k", *aggregates],
-             "totals": aggregates, "other": ["id", "n", *aggregates]}[kind]  # fmt: skip
+    items = {
+        "star": ["*"],
+        "columns": ["id", "v"],
+        "aggregate": aggregates,
+        "keys": ["k", *aggregates],
+        "totals": aggregates,
+        "other": ["id", "n", *aggregates],
+    }[kind]
     group = {"keys": "k, ", "totals": draw(st.sampled_from(["k, ", "k, n, "])), "other": "k, "}.get(kind, "")
     text = f"SELECT {', '.join(items)} FROM m" + _maybe(draw, " WHERE {}", CONDITIONS)
     text += f" GROUP BY {group}{window}" + _maybe(draw, " FILTER(WHERE {})", CONDITIONS, 5)
@@ -179,13 +220,16 @@ def kuiper_rules(draw: st.DrawFn, event_time: bool = False) -> Rule:
 
 
 STATELESS = (
-    "SELECT * FROM m{}", "SELECT id, v + n AS w FROM m{}", "SELECT id, v - lag(v) AS d FROM m{}",
+    "SELECT * FROM m{}",
+    "SELECT id, v + n AS w FROM m{}",
+    "SELECT id, v - lag(v) AS d FROM m{}",
     "SELECT lag(v, 2) OVER (PARTITION BY k WHEN n > 0) AS l, latest(v, 0) AS t FROM m{}",
     "SELECT CASE WHEN v > 1 THEN 'high' ELSE upper(k) END AS c, v / n AS q, n % 2 AS r FROM m{}",
-    "SELECT k, acc_sum(v) AS s, acc_count(n) AS c FROM m{}", "select id, v * 2 as w, -n as m from m{}",
+    "SELECT k, acc_sum(v) AS s, acc_count(n) AS c FROM m{}",
+    "select id, v * 2 as w, -n as m from m{}",
     "SELECT id, cast(v, 'bigint') AS i, abs(n) AS a, k || id AS ki FROM m{}",
     "SELECT had_changed(true, v) AS h FROM m{}",
-)  # fmt: skip
+)
 
 
 @st.composite

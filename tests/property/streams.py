@@ -1,6 +1,7 @@
 """What the laws are tried on: random streams of events, and an engine to run them through.
 
-Times are multiples of 250 ms, lengths of windows multiples of 500 ms: boundaries are met exactly all the time.
+Times are multiples of 250 ms, lengths of windows multiples of 500 ms: boundaries are
+met exactly all the time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from tests.conformance.catalog import define
 Step = dict[str, Any]
 
 SCHEMA = "create schema E(id string, k string, v double, ts long, n int, f boolean)"
-EVENT_TIME_DDL = 'CREATE STREAM E (id string, k string, v float, ts bigint, n bigint, f boolean) WITH (TIMESTAMP="ts")'
+EVENT_TIME_DDL = (
+    'CREATE STREAM E (id string, k string, v float, ts bigint, n bigint, f boolean) WITH (TIMESTAMP="ts")'
+)
 """In event time the same stream, ordered by `ts`."""
 
 
@@ -83,7 +86,8 @@ class Run:
         self.engine, self.plan = self._start(state)
 
     def posts(self) -> list[tuple[int, str, list[str], list[str]]]:
-        """What was emitted, as text so that NaN equals NaN: rows of one emission in order, removed ones as a bag."""
+        """What was emitted, as text so that NaN equals NaN: rows of one emission in order,
+        removed ones as a bag."""
         return [
             (out.at_ms, out.kind, list(map(repr, out.inserted)), sorted(map(repr, out.removed)))
             for out in self.emissions

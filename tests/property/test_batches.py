@@ -11,15 +11,27 @@ from tests.unit.fast.support import Step, compare
 from tests.unit.fast.test_any_stream import streams
 
 WINDOWS = [
-    "#length_batch(3)", "#length_batch(1)", "#time_batch(2 sec)", "#time_batch(1 sec, 500L)",
-    '#time_batch(1 sec, "FORCE_UPDATE")', '#time_batch(1500 msec, "START_EAGER")',
-    '#time_batch(2 sec, 700L, "START_EAGER")', "#time_length_batch(2 sec, 3)",
-    '#time_length_batch(1 sec, 2, "FORCE_UPDATE")', '#time_length_batch(3 sec, 2, "START_EAGER")',
-    "#time_batch(1 month)", "#ext_timed_batch(ts, 2 sec)", "#ext_timed_batch(n, 2 msec, 1L)",
-    "#ext_timed_batch(v, 3 msec)", "#ext_timed_batch(n + 1, 2 msec)", "#ext_timed_batch(ts, 1 month)",
-]  # fmt: skip
+    "#length_batch(3)",
+    "#length_batch(1)",
+    "#time_batch(2 sec)",
+    "#time_batch(1 sec, 500L)",
+    '#time_batch(1 sec, "FORCE_UPDATE")',
+    '#time_batch(1500 msec, "START_EAGER")',
+    '#time_batch(2 sec, 700L, "START_EAGER")',
+    "#time_length_batch(2 sec, 3)",
+    '#time_length_batch(1 sec, 2, "FORCE_UPDATE")',
+    '#time_length_batch(3 sec, 2, "START_EAGER")',
+    "#time_batch(1 month)",
+    "#ext_timed_batch(ts, 2 sec)",
+    "#ext_timed_batch(n, 2 msec, 1L)",
+    "#ext_timed_batch(v, 3 msec)",
+    "#ext_timed_batch(n + 1, 2 msec)",
+    "#ext_timed_batch(ts, 1 month)",
+]
 
-AGGREGATES = "count(*) as c, count(v) as cv, sum(v) as s, avg(v) as a, min(v) as lo, max(v) as hi, sum(n * 2) as n2"
+AGGREGATES = (
+    "count(*) as c, count(v) as cv, sum(v) as s, avg(v) as a, min(v) as lo, max(v) as hi, sum(n * 2) as n2"
+)
 
 SELECTS = {
     "plain": "select dev, v * 2 as w, n from m{}",
@@ -52,7 +64,12 @@ def test_clauses_around_batches(
 ) -> None:
     select, _, group = SELECTS[kind].format(f"(n != 2){window} where v > 0 or n = 1").partition(" group by ")
     rest = rest if kind != "plain" else " order by n desc, w limit 2"
-    compare(f"{select}{f' group by {group}' if group else ''}{rest}", steps, event_time=event_time, restarts=restarts)
+    compare(
+        f"{select}{f' group by {group}' if group else ''}{rest}",
+        steps,
+        event_time=event_time,
+        restarts=restarts,
+    )
 
 
 OLD_RESTS = [
@@ -69,15 +86,28 @@ OLD_RESTS = [
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), where=st.booleans(), data=st.data())
 @examples(30)
 def test_what_leaves(
-    window: str, kind: str, selector: str, steps: list[Step], event_time: bool, restarts: bool, where: bool,
+    window: str,
+    kind: str,
+    selector: str,
+    steps: list[Step],
+    event_time: bool,
+    restarts: bool,
+    where: bool,
     data: st.DataObject,
-) -> None:  # fmt: skip
+) -> None:
     source = f"(n != 2){window} where v > 0 or n = 1" if where else window
     select, _, group = SELECTS[kind].format(source).partition(" group by ")
     select = select.replace("select ", f"select {selector} istream() as is_new, ", 1)
     plain = kind in ("plain", "group of a failing key", "groups of two")
-    rest = data.draw(st.sampled_from(["", " having n > 0", " order by n desc limit 2"] if plain else OLD_RESTS))
-    compare(f"{select}{f' group by {group}' if group else ''}{rest}", steps, event_time=event_time, restarts=restarts)
+    rest = data.draw(
+        st.sampled_from(["", " having n > 0", " order by n desc limit 2"] if plain else OLD_RESTS)
+    )
+    compare(
+        f"{select}{f' group by {group}' if group else ''}{rest}",
+        steps,
+        event_time=event_time,
+        restarts=restarts,
+    )
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -90,9 +120,17 @@ def test_plain_values_in_structs(window: str, kind: str, steps: list[Step], rest
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("kind", ["plain", "group", "group_event"])
-@given(steps=streams(), groups=st.integers(1, 3), events=st.integers(2, 20), old=st.booleans(), restarts=st.booleans())
+@given(
+    steps=streams(),
+    groups=st.integers(1, 3),
+    events=st.integers(2, 20),
+    old=st.booleans(),
+    restarts=st.booleans(),
+)
 @examples(25)
-def test_bounds(window: str, kind: str, steps: list[Step], groups: int, events: int, old: bool, restarts: bool) -> None:
+def test_bounds(
+    window: str, kind: str, steps: list[Step], groups: int, events: int, old: bool, restarts: bool
+) -> None:
     sql = SELECTS[kind].format("(n != 2)" + window)
     sql = sql.replace("select ", "select irstream ") if old else sql
     compare(sql, steps, restarts=restarts, max_groups=groups, max_window_events=events)

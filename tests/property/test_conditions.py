@@ -1,4 +1,5 @@
-"""Conditions as columns: over all scenarios, the rows of which all conditions hold are the rows that were given out."""
+"""Conditions as columns: over all scenarios, the rows of which all conditions hold are the rows that were
+given out."""
 
 from __future__ import annotations
 
@@ -18,13 +19,28 @@ FILES = sorted(FOLDER.glob("*/*.scenario"))
 
 
 def is_told_by(plan: Plan, probe: Probe) -> bool:
-    """Whether the rows of the probe whose conditions hold are just those of the rule: nothing else drops any."""
-    limits = plan.output or plan.limit or plan.offset or plan.distinct or plan.spreads or plan.numberings or plan.hits
+    """Whether the rows of the probe whose conditions hold are just those of the rule:
+    nothing else drops any."""
+    limits = (
+        plan.output
+        or plan.limit
+        or plan.offset
+        or plan.distinct
+        or plan.spreads
+        or plan.numberings
+        or plan.hits
+    )
     if limits or plan.subqueries or plan.options.emit_empty or plan.selector != "istream":
         return False
     has_samples = any(item.stage == "samples" for item in probes(plan))
-    is_event_wise = not (plan.window or plan.aggregates or plan.joins or any(source.keeps for source in plan.sources))
-    return probe.stage == "samples" if has_samples else probe.stage == "events" and is_event_wise and not plan.timestamp
+    is_event_wise = not (
+        plan.window or plan.aggregates or plan.joins or any(source.keeps for source in plan.sources)
+    )
+    return (
+        probe.stage == "samples"
+        if has_samples
+        else probe.stage == "events" and is_event_wise and not plan.timestamp
+    )
 
 
 class Watched:

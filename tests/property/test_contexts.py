@@ -25,7 +25,9 @@ ANY_S = Condition("S", lambda stream, row, _: stream == "S")
 LATER = Condition("after 2 sec", after=2000)
 SAME_N = Condition(
     "S(n = s.n)",
-    lambda stream, row, begun: stream == "S" and row["n"] is not None and begun is not None and row["n"] == begun["n"],
+    lambda stream, row, begun: (
+        stream == "S" and row["n"] is not None and begun is not None and row["n"] == begun["n"]
+    ),
 )
 
 Made = tuple[str, Callable[[bool], Context]]
@@ -33,9 +35,16 @@ Made = tuple[str, Callable[[bool], Context]]
 
 def _segmented(end: Condition | None) -> list[Made]:
     ends = f" terminated by {end.text}" if end else ""
-    return [(f"partition by k from E{ends}", lambda reports: Segmented(lambda row: row["k"], end, reports=reports)),
-            (f"partition by k, n from E{ends}",
-             lambda reports: Segmented(lambda row: (row["k"], row["n"]), end, reports=reports))]  # fmt: skip
+    return [
+        (
+            f"partition by k from E{ends}",
+            lambda reports: Segmented(lambda row: row["k"], end, reports=reports),
+        ),
+        (
+            f"partition by k, n from E{ends}",
+            lambda reports: Segmented(lambda row: (row["k"], row["n"]), end, reports=reports),
+        ),
+    ]
 
 
 def _span(first: Condition | None, end: Condition) -> Made:
@@ -50,14 +59,23 @@ def _overlapping(first: Condition, end: Condition) -> Made:
 
 CONTEXTS: list[Made] = [
     *(made for end in (None, THREE, ANY_S, LATER) for made in _segmented(end)),
-    ("coalesce by hash_code(n) from E granularity 3",
-     lambda reports: Segmented(lambda row: (row["n"] or 0) % 3, None, reports=reports)),
-    ("group by n < 2 as lo, group by n >= 2 as hi from E",
-     lambda reports: Categories((lambda row: row["n"] is not None and row["n"] < 2,
-                                 lambda row: row["n"] is not None and row["n"] >= 2), reports=reports)),
+    (
+        "coalesce by hash_code(n) from E granularity 3",
+        lambda reports: Segmented(lambda row: (row["n"] or 0) % 3, None, reports=reports),
+    ),
+    (
+        "group by n < 2 as lo, group by n >= 2 as hi from E",
+        lambda reports: Categories(
+            (
+                lambda row: row["n"] is not None and row["n"] < 2,
+                lambda row: row["n"] is not None and row["n"] >= 2,
+            ),
+            reports=reports,
+        ),
+    ),
     *(_span(first, end) for first in (None, ONE, ANY_S) for end in (THREE, ONE, ANY_S, LATER)),
     *(_overlapping(first, end) for first in (ONE, ANY_S) for end in (THREE, ONE, ANY_S, LATER, SAME_N)),
-]  # fmt: skip
+]
 
 
 def engine_of(script: str, state: dict[str, Any] | None = None) -> Engine:
@@ -74,7 +92,9 @@ def sorted_rows(found: list[tuple[int, dict[str, Any]]]) -> list[str]:
 
 @pytest.mark.parametrize("restarts", [False, True])
 @given(made=st.sampled_from(CONTEXTS), reports=st.booleans(), steps=arrivals())
-def test_contexts_give_what_the_twin_gives(restarts: bool, made: Made, reports: bool, steps: list[Any]) -> None:
+def test_contexts_give_what_the_twin_gives(
+    restarts: bool, made: Made, reports: bool, steps: list[Any]
+) -> None:
     text, context_of = made
     script = f"{STREAMS} create context C as {text}; {REPORT if reports else RUNNING}"
     engine, twin = engine_of(script), context_of(reports)

@@ -18,26 +18,37 @@ STREAM = (
     "CREATE STREAM s (i BIGINT, j BIGINT, f FLOAT, t STRING, u STRING, b BOOLEAN, a ARRAY(BIGINT)) "
     "WITH (DATASOURCE='s', FORMAT='json', STRICT_VALIDATION='false')"
 )
-ROW = st.fixed_dictionaries({
-    "i": st.none() | st.integers(-3, 3), "j": st.none() | st.sampled_from([0, 1, 2**70]),
-    "f": st.none() | st.sampled_from([-1.5, 0.0, 0.5, 3.0]), "t": st.none() | st.sampled_from(["", "a", "ab", "1.5"]),
-    "u": st.none() | st.sampled_from(["a", "B", "%"]), "b": st.none() | st.booleans(),
-    "a": st.none() | st.lists(st.integers(0, 3), max_size=3),
-})  # fmt: skip
+ROW = st.fixed_dictionaries(
+    {
+        "i": st.none() | st.integers(-3, 3),
+        "j": st.none() | st.sampled_from([0, 1, 2**70]),
+        "f": st.none() | st.sampled_from([-1.5, 0.0, 0.5, 3.0]),
+        "t": st.none() | st.sampled_from(["", "a", "ab", "1.5"]),
+        "u": st.none() | st.sampled_from(["a", "B", "%"]),
+        "b": st.none() | st.booleans(),
+        "a": st.none() | st.lists(st.integers(0, 3), max_size=3),
+    }
+)
 
 
 def numbers(depth: int) -> st.SearchStrategy[str]:
     """Texts of expressions that give a number."""
-    leaves = st.sampled_from(["i", "j", "f", "0", "2", "-1", "0.5", "length(t)", "cardinality(a)", "a[0]", "a[-1]"])
+    leaves = st.sampled_from(
+        ["i", "j", "f", "0", "2", "-1", "0.5", "length(t)", "cardinality(a)", "a[0]", "a[-1]"]
+    )
     if depth == 0:
         return leaves
     inner = numbers(depth - 1)
     return (
         leaves
-        | st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "%"]), inner).map("({0[0]} {0[1]} {0[2]})".format)
+        | st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "%"]), inner).map(
+            "({0[0]} {0[1]} {0[2]})".format
+        )
         | inner.map("(- {})".format)
         | inner.map("abs({})".format)
-        | st.tuples(conditions(depth - 1), inner, inner).map("CASE WHEN {0[0]} THEN {0[1]} ELSE {0[2]} END".format)
+        | st.tuples(conditions(depth - 1), inner, inner).map(
+            "CASE WHEN {0[0]} THEN {0[1]} ELSE {0[2]} END".format
+        )
         | st.tuples(inner, inner).map("coalesce({0[0]}, {0[1]})".format)
     )
 
@@ -52,7 +63,9 @@ def texts(depth: int) -> st.SearchStrategy[str]:
         leaves
         | inner.map("upper({})".format)
         | st.tuples(inner, inner).map("({0[0]} || {0[1]})".format)
-        | st.tuples(conditions(depth - 1), inner, inner).map("CASE WHEN {0[0]} THEN {0[1]} ELSE {0[2]} END".format)
+        | st.tuples(conditions(depth - 1), inner, inner).map(
+            "CASE WHEN {0[0]} THEN {0[1]} ELSE {0[2]} END".format
+        )
         | st.tuples(inner, inner).map("coalesce({0[0]}, {0[1]})".format)
     )
 
@@ -95,9 +108,12 @@ def test_compiled_expressions_give_what_the_tree_gives(text: str, rows: list[dic
     engine.deploy("r", plan, 0)
     out = engine.push("s", [dict(row) for row in rows], 0)
     values = [
-        value for emission in out for value in
-        (["error"] if emission.kind == "error" else [dict(row).get("r") for row in emission.inserted])
-    ]  # fmt: skip
+        value
+        for emission in out
+        for value in (
+            ["error"] if emission.kind == "error" else [dict(row).get("r") for row in emission.inserted]
+        )
+    ]
     wanted = [expected(plan.items[0].value, row) for row in rows]
     assert len(values) == len(wanted)
     for value, want in zip(values, wanted, strict=True):

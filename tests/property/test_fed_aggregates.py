@@ -30,9 +30,13 @@ AGGREGATES = [
 
 
 OVERLAPPING = [
-    "HOPPINGWINDOW(ss, 5, 2)", "HOPPINGWINDOW(ss, 4, 2)", "HOPPINGWINDOW(ss, 1, 2)", "COUNTWINDOW(5, 2)",
-    "COUNTWINDOW(3, 1)", "COUNTWINDOW(4, 2)",
-]  # fmt: skip
+    "HOPPINGWINDOW(ss, 5, 2)",
+    "HOPPINGWINDOW(ss, 4, 2)",
+    "HOPPINGWINDOW(ss, 1, 2)",
+    "COUNTWINDOW(5, 2)",
+    "COUNTWINDOW(3, 1)",
+    "COUNTWINDOW(4, 2)",
+]
 
 MERGED = [
     "collect(v) AS x",
@@ -44,10 +48,14 @@ MERGED = [
 ]
 
 
-@pytest.mark.parametrize(("window", "aggregates"), [*product(WINDOWS, AGGREGATES), *product(OVERLAPPING, MERGED)])
+@pytest.mark.parametrize(
+    ("window", "aggregates"), [*product(WINDOWS, AGGREGATES), *product(OVERLAPPING, MERGED)]
+)
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), key=st.booleans())
 @examples(40)
-def test_windows(window: str, aggregates: str, steps: list[Step], event_time: bool, restarts: bool, key: bool) -> None:
+def test_windows(
+    window: str, aggregates: str, steps: list[Step], event_time: bool, restarts: bool, key: bool
+) -> None:
     group = "dev, " if key else ""
     sql = f"SELECT {group}{aggregates}, window_end() AS we FROM m WHERE n != 2 OR v = 1 GROUP BY {group}{window}"
     compare(sql, steps, event_time=event_time, restarts=restarts)
@@ -64,7 +72,11 @@ def test_text_in_panes_before(window: str, steps: list[Step], event_time: bool, 
 @pytest.mark.parametrize("aggregates", ["collect(v) AS x", "count(distinct v) AS d, avg(v) AS a"])
 @pytest.mark.parametrize("window", [*WINDOWS, *OVERLAPPING])
 @given(
-    steps=streams(), events=st.integers(1, 20), groups=st.integers(1, 3), where=st.booleans(), restarts=st.booleans()
+    steps=streams(),
+    events=st.integers(1, 20),
+    groups=st.integers(1, 3),
+    where=st.booleans(),
+    restarts=st.booleans(),
 )
 @examples(40)
 def test_bounds(
@@ -77,13 +89,20 @@ def test_bounds(
 
 @pytest.mark.parametrize(
     "window",
-    ["#length_batch(3)", "#time_batch(2 sec)", '#time_batch(1 sec, "FORCE_UPDATE")', "#ext_timed_batch(ts, 1 sec)"],
+    [
+        "#length_batch(3)",
+        "#time_batch(2 sec)",
+        '#time_batch(1 sec, "FORCE_UPDATE")',
+        "#ext_timed_batch(ts, 1 sec)",
+    ],
 )
 @pytest.mark.parametrize("group", ["", " group by dev"])
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans())
 @examples(40)
 def test_batches(window: str, group: str, steps: list[Step], event_time: bool, restarts: bool) -> None:
-    aggregates = "count(distinct v) as d, first(v) as a, last(n) as z, nth(v, 1) as s, avg(n) as m, window(n) as w"
+    aggregates = (
+        "count(distinct v) as d, first(v) as a, last(n) as z, nth(v, 1) as s, avg(n) as m, window(n) as w"
+    )
     keys = "dev, " if group else ""
     sql = f"select {keys}{aggregates} from m{window}{group}"
     compare(sql, steps, event_time=event_time, restarts=restarts)

@@ -31,13 +31,18 @@ RULES = [
 events = st.lists(
     st.tuples(
         st.sampled_from([0, 0, 1, 300, 1000, 2000, 2500, 9000]),
-        st.fixed_dictionaries({
-            "k": st.sampled_from(["a", "b", None]), "v": st.sampled_from([1, 2.5, None, "x"]), "n": st.integers(0, 3),
-            "late": st.sampled_from([0, 0, 0, 700]),
-        }),
+        st.fixed_dictionaries(
+            {
+                "k": st.sampled_from(["a", "b", None]),
+                "v": st.sampled_from([1, 2.5, None, "x"]),
+                "n": st.integers(0, 3),
+                "late": st.sampled_from([0, 0, 0, 700]),
+            }
+        ),
     ),
-    min_size=1, max_size=20,
-)  # fmt: skip
+    min_size=1,
+    max_size=20,
+)
 
 
 def run(rule: Rule, rows: list[dict[str, Any]], cuts: list[int] | None) -> list[str]:

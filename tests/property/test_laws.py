@@ -106,7 +106,8 @@ FADING = [
 """Queries whose windows empty by time alone."""
 
 EMPTY_STATE_BYTES_MAX = 120
-"""How much larger than a new query's a snapshot may be once its windows have emptied: counters and a few instants."""
+"""How much larger than a new query's a snapshot may be once its windows have emptied: counters and a few
+instants."""
 
 
 @pytest.mark.parametrize("query", FADING, ids=str)

@@ -1,4 +1,5 @@
-"""The form for patterns of two events gives what the nodes of the pattern give, bounds and restarts included."""
+"""The form for patterns of two events gives what the nodes of the pattern give, bounds and restarts
+included."""
 
 from __future__ import annotations
 
@@ -38,15 +39,21 @@ THEN = (
 
 PAIRS = st.builds(
     lambda first, second, then: f"every {first} -> {then.format(second)}",
-    st.sampled_from(FIRST), st.sampled_from(SECOND), st.sampled_from(THEN),
-)  # fmt: skip
+    st.sampled_from(FIRST),
+    st.sampled_from(SECOND),
+    st.sampled_from(THEN),
+)
 BOUNDS = st.builds(Bounds, st.sampled_from([1, 2, 100]), st.sampled_from(["refuse", "drop_oldest"]))
 
 
 def builder(pattern: str, bounds: Bounds) -> PatternBuilder:
     engine = Engine(Catalog())
     run_script(engine, STREAMS, 0)
-    plan = plan_rule(f"select current_timestamp() as t from pattern [{pattern}]", engine.catalog).sources[0].pattern
+    plan = (
+        plan_rule(f"select current_timestamp() as t from pattern [{pattern}]", engine.catalog)
+        .sources[0]
+        .pattern
+    )
     assert plan is not None
     functions = FunctionSet(engine.catalog, Context(), Warnings(), text=plan.text, kind=PatternReader)
     return PatternBuilder(plan, functions, UTC, bounds)

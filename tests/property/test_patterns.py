@@ -1,4 +1,5 @@
-"""Any pattern gives the same on the engine and on the twin: event by event, in batches, and with restarts between."""
+"""Any pattern gives the same on the engine and on the twin: event by event, in batches, and
+with restarts between."""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ def test_the_engine_tells_what_the_twin_tells(mode: str, query: str, steps: Step
     run = Run(query)
     wanted = _of_twin(run, steps)
     parts = [
-        list(part) for _, part in groupby(range(len(steps)), key=lambda i: steps[i][:2] if mode == "batched" else i)
+        list(part)
+        for _, part in groupby(range(len(steps)), key=lambda i: steps[i][:2] if mode == "batched" else i)
     ]
     now = 0
     for part in parts:
@@ -78,4 +80,6 @@ def test_the_engine_tells_what_the_twin_tells(mode: str, query: str, steps: Step
         now, stream, _ = steps[part[0]]
         got = run.step(now, stream, [dict(steps[i][2]) for i in part])
         expected = [told for i in part for told in wanted[i]]
-        assert got == expected, f"{query}\n{steps}\nat {part}\n   got {text_of(got)}\nwanted {text_of(expected)}"
+        assert got == expected, (
+            f"{query}\n{steps}\nat {part}\n   got {text_of(got)}\nwanted {text_of(expected)}"
+        )

@@ -21,24 +21,49 @@ AGGREGATES = (
     "count(*) AS c",
     "dev AS again",
 )
-WINDOWS = ("TUMBLINGWINDOW(ss, 2)", "TUMBLINGWINDOW(ss, 3)", "HOPPINGWINDOW(ss, 3, 1)", "HOPPINGWINDOW(ss, 1, 2)",
-           "HOPPINGWINDOW(ms, 2500, 1000)", "SESSIONWINDOW(ss, 4, 2)")  # fmt: skip
+WINDOWS = (
+    "TUMBLINGWINDOW(ss, 2)",
+    "TUMBLINGWINDOW(ss, 3)",
+    "HOPPINGWINDOW(ss, 3, 1)",
+    "HOPPINGWINDOW(ss, 1, 2)",
+    "HOPPINGWINDOW(ms, 2500, 1000)",
+    "SESSIONWINDOW(ss, 4, 2)",
+)
 FILTERS = ("", "WHERE n > 0", "WHERE dev = 'a'", "WHERE v >= 1 AND n > 0")
 RESTS = ("", "HAVING count(*) > 1", "HAVING max(v) > 2", "ORDER BY key LIMIT 1")
-WHOLE = [f"SELECT dev AS key, {columns} FROM m {where} GROUP BY dev, {window} {rest}".strip()
-         for columns in AGGREGATES for window in WINDOWS for where in FILTERS for rest in RESTS]  # fmt: skip
-OTHERS = ("SELECT dev, v FROM m WHERE dev = 'a'", "SELECT n, lag(n) AS before FROM m WHERE v > 1",
-          "SELECT dev, v * 2 AS w FROM m", "select dev, sum(v) as s from m#length(2)")  # fmt: skip
+WHOLE = [
+    f"SELECT dev AS key, {columns} FROM m {where} GROUP BY dev, {window} {rest}".strip()
+    for columns in AGGREGATES
+    for window in WINDOWS
+    for where in FILTERS
+    for rest in RESTS
+]
+OTHERS = (
+    "SELECT dev, v FROM m WHERE dev = 'a'",
+    "SELECT n, lag(n) AS before FROM m WHERE v > 1",
+    "SELECT dev, v * 2 AS w FROM m",
+    "select dev, sum(v) as s from m#length(2)",
+)
 
 values = st.one_of(st.sampled_from([0, 1, 2, 2.5, 10]), st.none(), st.just("x"))
-rows = st.fixed_dictionaries({
-    "dev": st.sampled_from(["a", "b", None]), "v": values, "n": st.one_of(st.integers(-1, 2), st.just("z")),
-    "back": st.sampled_from([0, 0, 0, 1, 700, 2100]), "bad": st.integers(0, 30),
-})  # fmt: skip
-plain_rows = st.fixed_dictionaries({
-    "dev": st.sampled_from(["a", "b"]), "v": st.sampled_from([0, 1, 2.5]), "n": st.integers(0, 2),
-    "back": st.sampled_from([0, 0, 300]), "bad": st.just(0),
-})  # fmt: skip
+rows = st.fixed_dictionaries(
+    {
+        "dev": st.sampled_from(["a", "b", None]),
+        "v": values,
+        "n": st.one_of(st.integers(-1, 2), st.just("z")),
+        "back": st.sampled_from([0, 0, 0, 1, 700, 2100]),
+        "bad": st.integers(0, 30),
+    }
+)
+plain_rows = st.fixed_dictionaries(
+    {
+        "dev": st.sampled_from(["a", "b"]),
+        "v": st.sampled_from([0, 1, 2.5]),
+        "n": st.integers(0, 2),
+        "back": st.sampled_from([0, 0, 300]),
+        "bad": st.just(0),
+    }
+)
 
 
 @st.composite
@@ -46,9 +71,13 @@ def histories(draw: st.DrawFn) -> list[tuple[int, str, Any]]:
     """Events, and things that happen to rules: (instant, what, of what)."""
     like = draw(st.sampled_from([WHOLE[0], WHOLE[40], WHOLE[-40]]))
     alike = [rule for rule in WHOLE if rule.split("GROUP BY")[1][:22] == like.split("GROUP BY")[1][:22]]
-    pool = st.one_of(st.sampled_from(alike), st.sampled_from(alike), st.sampled_from(WHOLE), st.sampled_from(OTHERS))
+    pool = st.one_of(
+        st.sampled_from(alike), st.sampled_from(alike), st.sampled_from(WHOLE), st.sampled_from(OTHERS)
+    )
     rule = st.tuples(st.just("deploy"), pool)
-    events = st.tuples(st.just("events"), st.lists(draw(st.sampled_from([rows, plain_rows, plain_rows])), max_size=6))
+    events = st.tuples(
+        st.just("events"), st.lists(draw(st.sampled_from([rows, plain_rows, plain_rows])), max_size=6)
+    )
     index = st.integers(0, 20)
     other = st.one_of(st.tuples(st.sampled_from(["remove", "restore", "alone", "save"]), index), rule)
     history = [(0, *draw(rule)) for _ in range(draw(st.integers(2, 6)))]
@@ -79,7 +108,10 @@ class Both:
         """One thing happens; what the rules say in the one engine and in the others."""
         if what == "events":
             events = [
-                {**{key: row[key] for key in ("dev", "v", "n")}, "ts": now_ms - row["back"] if row["bad"] < 30 else "?"}
+                {
+                    **{key: row[key] for key in ("dev", "v", "n")},
+                    "ts": now_ms - row["back"] if row["bad"] < 30 else "?",
+                }
                 for row in of
             ]
             return self._said(lambda engine: engine.push("m", [dict(row) for row in events], now_ms))
@@ -93,7 +125,9 @@ class Both:
                 self.together.remove(name)
                 del self.alone[name], self.rules[name]
             else:
-                self._restore([name] if what == "restore" else list(self.rules), now_ms, from_alone=what == "alone")
+                self._restore(
+                    [name] if what == "restore" else list(self.rules), now_ms, from_alone=what == "alone"
+                )
         return said
 
     def _deploy(self, name: str, rule: str, now_ms: int) -> None:
@@ -105,7 +139,9 @@ class Both:
     def _restore(self, names: list[str], now_ms: int, *, from_alone: bool) -> None:
         """Rules begin again with the state that they had here, or each for itself."""
         for name in names:
-            kept, lone = (json.loads(json.dumps(engine.snapshot(name))) for engine in (self.together, self.alone[name]))
+            kept, lone = (
+                json.loads(json.dumps(engine.snapshot(name))) for engine in (self.together, self.alone[name])
+            )
             for engine, state in ((self.together, lone if from_alone else kept), (self.alone[name], lone)):
                 engine.deploy(name, plan_rule(self.rules[name], engine.catalog, self.options), now_ms, state)
 
@@ -133,7 +169,9 @@ class Both:
 def test_rules_together_do_what_each_does_alone(
     event_time: bool, history: list[tuple[int, str, Any]], tolerance: int, idle_ms: int | None
 ) -> None:
-    both = Both(event_time=event_time, late_tolerance_ms=tolerance, idle_timeout_ms=idle_ms, max_future_ms=60_000)
+    both = Both(
+        event_time=event_time, late_tolerance_ms=tolerance, idle_timeout_ms=idle_ms, max_future_ms=60_000
+    )
     for now_ms, what, of in history:
         got, wanted = both.do(now_ms, what, of)
         assert got == wanted, (now_ms, what, of)

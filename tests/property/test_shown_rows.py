@@ -20,10 +20,16 @@ SELECTS = [
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("select", SELECTS)
-@given(steps=streams(), event_time=st.booleans(), restarts=st.booleans(), tolerance=st.sampled_from([0, 1000]))
+@given(
+    steps=streams(), event_time=st.booleans(), restarts=st.booleans(), tolerance=st.sampled_from([0, 1000])
+)
 @examples(50)
-def test_rows(window: str, select: str, steps: list[Step], event_time: bool, restarts: bool, tolerance: int) -> None:
-    compare(select.format(window), steps, event_time=event_time, restarts=restarts, late_tolerance_ms=tolerance)
+def test_rows(
+    window: str, select: str, steps: list[Step], event_time: bool, restarts: bool, tolerance: int
+) -> None:
+    compare(
+        select.format(window), steps, event_time=event_time, restarts=restarts, late_tolerance_ms=tolerance
+    )
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -35,7 +41,11 @@ def test_rows_of_structs(window: str, steps: list[Step], restarts: bool) -> None
 
 @pytest.mark.parametrize("window", WINDOWS)
 @given(
-    steps=streams(), event_time=st.booleans(), events=st.integers(1, 20), where=st.booleans(), restarts=st.booleans()
+    steps=streams(),
+    event_time=st.booleans(),
+    events=st.integers(1, 20),
+    where=st.booleans(),
+    restarts=st.booleans(),
 )
 @examples(50)
 def test_the_bound_of_events(

@@ -63,6 +63,7 @@ def test_stream_queries_post_what_the_twin_posts(query: str, steps: list[Step]) 
     got = [(out.at_ms, out.inserted) for out in run.emissions]
     wanted = lots.run(run.plan, steps)
     same = len(got) == len(wanted) and all(
-        a[0] == b[0] and same_rows(a[1], b[1], ordered="rstream" not in query) for a, b in zip(got, wanted, strict=True)
+        a[0] == b[0] and same_rows(a[1], b[1], ordered="rstream" not in query)
+        for a, b in zip(got, wanted, strict=True)
     )
     assert same, f"{query}\n   got {text_of(got)}\nwanted {text_of(wanted)}"

@@ -10,10 +10,10 @@
     10 s   wait
            -> tens {"c": 2, "total": 3}
 
-The first line says what is shown. `rule NAME(COLUMNS): SQL` is a rule with a cloud action whose keys are these columns;
-a second action may stand behind ` | `. BOUNDS stands for the columns window_start and window_end, which the cloud asks
-for. Lines `stream CREATE …` declare streams beside `m`, which reads `plant/#`. A step has an instant, in seconds since
-the start, and does one of:
+The first line says what is shown. `rule NAME(COLUMNS): SQL` is a rule with a cloud action whose keys are
+these columns; a second action may stand behind ` | `. BOUNDS stands for the columns window_start and
+window_end, which the cloud asks for. Lines `stream CREATE …` declare streams beside `m`, which reads
+`plant/#`. A step has an instant, in seconds since the start, and does one of:
 
     TOPIC JSON      the broker delivers a message at QoS 1, `retained TOPIC JSON` as a retained one
     wait            nothing arrives

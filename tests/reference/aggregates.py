@@ -1,4 +1,5 @@
-"""Aggregates over the values a window holds, oldest first, computed anew each time (epl.md 6.1, ekuiper.md 6)."""
+"""Aggregates over the values a window holds, oldest first, computed anew each time
+(epl.md 6.1, ekuiper.md 6)."""
 
 from __future__ import annotations
 
@@ -114,7 +115,9 @@ AGGREGATES: dict[str, Callable[..., Any]] = {
     "maxever": lambda values: extreme(max, values),
     "collect": list,
     "lot_sum": lambda values: total([value for value in present(values) if value == value]) or 0,
-    "lot_count": lambda values: len([value for value in present(values) if value is not False and value == value]),
+    "lot_count": lambda values: len(
+        [value for value in present(values) if value is not False and value == value]
+    ),
     "lot_nth": lambda values, index, default=math.nan: (
         values[index] if -len(values) <= index < len(values) else default
     ),

@@ -1,4 +1,5 @@
-"""EPL statements: which rows the changes of the windows give (epl.md 1.1 and 5.2); aggregates are computed per row."""
+"""EPL statements: which rows the changes of the windows give (epl.md 1.1 and 5.2); aggregates
+are computed per row."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ class Statement:
 
     def __init__(self, plan: Plan, start_ms: int = 0) -> None:
         if plan.output or plan.joins or plan.subqueries or plan.analytics:
-            raise NotImplementedError("the reference evaluator has no output limits, joins, subqueries, analytics")
+            raise NotImplementedError(
+                "the reference evaluator has no output limits, joins, subqueries, analytics"
+            )
         if any(source.pattern or source.recognize for source in plan.sources):
             raise NotImplementedError("patterns have a twin of their own")
         if any(call.definition.name not in AGGREGATES for call in plan.aggregates):
@@ -39,7 +42,9 @@ class Statement:
         self.source = plan.sources[0]
         windows = {window.name for window in self.source.windows}
         if any(call.name != "prior" for call in plan.prevs) and (windows & NOT_BY_ARRIVAL or not windows):
-            raise NotImplementedError("the reference evaluator has prev only where a window is in order of arrival")
+            raise NotImplementedError(
+                "the reference evaluator has prev only where a window is in order of arrival"
+            )
         self.relation = relation_of(self.source, start_ms)
         self.now = start_ms
         self.covered: list[Event] = []
@@ -48,7 +53,7 @@ class Statement:
         self.seen: list[Event] = []
         self.seq = 0
 
-    # --- steps --------------------------------------------------------------------------------------------------------
+    # --- steps ----------------------------------------------------------------------------------------------
 
     def send(self, row: Row) -> list[Post]:
         """An event arrives now."""
@@ -73,15 +78,15 @@ class Statement:
         """The events the windows hold now."""
         return self.relation.content()
 
-    # --- rows ---------------------------------------------------------------------------------------------------------
+    # --- rows -----------------------------------------------------------------------------------------------
 
     def _posts(self, deltas: list[Delta]) -> list[Post]:
         """All partial updates of a step in one post, rows in order."""
         new: list[Values] = []
         old: list[Values] = []
         forced = False
-        # FORCE_UPDATE posts at empty boundaries too, if HAVING does not ask for rows; to rstream an update with
-        # new events only is no post at all.
+        # FORCE_UPDATE posts at empty boundaries too, if HAVING does not ask for rows; to rstream an update
+        # with new events only is no post at all.
         for delta in deltas:
             self.entered += delta.inserted
             self.seen = self._seen(delta)
@@ -112,7 +117,11 @@ class Statement:
         return self.relation.content()
 
     def _values(
-        self, event: Event | None, covered: list[Event], inserted: bool = True, ever: list[Event] | None = None
+        self,
+        event: Event | None,
+        covered: list[Event],
+        inserted: bool = True,
+        ever: list[Event] | None = None,
     ) -> Values:
         ever = self.ever if ever is None else ever
         return WithPast(self.plan, list(covered), event, None, inserted, self.entered, self.seen, ever)
@@ -127,15 +136,21 @@ class Statement:
         if kind == "aggregate":
             return [self._values(None, after)], [self._values(None, before, False, was)]
         if kind in ("plain", "event"):
-            return ([self._values(event, after) for event in inserted],
-                    [self._values(event, after, False) for event in removed])  # fmt: skip
+            return (
+                [self._values(event, after) for event in inserted],
+                [self._values(event, after, False) for event in removed],
+            )
         if kind == "group_event":
-            return ([self._values(event, like(self.plan, after, event)) for event in inserted],
-                    [self._values(event, like(self.plan, after, event), False) for event in removed])  # fmt: skip
+            return (
+                [self._values(event, like(self.plan, after, event)) for event in inserted],
+                [self._values(event, like(self.plan, after, event), False) for event in removed],
+            )
         changed = {key(by, event): event for event in reversed([*inserted, *removed])}
         firsts = once(event for event in [*inserted, *removed] if changed[key(by, event)] is event)
-        return ([self._values(event, like(self.plan, after, event)) for event in firsts],
-                [self._values(event, like(self.plan, before, event), False, was) for event in firsts])  # fmt: skip
+        return (
+            [self._values(event, like(self.plan, after, event)) for event in firsts],
+            [self._values(event, like(self.plan, before, event), False, was) for event in firsts],
+        )
 
 
 def like(plan: Plan, events: list[Event], event: Event) -> list[Event]:
@@ -164,7 +179,9 @@ class WithPast(Values):
         call = self.plan.prevs[slot.key]
         assert self.event is not None
         if call.name == "prior":
-            return self._at(call.value, self.entered, self.entered.index(self.event) - evaluate(call.index, Place()))
+            return self._at(
+                call.value, self.entered, self.entered.index(self.event) - evaluate(call.index, Place())
+            )
         if not self.inserted or self.event not in self.seen:
             return None
         match call.name:

@@ -1,7 +1,8 @@
-"""Contexts by the book: the live partitions are a list, each event asks all of them, sums are made from all rows.
+"""Contexts by the book: the live partitions are a list, each event asks all of them,
+sums are made from all rows.
 
-What is computed is `select context.id, count(*), sum(n) from E` with each event, or `count(*), sum(n)` as the report at
-a partition's end.
+What is computed is `select context.id, count(*), sum(n) from E` with each event, or `count(*), sum(n)` as the
+report at a partition's end.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Partition:
 
 @dataclass(frozen=True)
 class Condition:
-    """A start or an end: an event (with the row that began the partition), or so many ms after the watch began."""
+    """A start or an end: an event (with the row that began the partition), or so many ms
+    after the watch began."""
 
     text: str
     fits: Callable[[str, Row, Row | None], bool] = lambda stream, row, begun_by: False
@@ -106,7 +108,9 @@ class Segmented(Context):
 
     def event(self, stream: str, row: Row) -> None:
         if stream != "E":
-            for each in [each for each in self.live if self.until and self.until.fits(stream, row, each.begun_by)]:
+            for each in [
+                each for each in self.live if self.until and self.until.fits(stream, row, each.begun_by)
+            ]:
                 self.end(each)
             return
         mine = next((each for each in self.live if each.key == self.key(row)), None)
@@ -171,7 +175,9 @@ class Overlapping(Context):
         super().__init__(reports=reports)
 
     def event(self, stream: str, row: Row) -> None:
-        for each in [each for each in self.live if self.until and self.until.fits(stream, row, each.begun_by)]:
+        for each in [
+            each for each in self.live if self.until and self.until.fits(stream, row, each.begun_by)
+        ]:
             self.end(each)
         before = list(self.live)
         if self.first.fits(stream, row, None):

@@ -44,12 +44,19 @@ def evaluate(node: Bound, place: Place) -> Any:
         case Enumerate(base, _, body):
             items = evaluate(base, place)
             assert body is not None
-            return None if items is None else [
-                evaluate(body, Place(place.rows, place.slots, (*place.parameters, item))) for item in items
-            ]  # fmt: skip
+            return (
+                None
+                if items is None
+                else [
+                    evaluate(body, Place(place.rows, place.slots, (*place.parameters, item)))
+                    for item in items
+                ]
+            )
         case Op(name, args, extra):
             return (
-                _LAZY[name](args, place) if name in _LAZY else _strict(name, [evaluate(a, place) for a in args], extra)
+                _LAZY[name](args, place)
+                if name in _LAZY
+                else _strict(name, [evaluate(a, place) for a in args], extra)
             )
     raise AssertionError(f"unknown expression {node!r}")
 
@@ -93,7 +100,13 @@ def _strict(name: str, values: list[Any], extra: Any) -> Any:
             return _member(value, items)
         case "between", [value, low, high]:
             low_enough, high_enough = less(value, low), less(high, value)
-            return False if True in (low_enough, high_enough) else None if None in (low_enough, high_enough) else True
+            return (
+                False
+                if True in (low_enough, high_enough)
+                else None
+                if None in (low_enough, high_enough)
+                else True
+            )
         case "array", _:
             return values
         case "slice", [base, low, high]:
@@ -144,7 +157,9 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 
 def _remainder(a: Any, b: Any) -> Any:
     """`%` has the sign of the dividend, and two integers give an integer."""
-    return abs(a) % abs(b) * (1 if a >= 0 else -1) if isinstance(a, int) and isinstance(b, int) else fmod(a, b)
+    return (
+        abs(a) % abs(b) * (1 if a >= 0 else -1) if isinstance(a, int) and isinstance(b, int) else fmod(a, b)
+    )
 
 
 def _member(value: Any, items: list[Any]) -> bool | None:
@@ -160,6 +175,8 @@ def _like(pattern: str, escape: str) -> str:
         if not quoted and char == escape:
             quoted = True
             continue
-        parts.append(".*" if char == "%" and not quoted else "." if char == "_" and not quoted else re.escape(char))
+        parts.append(
+            ".*" if char == "%" and not quoted else "." if char == "_" and not quoted else re.escape(char)
+        )
         quoted = False
     return "".join(parts)

@@ -1,4 +1,5 @@
-"""The twin of the JSON codec: the parser of the standard library, held to the same policy; by itself it is lax."""
+"""The twin of the JSON codec: the parser of the standard library, held to the same
+policy; by itself it is lax."""
 
 from __future__ import annotations
 

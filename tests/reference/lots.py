@@ -1,7 +1,7 @@
 """Stream queries: one net lot per activation, from the formulas of stream-queries.md sections 2 and 3.
 
-The content of a window at an instant is a function of what has arrived. What a query posts is the difference between
-two contents: an item that came and went in between was never there.
+The content of a window at an instant is a function of what has arrived. What a query posts is the difference
+between two contents: an item that came and went in between was never there.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def run(plan: Plan, steps: list[dict[str, Any]], created_ms: int = 0) -> list[tu
 def activations(lot: LotPlan, arrivals: list[Event], created_ms: int, now: int) -> Iterator[Activation]:
     """When the query may run.
 
-    `every p`: at the update points created + k * p; a point's lot holds the arrivals of its instant, so that it closes
-    when the clock moves on. Otherwise at each instant something expires, and then with each item of that instant.
+    `every p`: at the update points created + k * p; a point's lot holds the arrivals of its instant, so that
+    it closes when the clock moves on. Otherwise at each instant something expires, and then with each item of
+    that instant.
     """
     if lot.every_period is not None:
         for point in range(created_ms, now, period_ms(lot.every_period)):
@@ -65,9 +66,10 @@ def activations(lot: LotPlan, arrivals: list[Event], created_ms: int, now: int) 
 def content(lot: LotPlan, activation: Activation) -> list[Event]:
     """What the window shows, in order of arrival."""
     shown = [
-        event for part in groups(lot.partition_by, activation.arrived).values()
+        event
+        for part in groups(lot.partition_by, activation.arrived).values()
         for event in shown_of(lot, part, activation)
-    ]  # fmt: skip
+    ]
     return sorted(shown, key=lambda event: event.seq)
 
 

@@ -1,4 +1,5 @@
-"""What all nodes of a pattern by the book have in common: a parent that hears of them, children, numbers and timers."""
+"""What all nodes of a pattern by the book have in common: a parent that hears of them,
+children, numbers and timers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The nodes of a pattern by the book: what each does with a true and a false of its children, and nothing else."""
+"""The nodes of a pattern by the book: what each does with a true and a false of its
+children, and nothing else."""
 
 from __future__ import annotations
 
@@ -295,7 +296,15 @@ class While(Instance):
 
 
 KINDS: dict[type[StepPlan], type[Instance]] = {
-    plans.FilterPlan: Filter, plans.IntervalPlan: Observer, plans.CrontabPlan: Observer,
-    plans.FollowedByPlan: FollowedBy, plans.AllOfPlan: And, plans.AnyOfPlan: Or, plans.AbsentPlan: Not,
-    plans.EveryPlan: Every, plans.RepeatPlan: Repeat, plans.WithinPlan: Within, plans.WhilePlan: While,
-}  # fmt: skip
+    plans.FilterPlan: Filter,
+    plans.IntervalPlan: Observer,
+    plans.CrontabPlan: Observer,
+    plans.FollowedByPlan: FollowedBy,
+    plans.AllOfPlan: And,
+    plans.AnyOfPlan: Or,
+    plans.AbsentPlan: Not,
+    plans.EveryPlan: Every,
+    plans.RepeatPlan: Repeat,
+    plans.WithinPlan: Within,
+    plans.WhilePlan: While,
+}

@@ -1,7 +1,7 @@
 """Patterns by the book, for the engine to be compared with.
 
-Listeners are one list in order of their start, each tested with each event. Timers are asked one by one. Expressions
-are evaluated by walking them. What the nodes do is in `pattern_nodes`.
+Listeners are one list in order of their start, each tested with each event. Timers are asked one by one.
+Expressions are evaluated by walking them. What the nodes do is in `pattern_nodes`.
 """
 
 from __future__ import annotations

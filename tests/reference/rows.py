@@ -47,7 +47,8 @@ def aggregate(call: AggregateCall, events: list[Event], at: Event | None = None)
 
 @dataclass(frozen=True)
 class Values:
-    """What the slots of a row read: the events its aggregates cover, its window, whether it is an insert row."""
+    """What the slots of a row read: the events its aggregates cover, its window,
+    whether it is an insert row."""
 
     plan: Plan
     covered: list[Event]
@@ -64,7 +65,11 @@ class Values:
                 assert self.window is not None
                 return self.window[slot.key]
             case "event_time":
-                return self.window["end"] if self.window and self.plan.aggregates else self.event and self.event.time_ms
+                return (
+                    self.window["end"]
+                    if self.window and self.plan.aggregates
+                    else self.event and self.event.time_ms
+                )
             case "istream":
                 return self.inserted
         raise NotImplementedError(f"the reference evaluator has no {slot.kind}")
@@ -75,7 +80,8 @@ class Values:
 
 
 def project(items: tuple[ItemPlan, ...], place: Place, columns: dict[str, Any] | None) -> Row:
-    """One output row. An unnamed item spreads an event into its columns; declared columns that are absent are NULL."""
+    """One output row. An unnamed item spreads an event into its columns; declared columns
+    that are absent are NULL."""
     out: Row = {}
     for item in items:
         value = evaluate(item.value, place)

@@ -1,7 +1,8 @@
-"""eKuiper's windows: which events a window shows, and when. From the table of ekuiper.md section 11 and semantics.md.
+"""eKuiper's windows: which events a window shows, and when. From the table of ekuiper.md section 11 and
+semantics.md.
 
-A window function takes all events that passed FILTER, ordered by (time, arrival), and how far the clock has come, and
-gives every sample: when, from where to where, and at which events.
+A window function takes all events that passed FILTER, ordered by (time, arrival), and how far the clock has
+come, and gives every sample: when, from where to where, and at which events.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Arrived:
-    """What came in: the events in time, ordered; how far the clock has come (infinite after a flush); the late ones."""
+    """What came in: the events in time, ordered; how far the clock has come (infinite after a flush); the
+    late ones."""
 
     events: list[Event]
     clock_ms: float
@@ -80,7 +82,9 @@ def rows_of(plan: Plan, sample: Sample) -> list[Row]:
     if not plan.aggregates and not plan.group_by:
         return output(plan, [Values(plan, kept, event, bounds) for event in kept])
     # A plain column of a grouped row is that of the group's first row.
-    return output(plan, [Values(plan, part, part[0], bounds) for part in groups(plan.group_by, kept).values()])
+    return output(
+        plan, [Values(plan, part, part[0], bounds) for part in groups(plan.group_by, kept).values()]
+    )
 
 
 def _true(condition: Bound | None, event: Event) -> bool:
@@ -99,9 +103,10 @@ def hopping(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> li
 
 def _grid(length_ms: int, hop_ms: int, events: list[Event]) -> list[Sample]:
     ends = {
-        end for event in events
+        end
+        for event in events
         for end in range(_next(event.time_ms, hop_ms), event.time_ms + length_ms + 1, hop_ms)
-    }  # fmt: skip
+    }
     return [Sample(end, end - length_ms, end, _within(events, end - length_ms, end)) for end in sorted(ends)]
 
 
@@ -122,14 +127,17 @@ def sliding(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> li
             continue
         start, end = event.time_ms - window.length_ms, event.time_ms + window.delay_ms
         members = (
-            _within(events, start + 1, end) if window.delay_ms else _within(events[: index + 1], start + 1, end + 1)
+            _within(events, start + 1, end)
+            if window.delay_ms
+            else _within(events[: index + 1], start + 1, end + 1)
         )
         out.append(Sample(end, start, end, members))
     return out
 
 
 def session(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Sample]:
-    """From its first event to last + timeout, or to the first tick T of the grid of max with T - first >= max."""
+    """From its first event to last + timeout, or to the first tick T of the grid of max
+    with T - first >= max."""
     out, rest = [], events
     while rest:
         first = rest[0].time_ms
@@ -155,7 +163,8 @@ def count(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list
 
 
 def state(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list[Sample]:
-    """From a beginning event to an emitting one (not tested on the first); or from one beginning to the next."""
+    """From a beginning event to an emitting one (not tested on the first); or from one
+    beginning to the next."""
     out: list[Sample] = []
     held: list[Event] = []
     for event in events:
@@ -173,5 +182,10 @@ def state(window: GroupWindowPlan, events: list[Event], clock_ms: float) -> list
 
 
 WINDOWS: dict[str, Callable[[GroupWindowPlan, list[Event], float], list[Sample]]] = {
-    "tumbling": tumbling, "hopping": hopping, "sliding": sliding, "session": session, "count": count, "state": state,
-}  # fmt: skip
+    "tumbling": tumbling,
+    "hopping": hopping,
+    "sliding": sliding,
+    "session": session,
+    "count": count,
+    "state": state,
+}

@@ -36,7 +36,8 @@ def test_rule(scenario: Scenario) -> None:
 
 
 def _twin(scenario: Scenario) -> Statement | None:
-    """The twin of a scenario of one SELECT; None for what the twin does not compute (output limits, statistics)."""
+    """The twin of a scenario of one SELECT; None for what the twin does not compute (output limits,
+    statistics)."""
     statements = [statement for text in scenario.data["epl"] for statement in parse(text)]
     if len(statements) != 1 or not isinstance(statements[0], Select):
         return None
@@ -73,7 +74,9 @@ def _posts(twin: Statement, step: dict[str, Any]) -> list[tuple[int, Any, Any]]:
 
 
 def _compare(step: dict[str, Any], got: list[tuple[int, Any, Any]], *, grouped: bool) -> None:
-    wanted = [(item["at"], decoded(item["insert"]), decoded(item["remove"])) for item in step.get("expect", [])]
+    wanted = [
+        (item["at"], decoded(item["insert"]), decoded(item["remove"])) for item in step.get("expect", [])
+    ]
     same = len(got) == len(wanted) and all(
         a[0] == b[0] and same_rows(a[1], b[1], ordered=not grouped) and same_rows(a[2], b[2], ordered=False)
         for a, b in zip(got, wanted, strict=True)

@@ -1,7 +1,8 @@
-"""EPL's windows (epl.md sections 2 and 3): who is admitted, who is pushed out by an arrival, who leaves with time.
+"""EPL's windows (epl.md sections 2 and 3): who is admitted, who is pushed out by an
+arrival, who leaves with time.
 
-A relation that lets events in at once is a list of the events it holds, and every question is answered by a loop over
-that list. `Batch` holds events back instead and posts them together.
+A relation that lets events in at once is a list of the events it holds, and every question is answered by a
+loop over that list. `Batch` holds events back instead and posts them together.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def value(node: Bound, event: Event) -> Any:
 
 @dataclass
 class Retain:
-    """One window that lets events in at once. Times: what is due at an instant leaves before that instant's events."""
+    """One window that lets events in at once. Times: what is due at an instant leaves before
+    that instant's events."""
 
     window: WindowPlan
     start_ms: int
@@ -74,11 +76,19 @@ class Retain:
             case "lastevent":
                 return held[:-1]
             case "unique":
-                return [other for other in held[:-1] if key(arguments["keys"], other) == key(arguments["keys"], event)]
+                return [
+                    other
+                    for other in held[:-1]
+                    if key(arguments["keys"], other) == key(arguments["keys"], event)
+                ]
             case "sort":
                 return ranked(held, arguments["criteria"])[self.size :]
             case "rank":
-                same = [other for other in held[:-1] if key(arguments["keys"], other) == key(arguments["keys"], event)]
+                same = [
+                    other
+                    for other in held[:-1]
+                    if key(arguments["keys"], other) == key(arguments["keys"], event)
+                ]
                 # Reference: an event whose only criterion is NULL does not count as its key's last one.
                 only = arguments["criteria"][0].value if len(arguments["criteria"]) == 1 else None
                 older = [other for other in same if only is None or value(only, other) is not None]
@@ -135,13 +145,21 @@ def satisfied(predicate: PredicatePlan, event: Event, content: list[Event], expi
     """The predicate of an expression window for one event, over a content (epl.md 2.4)."""
     oldest, newest = content[0], content[-1]
     builtins = {
-        "current_count": len(content), "expired_count": expired, "view_reference": None,
-        "oldest_timestamp": oldest.time_ms, "newest_timestamp": newest.time_ms,
-        "oldest_event": oldest.row, "newest_event": newest.row,
-    }  # fmt: skip
+        "current_count": len(content),
+        "expired_count": expired,
+        "view_reference": None,
+        "oldest_timestamp": oldest.time_ms,
+        "newest_timestamp": newest.time_ms,
+        "oldest_event": oldest.row,
+        "newest_event": newest.row,
+    }
 
     def slot(node: Slot) -> Any:
-        return builtins[node.key] if node.kind == "builtin" else aggregate(predicate.aggregates[node.key], content)
+        return (
+            builtins[node.key]
+            if node.kind == "builtin"
+            else aggregate(predicate.aggregates[node.key], content)
+        )
 
     return evaluate(predicate.test, Place((event.row,), slot)) is True
 
@@ -182,7 +200,9 @@ class Batch:
             case "length_batch" | "time_length_batch":
                 self.held.append(event)
                 return self.post(now) if len(self.held) >= evaluate(arguments["size"], Place()) else None
-            case "ext_timed_batch" if self.held and value(arguments["timestamp"], event) >= self._data_boundary():
+            case "ext_timed_batch" if (
+                self.held and value(arguments["timestamp"], event) >= self._data_boundary()
+            ):
                 return self.post(now, then=event)
             case "expr_batch" if satisfied(arguments["predicate"], event, [*self.held, event], 0):
                 if arguments["include"] is not None and evaluate(arguments["include"], Place()) is False:
@@ -196,7 +216,8 @@ class Batch:
         return None
 
     def _data_boundary(self) -> int:
-        """ext_timed_batch: the first point of the grid after the batch's first event, by the events' own time."""
+        """ext_timed_batch: the first point of the grid after the batch's first event, by
+        the events' own time."""
         timestamp = self.window.arguments["timestamp"]
         assert self.first is not None
         reference = value(timestamp, self.first) if self.reference_ms is None else self.reference_ms
@@ -266,7 +287,8 @@ class Current:
 
 
 class Intersection:
-    """An event stays while all members hold it; they decide on an arrival before any feedback. One may be a batch."""
+    """An event stays while all members hold it; they decide on an arrival before any
+    feedback. One may be a batch."""
 
     def __init__(self, windows: tuple[WindowPlan, ...], start_ms: int) -> None:
         self.members = [Retain(window, start_ms) for window in windows if window.name not in BATCHES]
@@ -314,7 +336,9 @@ class Intersection:
 
     def remembers(self) -> bool:
         """Whether it differs from a new one."""
-        return bool(self.held or self.batch or any(member.window.name == "firsttime" for member in self.members))
+        return bool(
+            self.held or self.batch or any(member.window.name == "firsttime" for member in self.members)
+        )
 
 
 class Union:
@@ -352,7 +376,8 @@ class Union:
 
 
 class PerKey:
-    """groupwin: one relation per key, each posting its own updates; of one instant by due time, then by creation.
+    """groupwin: one relation per key, each posting its own updates; of one instant by
+    due time, then by creation.
 
     A relation that has become as good as new is dropped, and is created anew by its key's next event.
     """
@@ -369,7 +394,9 @@ class PerKey:
         return self._tidy(self.relations[name].insert(event, now))
 
     def advance(self, now: int) -> list[Delta]:
-        due = [(at, relation) for relation in self.relations.values() if (at := relation.due_ms()) is not None]
+        due = [
+            (at, relation) for relation in self.relations.values() if (at := relation.due_ms()) is not None
+        ]
         in_order = [relation for _, relation in sorted(due, key=lambda pair: pair[0])]
         return self._tidy([delta for relation in in_order for delta in relation.advance(now)])
 
@@ -390,7 +417,10 @@ class PerKey:
 def relation_of(source: SourcePlan, start_ms: int) -> Relation:
     """The windows of one source."""
     names = [window.name for window in source.windows]
-    if unknown := set(names) & {"size", "uni", "linest", "correl", "weighted_avg", "merge"} or source.reclaim_ms:
+    if (
+        unknown := set(names) & {"size", "uni", "linest", "correl", "weighted_avg", "merge"}
+        or source.reclaim_ms
+    ):
         raise NotImplementedError(f"the reference evaluator has no {unknown}")
     if "groupwin" in names:
         return PerKey(source, source.windows[1:])

@@ -2,7 +2,8 @@
 
     python -m tests.scenarios [FILE …] [--mode MODE] [--accept]
 
-Without a file all run. `--accept` writes what happened into the files: read it against the manual before you commit it.
+Without a file all run. `--accept` writes what happened into the files: read it against the
+manual before you commit it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
         scenario = read(path)
         if options.accept:
             path.write_text("\n".join(run(scenario, MODES[options.mode])) + "\n", encoding="utf-8")
-        elif found := [text for text in (difference(scenario, MODES[options.mode]), *refusals(scenario)) if text]:
+        elif found := [
+            text for text in (difference(scenario, MODES[options.mode]), *refusals(scenario)) if text
+        ]:
             failed += 1
             print(path, *found, sep="\n")
     print(f"{len(files) - failed} passed, {failed} failed")

@@ -28,10 +28,10 @@
 | indented `late row`, `error row` | an event that came too late, that could not be evaluated |
 | indented `rows 0` | an emission without rows |
 
-With several rules an output line begins with the rule's name. `@10s` before the sign says that the output belongs to
-another instant than the line's, as in event time. Output that is not written down is a failure. TIME is a
-duration since the start (`90s`, `1500ms`, `2h`) or a date (`2026-03-29T01:30`), in UTC. A value is a number, `true`,
-`false`, `NULL`, a word, or JSON.
+With several rules an output line begins with the rule's name. `@10s` before the sign says that the output
+belongs to another instant than the line's, as in event time. Output that is not written down is a failure.
+TIME is a duration since the start (`90s`, `1500ms`, `2h`) or a date (`2026-03-29T01:30`), in UTC. A value is
+a number, `true`, `false`, `NULL`, a word, or JSON.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Setup:
-    """A declaration, a rule or a script; `refused` is (code, line, column) of a statement that must not run."""
+    """A declaration, a rule or a script; `refused` is (code, line, column) of a
+    statement that must not run."""
 
     kind: str
     text: str
@@ -107,7 +108,9 @@ class Scenario:
 def read(path: Path) -> Scenario:
     """The scenario of a file. Raises FormatError with the line that cannot be read."""
     scenario = Scenario(path, path.read_text(encoding="utf-8").splitlines())
-    numbered = [(number, line) for number, line in enumerate(scenario.lines, 1) if not line.lstrip().startswith("#")]
+    numbered = [
+        (number, line) for number, line in enumerate(scenario.lines, 1) if not line.lstrip().startswith("#")
+    ]
     options: dict[str, Any] = {}
     position = 0
     while position < len(numbered):
@@ -137,7 +140,9 @@ def _declare(scenario: Scenario, options: dict[str, Any], line: str, block: list
     text = "\n".join(item.strip() for item in block)
     match word:
         case "stream":
-            scenario.setup.append(Setup("script", f"CREATE STREAM {rest}" + ("" if " WITH " in rest else " WITH ()")))
+            scenario.setup.append(
+                Setup("script", f"CREATE STREAM {rest}" + ("" if " WITH " in rest else " WITH ()"))
+            )
         case "schema":
             scenario.setup.append(Setup("script", f"create schema {rest}"))
         case "option":

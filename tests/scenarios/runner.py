@@ -114,7 +114,9 @@ def _groups(steps: list[Step], together: bool) -> list[list[Step]]:
     for step in steps:
         last = groups[-1][-1] if groups else None
         is_same = (
-            last and (last.action, last.name, last.at_ms) == ("push", step.name, step.at_ms) and step.action == "push"
+            last
+            and (last.action, last.name, last.at_ms) == ("push", step.name, step.at_ms)
+            and step.action == "push"
         )
         if together and is_same:
             groups[-1].append(step)
@@ -186,6 +188,10 @@ def _refusal(scenario: Scenario, item: Setup) -> str:
     try:
         plan_rule(item.text, engine.catalog, RuleOptions(**item.options))
     except SqlError as error:
-        found = [(problem.code, *line_and_column(item.text, problem.span.start)) for problem in error.problems]
-        return "" if (code, line, column) in found else f"expected {code} {line}:{column}, got {found}\n{error}"
+        found = [
+            (problem.code, *line_and_column(item.text, problem.span.start)) for problem in error.problems
+        ]
+        return (
+            "" if (code, line, column) in found else f"expected {code} {line}:{column}, got {found}\n{error}"
+        )
     return f"expected {code} {line}:{column}, but the statement is accepted:\n{item.text}"

@@ -45,7 +45,7 @@ def test_there_are_many_and_each_begins_with_what_it_shows() -> None:
     assert all(read(path).steps or any(item.refused for item in read(path).setup) for path in FILES)
 
 
-# --- the runner itself notices ----------------------------------------------------------------------------------------
+# --- the runner itself notices ------------------------------------------------------------------------------
 
 STORY = """\
 # Two events make a window.
@@ -64,9 +64,14 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("change", [
-    ("+ total=3", "+ total=4"), ("    + total=3\n", ""), ("at 1s m v=1\n", "at 1s m v=1\n    + total=1\n"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("+ total=3", "+ total=4"),
+        ("    + total=3\n", ""),
+        ("at 1s m v=1\n", "at 1s m v=1\n    + total=1\n"),
+    ],
+)
 @pytest.mark.parametrize("mode", MODES)
 def test_every_difference_is_shown(tmp_path: Path, change: tuple[str, str], mode: str) -> None:
     found = difference(read(written(tmp_path, STORY.replace(*change))), MODES[mode])
@@ -86,7 +91,9 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
         read(written(tmp_path, text))
 
 
-def test_the_command_shows_the_difference_and_can_accept_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_shows_the_difference_and_can_accept_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = written(tmp_path, STORY.replace("total=3", "total=4"))
     assert main([str(path)]) == 1
     assert "+    + total=3" in capsys.readouterr().out

@@ -59,7 +59,9 @@ def _compared(scenario: Scenario, got: list[tuple[int, list[Row]]], late: int) -
         happened.setdefault(at_ms, []).extend(rows)
     if late != sum(output.sign == "late" for step in scenario.steps for output in step.expected):
         return f"late: {late}"
-    same = wanted.keys() == happened.keys() and all(same_rows(happened[at], wanted[at], ordered=False) for at in wanted)
+    same = wanted.keys() == happened.keys() and all(
+        same_rows(happened[at], wanted[at], ordered=False) for at in wanted
+    )
     return "" if same else f"expected {wanted}\nthe twin says {happened}"
 
 
@@ -93,8 +95,10 @@ def _changes(scenario: Scenario, twin: Statement) -> str:
         posts: list[Post] = twin.advance(step.at_ms, "once" if step.once else "step")
         if step.action == "push":
             posts += twin.send(step.row)
-        for sign, got in (("+", [row for post in posts for row in post.insert]),
-                          ("-", [row for post in posts for row in post.remove])):  # fmt: skip
+        for sign, got in (
+            ("+", [row for post in posts for row in post.insert]),
+            ("-", [row for post in posts for row in post.remove]),
+        ):
             wanted = [output.row for output in step.expected if output.sign == sign]
             if not same_rows(got, wanted, ordered=False):
                 return f"line {step.line}: expected {sign} {wanted}, the twin says {got}"

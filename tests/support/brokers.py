@@ -1,6 +1,8 @@
-"""Brokers for tests: mosquitto on a free port, stopped and restarted as a test wants; amqtt where there is none.
+"""Brokers for tests: mosquitto on a free port, stopped and restarted as a test wants;
+amqtt where there is none.
 
-`PENSTOCK_REQUIRE_BROKER=1` makes a missing mosquitto a failure; without it such tests are skipped and say why.
+`PENSTOCK_REQUIRE_BROKER=1` makes a missing mosquitto a failure; without it such tests
+are skipped and say why.
 """
 
 from __future__ import annotations
@@ -193,7 +195,11 @@ def make_certificates(folder: Path) -> Certificates:
         openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
                 "-out", f"{name}.pem", "-days", "1", "-extfile", "names")  # fmt: skip
     return Certificates(
-        folder / "ca.pem", folder / "server.pem", folder / "server.key", folder / "client.pem", folder / "client.key"
+        folder / "ca.pem",
+        folder / "server.pem",
+        folder / "server.key",
+        folder / "client.pem",
+        folder / "client.key",
     )
 
 

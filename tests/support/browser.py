@@ -1,6 +1,7 @@
 """A headless Chromium for tests, driven over WebDriver with the standard library only.
 
-`PENSTOCK_REQUIRE_BROWSER=1` makes a missing Chromium a failure; without it such tests are skipped and say why.
+`PENSTOCK_REQUIRE_BROWSER=1` makes a missing Chromium a failure; without it such tests
+are skipped and say why.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ class Browser:
         try:
             wait_for(lambda: wanted in self.text(selector), timeout_s)
         except pytest.fail.Exception:
-            pytest.fail(f"{selector}: {wanted!r} is not in {self.text(selector)!r}; console: {self.console()}")
+            pytest.fail(
+                f"{selector}: {wanted!r} is not in {self.text(selector)!r}; console: {self.console()}"
+            )
 
     def console(self) -> list[str]:
         """What the page has written to the console, errors among it."""
@@ -108,10 +111,22 @@ def chromium(folder: Path) -> Iterator[Browser]:
     browser = Browser(port)
     try:
         wait_for(lambda: listens(port), 20, "start of chromedriver")
-        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1400,900"]
+        flags = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--window-size=1400,900",
+        ]
         options = {"binary": program, "args": [*flags, f"--user-data-dir={folder / 'profile'}"]}
-        wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-        browser.session = browser.command("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
+        wanted = {
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }
+        browser.session = browser.command("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})[
+            "sessionId"
+        ]
         yield browser
     finally:
         if browser.session:

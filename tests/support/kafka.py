@@ -1,6 +1,8 @@
-"""A Kafka cluster for tests: the one that PENSTOCK_KAFKA names, else the broker that is built into the client library.
+"""A Kafka cluster for tests: the one that PENSTOCK_KAFKA names, else the broker that is built
+into the client library.
 
-The built-in broker is a server on a port of this machine that speaks Kafka's protocol and keeps records in memory.
+The built-in broker is a server on a port of this machine that speaks Kafka's protocol and
+keeps records in memory.
 """
 
 from __future__ import annotations
@@ -32,12 +34,18 @@ class Kafka:
 
     def records(self, topic: str, count: int, wait_s: float = WAIT_S) -> list[Any]:
         """The first `count` records of a topic, in order; fewer if no more come."""
-        consumer = self.client.Consumer({
-            "bootstrap.servers": self.brokers, "group.id": uuid.uuid4().hex, "auto.offset.reset": "earliest",
-            "log_level": 0,
-        })  # fmt: skip
+        consumer = self.client.Consumer(
+            {
+                "bootstrap.servers": self.brokers,
+                "group.id": uuid.uuid4().hex,
+                "auto.offset.reset": "earliest",
+                "log_level": 0,
+            }
+        )
         try:
-            consumer.assign([self.client.TopicPartition(topic, partition, 0) for partition in self._partitions(topic)])
+            consumer.assign(
+                [self.client.TopicPartition(topic, partition, 0) for partition in self._partitions(topic)]
+            )
             found = [record for record in consumer.consume(count, timeout=wait_s) if record.error() is None]
             return sorted(found, key=lambda record: (record.partition(), record.offset()))
         finally:

@@ -34,8 +34,21 @@ class Redis:
         program = _required(shutil.which("redis-server"), "redis-server")
         self.folder.mkdir(parents=True, exist_ok=True)
         more = ["--requirepass", self.password] if self.password else []
-        words = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", *more]
-        self._process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        words = [
+            program,
+            "--port",
+            str(self.port),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            *more,
+        ]
+        self._process = subprocess.Popen(
+            words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         wait_for(lambda: listens(self.port), START_S, "start of redis-server")
         return self
 
@@ -90,8 +103,14 @@ class Postgres:
         assert self._programs is not None
         user = "postgres" if os.geteuid() == 0 else None
         done = subprocess.run(
-            [str(self._programs / program), *words], user=user, group=user, capture_output=True, check=False,
-            cwd=self.folder, env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"}, timeout=60,
-        )  # fmt: skip
+            [str(self._programs / program), *words],
+            user=user,
+            group=user,
+            capture_output=True,
+            check=False,
+            cwd=self.folder,
+            env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"},
+            timeout=60,
+        )
         if check and done.returncode:
             pytest.fail(f"{program}: {done.stderr.decode(errors='replace')[-1000:]}")

@@ -23,9 +23,15 @@ from edge.monitor import client
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     client.add_address_argument(parser)
-    parser.add_argument("streams", nargs="*", metavar="STREAM", help="streams to record; default: all of them")
-    parser.add_argument("--for", dest="for_ms", type=period_ms, metavar="TIME", help="how long; default: until Ctrl-C")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.jsonl", help="file to write")
+    parser.add_argument(
+        "streams", nargs="*", metavar="STREAM", help="streams to record; default: all of them"
+    )
+    parser.add_argument(
+        "--for", dest="for_ms", type=period_ms, metavar="TIME", help="how long; default: until Ctrl-C"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE.jsonl", help="file to write"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,5 @@
-"""`penstock why RULE`: why a rule of a running gateway fired or did not, from its journal of the last messages.
+"""`penstock why RULE`: why a rule of a running gateway fired or did not, from its
+journal of the last messages.
 
 penstock why overheat --since 10m
 penstock why overheat --key pump-07 --as-test
@@ -21,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     client.add_address_argument(parser)
     parser.add_argument("rule", metavar="RULE", help="the rule's id")
     parser.add_argument("--key", metavar="K", help="look only at groups with this key")
-    parser.add_argument("--since", type=period_ms, default=600_000, metavar="TIME", help="how far back (default 10m)")
+    parser.add_argument(
+        "--since", type=period_ms, default=600_000, metavar="TIME", help="how far back (default 10m)"
+    )
     parser.add_argument("--as-test", action="store_true", help="print the last events as an inline test")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 

@@ -11,7 +11,9 @@ YAML = (".yaml", ".yml")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIR", help="rule files, or directories of them")
+    parser.add_argument(
+        "paths", nargs="+", type=Path, metavar="FILE|DIR", help="rule files, or directories of them"
+    )
     parser.add_argument("--check", action="store_true", help="write nothing; fail when a file would change")
 
 

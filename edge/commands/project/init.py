@@ -46,7 +46,12 @@ IGNORED = "penstock-data/\n"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "directory", nargs="?", type=Path, default=Path(), metavar="DIR", help="where to write (default: here)"
+        "directory",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="where to write (default: here)",
     )
 
 

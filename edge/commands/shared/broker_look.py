@@ -24,7 +24,8 @@ PAYLOAD_SHOWN = 120
 
 
 def look(config: Config, rules: Path | None, seconds: float) -> Iterator[Finding]:
-    """Findings about the broker of a configuration, and the streams of a rule directory where one is given."""
+    """Findings about the broker of a configuration, and the streams of a rule
+    directory where one is given."""
     from edge.config.broker import mqtt_options
     from edge.intake.sources.mqtt_client import BadOptions
     from edge.intake.sources.mqtt_visit import Visit, VisitFailed
@@ -40,7 +41,9 @@ def look(config: Config, rules: Path | None, seconds: float) -> Iterator[Finding
                 yield "note", f"no rule below {rules} reads an MQTT stream"
                 return
             refused = visit.subscribe(filters)
-            yield from (("error", f"broker refuses topic '{name}': {reason}") for name, reason in refused.items())
+            yield from (
+                ("error", f"broker refuses topic '{name}': {reason}") for name, reason in refused.items()
+            )
             visit.wait(seconds, SAMPLES)
             yield from _shown(visit.messages, filters, seconds)
             if compiled is not None:
@@ -69,13 +72,18 @@ def _filters(compiled: Compiled) -> list[str]:
     return list(dict.fromkeys(topic for _, topic in _streams(compiled)))
 
 
-def _shown(messages: list[tuple[str, bytes, bool]], filters: Iterable[str], seconds: float) -> Iterator[Finding]:
+def _shown(
+    messages: list[tuple[str, bytes, bool]], filters: Iterable[str], seconds: float
+) -> Iterator[Finding]:
     if not messages:
         yield "warning", f"no message came within {seconds:g} s on {', '.join(filters)}"
     newest = {topic: (payload, retained) for topic, payload, retained in messages}
     for topic, (payload, retained) in list(newest.items())[:TOPICS_SHOWN]:
         text = payload[:PAYLOAD_SHOWN].decode("utf-8", "replace").replace("\n", " ")
-        yield "note", f"{topic}{' (retained)' if retained else ''}: {text}{'…' if len(payload) > PAYLOAD_SHOWN else ''}"
+        yield (
+            "note",
+            f"{topic}{' (retained)' if retained else ''}: {text}{'…' if len(payload) > PAYLOAD_SHOWN else ''}",
+        )
     if len(newest) > TOPICS_SHOWN:
         yield "note", f"and {len(newest) - TOPICS_SHOWN} more topics"
 

@@ -25,7 +25,9 @@ def with_feeders(compiled: Compiled, rule: CompiledRule) -> list[CompiledRule]:
     """A rule behind those that feed the streams it reads, in the order of the files."""
     wanted, streams = {rule.id}, set(rule.plan.streams)
     while True:
-        near = {other.id for other in compiled.rules.values() if streams.intersection(targets(other, compiled))}
+        near = {
+            other.id for other in compiled.rules.values() if streams.intersection(targets(other, compiled))
+        }
         if near <= wanted:
             return [other for name, other in compiled.rules.items() if name in wanted]
         wanted |= near

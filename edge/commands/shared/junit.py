@@ -45,7 +45,9 @@ def _suite(root: ElementTree.Element, path: str, results: Sequence[TestResult]) 
     for result in results:
         case = _case(suite, f"{path}.{result.rule}", result.name, path, result.line)
         for failure in result.failures:
-            told = ElementTree.SubElement(case, "failure", message=_printable(failure.message), type=failure.code)
+            told = ElementTree.SubElement(
+                case, "failure", message=_printable(failure.message), type=failure.code
+            )
             told.text = _printable(failure.render())
 
 

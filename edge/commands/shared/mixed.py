@@ -69,12 +69,16 @@ class Mixed:
         else:
             name = self._only(stream, path)
             timestamp = self.streams[name].timestamp
-            yield from ((at_ms, name, row) for at_ms, row in recorded.read_events(path, self.column, timestamp))
+            yield from (
+                (at_ms, name, row) for at_ms, row in recorded.read_events(path, self.column, timestamp)
+            )
 
     def _only(self, stream: str, path: str) -> str:
         """The stream of a file that names none."""
         if not stream and len(self.streams) != 1:
-            raise UsageError(f"say whose events {path} holds: STREAM={path}, with one of {', '.join(self.streams)}")
+            raise UsageError(
+                f"say whose events {path} holds: STREAM={path}, with one of {', '.join(self.streams)}"
+            )
         return stream or next(iter(self.streams))
 
     def _of_recording(self, path: str) -> Iterator[Arrival]:
@@ -107,13 +111,16 @@ class Mixed:
             reader = csv.DictReader(file)
             for row in reader:
                 where = f"{path}:{reader.line_num}"
-                event = {key: value_of(text, (stream.columns or {}).get(key)) for key, text in row.items() if key}
+                event = {
+                    key: value_of(text, (stream.columns or {}).get(key)) for key, text in row.items() if key
+                }
                 column = column or recorded.time_column(event, stream.timestamp, where)
                 yield recorded.instant_ms(event.get(column), f"{where}: column '{column}'"), name, event
 
 
 def is_mixed(files: Sequence[str], streams: Sequence[str], *, is_named: bool = False) -> bool:
-    """Whether files are more than the plain events of one stream. `is_named`: the user says which stream it is."""
+    """Whether files are more than the plain events of one stream. `is_named`: the user
+    says which stream it is."""
     if len(files) != 1 or files[0].partition("=")[0] in streams or files[0].lower().endswith(".csv"):
         return True
     if files[0] == "-" or is_named:
@@ -123,7 +130,8 @@ def is_mixed(files: Sequence[str], streams: Sequence[str], *, is_named: bool = F
 
 
 def first_line(path: str) -> dict[str, Any]:
-    """The first line that holds something; empty where it is no JSON object, which the reader of the file says."""
+    """The first line that holds something; empty where it is no JSON object, which the
+    reader of the file says."""
     if path == "-":
         return {}
     with Path(path).open("rb") as file:

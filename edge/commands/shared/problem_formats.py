@@ -38,7 +38,12 @@ def as_github(problems: Sequence[FileProblem]) -> str:
 
 
 def _command(problem: FileProblem) -> str:
-    places = {"file": problem.path, "line": problem.line or 1, "col": problem.column or 1, "title": problem.code}
+    places = {
+        "file": problem.path,
+        "line": problem.line or 1,
+        "col": problem.column or 1,
+        "title": problem.code,
+    }
     shown = ",".join(f"{name}={_escaped(str(value), _IN_PROPERTIES)}" for name, value in places.items())
     text = problem.message + (f"\nhint: {problem.hint}" if problem.hint else "")
     return f"::{problem.severity} {shown}::{_escaped(text, _ESCAPES)}"

@@ -11,7 +11,8 @@ EVERY_MS = 200
 
 
 class Progress:
-    """A bar on standard error, redrawn in place a few times a second; `total` None: only the count is shown."""
+    """A bar on standard error, redrawn in place a few times a second; `total` None:
+    only the count is shown."""
 
     def __init__(self, total: int | None, clock: Clock) -> None:
         self.total = total

@@ -1,7 +1,7 @@
 """Recorded events: lines of JSON with a time, as `replay` and `explain --timeline` read them.
 
-The time is taken from the named column, else the stream's timestamp, else `at`, `at_ms`, `ts` or `timestamp`; it is
-milliseconds since the epoch or ISO text.
+The time is taken from the named column, else the stream's timestamp, else `at`, `at_ms`, `ts` or `timestamp`;
+it is milliseconds since the epoch or ISO text.
 """
 
 from __future__ import annotations
@@ -31,8 +31,12 @@ BATCH_BYTES = 131_072
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Which stream the events belong to, and where their time stands."""
-    parser.add_argument("--stream", metavar="NAME", help="stream of the events; needed if the rule reads several")
-    parser.add_argument("--time-column", metavar="NAME", help="column with the time at which the event arrived")
+    parser.add_argument(
+        "--stream", metavar="NAME", help="stream of the events; needed if the rule reads several"
+    )
+    parser.add_argument(
+        "--time-column", metavar="NAME", help="column with the time at which the event arrived"
+    )
 
 
 def chosen_stream(streams: tuple[str, ...], asked: str | None) -> str:
@@ -60,7 +64,8 @@ def read_events(path: str, column: str | None, timestamp: str | None) -> Iterato
 
 
 class Batch(NamedTuple):
-    """Events in order of arrival with their instants, which never decrease; `read` bytes of the file lie behind."""
+    """Events in order of arrival with their instants, which never decrease; `read` bytes
+    of the file lie behind."""
 
     rows: list[Any]
     instants: list[int]
@@ -73,7 +78,9 @@ class Recording:
     columns   what the rule reads: rows are structs of these columns; None: rows are dicts of the whole message
     """
 
-    def __init__(self, path: str, columns: frozenset[str] | None, column: str | None, timestamp: str | None) -> None:
+    def __init__(
+        self, path: str, columns: frozenset[str] | None, column: str | None, timestamp: str | None
+    ) -> None:
         self.path = path
         self.columns = columns
         self.column = column
@@ -81,7 +88,8 @@ class Recording:
         self.lines = 0
         """Lines read so far."""
         self.samples: list[bytes] = []
-        """Lines of the newest batch, some of the first and one of each later one, for who wants to learn from them."""
+        """Lines of the newest batch, some of the first and one of each later one, for who
+        wants to learn from them."""
 
     def __iter__(self) -> Iterator[Batch]:
         newest_ms: int | None = None
@@ -105,7 +113,9 @@ class Recording:
             return [], []
         if self.column is None:
             number, line = numbered[0]
-            self.column = time_column(event_of(line, f"{self.path}:{number}"), self.timestamp, f"{self.path}:{number}")
+            self.column = time_column(
+                event_of(line, f"{self.path}:{number}"), self.timestamp, f"{self.path}:{number}"
+            )
         rows, bad = self._decoder.decode_many([line for _, line in numbered])
         if bad or len(rows) != len(numbered):
             make = self._make_row()
@@ -193,4 +203,6 @@ def instant_ms(value: Any, where: str) -> int:
         with contextlib.suppress(ValueError, OverflowError):
             at = datetime.fromisoformat(value)
             return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
-    raise UsageError(f"{where}: {value!r} is no time; expected milliseconds or a text such as 2026-01-01T00:00:00Z")
+    raise UsageError(
+        f"{where}: {value!r} is no time; expected milliseconds or a text such as 2026-01-01T00:00:00Z"
+    )

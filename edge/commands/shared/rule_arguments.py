@@ -15,17 +15,22 @@ if TYPE_CHECKING:
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
     """Rule files and directories, and the time zone they are checked with."""
-    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIR", help="rule files, or directories of them")
+    parser.add_argument(
+        "paths", nargs="+", type=Path, metavar="FILE|DIR", help="rule files, or directories of them"
+    )
     add_zone(parser)
 
 
 def add_zone(parser: argparse.ArgumentParser) -> None:
     """The gateway's time zone, for rules that name none."""
-    parser.add_argument("--zone", default="UTC", metavar="NAME", help="time zone of rules that name none (default UTC)")
+    parser.add_argument(
+        "--zone", default="UTC", metavar="NAME", help="time zone of rules that name none (default UTC)"
+    )
 
 
 def compile_paths(arguments: argparse.Namespace) -> tuple[Compiled, list[FileProblem]]:
-    """The rules of the given paths, and all problems of theirs. Raises UsageError when there is nothing to read."""
+    """The rules of the given paths, and all problems of theirs. Raises UsageError when
+    there is nothing to read."""
     return compile_files(arguments.paths, arguments.zone)
 
 
@@ -53,7 +58,9 @@ def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProb
     folders = dict.fromkeys(path if path.is_dir() else path.parent for path in paths)
     beside = [*load_functions(folders, examples=True), *load_schemas(folders)]
     compiled = compile_rules(load_paths(paths, secrets=Secrets(may_be_absent=True)), zone=zone)
-    return compiled, in_order([*beside, *compiled.problems, *stream_problems(compiled), *circle_problems(compiled)])
+    return compiled, in_order(
+        [*beside, *compiled.problems, *stream_problems(compiled), *circle_problems(compiled)]
+    )
 
 
 def _check_zone(zone: str) -> None:
@@ -75,7 +82,8 @@ def add_rule(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_rule(arguments: argparse.Namespace) -> tuple[Compiled, CompiledRule]:
-    """The rule that `add_rule`'s arguments mean. Raises UsageError, with all problems of the file if it has some."""
+    """The rule that `add_rule`'s arguments mean. Raises UsageError, with all problems of
+    the file if it has some."""
     from rules.problems import render_all
     from sql.errors import did_you_mean
 
@@ -86,5 +94,7 @@ def chosen_rule(arguments: argparse.Namespace) -> tuple[Compiled, CompiledRule]:
         hint = did_you_mean(arguments.rule, compiled.rules) or f"it has {', '.join(compiled.rules) or 'none'}"
         raise UsageError(f"{arguments.file} has no rule '{arguments.rule}'; {hint}")
     if arguments.rule is None and len(compiled.rules) != 1:
-        raise UsageError(f"choose one with --rule: {arguments.file} has {', '.join(compiled.rules) or 'no rules'}")
+        raise UsageError(
+            f"choose one with --rule: {arguments.file} has {', '.join(compiled.rules) or 'no rules'}"
+        )
     return compiled, compiled.rules[arguments.rule or next(iter(compiled.rules))]

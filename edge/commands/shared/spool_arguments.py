@@ -16,7 +16,9 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 def add_gateway(parser: argparse.ArgumentParser) -> None:
     """Whose spool it is."""
-    parser.add_argument("--gateway-id", metavar="ID", help="the gateway's id (default: that of the configuration)")
+    parser.add_argument(
+        "--gateway-id", metavar="ID", help="the gateway's id (default: that of the configuration)"
+    )
 
 
 def spool_path(arguments: argparse.Namespace) -> Path:

@@ -16,7 +16,9 @@ SUFFIXES = (".yaml", ".yml", ".json", ".sql", ".py", ".proto")
 
 def add_watch(parser: argparse.ArgumentParser) -> None:
     """The option."""
-    parser.add_argument("--watch", action="store_true", help="do it again whenever a file changes; Ctrl-C ends it")
+    parser.add_argument(
+        "--watch", action="store_true", help="do it again whenever a file changes; Ctrl-C ends it"
+    )
 
 
 def run_watched(arguments: argparse.Namespace, once: Callable[[argparse.Namespace], int]) -> int:

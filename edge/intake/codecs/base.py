@@ -1,8 +1,8 @@
 """What every decoder does, and which one a stream's `FORMAT` means.
 
-A decoder takes all payloads of a batch in one call and never raises for a bad one: it returns the rows of the good
-ones, in order, and says for each bad one which it was and why. A payload may hold several rows: a JSON array of
-objects.
+A decoder takes all payloads of a batch in one call and never raises for a bad one: it returns the rows of the
+good ones, in order, and says for each bad one which it was and why. A payload may hold several rows: a JSON
+array of objects.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Decoder(Protocol):
     ) -> tuple[list[Row], list[Bad]]:
         """Rows of the good payloads in order, and the bad ones.
 
-        `metas`, one for each payload, becomes column "$meta" of the payload's rows. Payloads never provide that column.
+        `metas`, one for each payload, becomes column "$meta" of the payload's rows. Payloads never provide
+        that column.
         """
 
 
@@ -82,8 +83,11 @@ def register_format(name: str, path: str) -> None:
     FORMATS[name] = path
 
 
-def decoder_for(format_name: str, columns: frozenset[str] | None, options: CodecOptions | None = None) -> Decoder:
-    """The decoder of a stream. `columns`: what the rules read, None for the whole message (rows are dicts then).
+def decoder_for(
+    format_name: str, columns: frozenset[str] | None, options: CodecOptions | None = None
+) -> Decoder:
+    """The decoder of a stream. `columns`: what the rules read, None for the whole
+    message (rows are dicts then).
 
     >>> decoder_for("JSON", None).decode_many([b'{"a": 1}', b"nonsense"])[0]
     [{'a': 1}]

@@ -1,7 +1,9 @@
-"""Payloads of values with a delimiter between them: `7,21.5,ok`. One line is one row, and a payload has one line.
+"""Payloads of values with a delimiter between them: `7,21.5,ok`. One line is one row,
+and a payload has one line.
 
-Columns take their names from the stream's fields, or are called col0, col1, … Values are text, and stay text unless the
-stream declares another type for the column; a value that does not fit its declared type refuses the payload.
+Columns take their names from the stream's fields, or are called col0, col1, … Values are text, and stay text
+unless the stream declares another type for the column; a value that does not fit its declared type refuses
+the payload.
 """
 
 from __future__ import annotations
@@ -25,7 +27,12 @@ def _boolean(text: str) -> bool:
     return {"true": True, "false": False}[text.lower()]
 
 
-_CONVERTERS: dict[str, Callable[[str], Any]] = {"bigint": int, "float": _float, "boolean": _boolean, "string": str}
+_CONVERTERS: dict[str, Callable[[str], Any]] = {
+    "bigint": int,
+    "float": _float,
+    "boolean": _boolean,
+    "string": str,
+}
 
 
 class DelimitedDecoder(RowByRow):
@@ -33,13 +40,17 @@ class DelimitedDecoder(RowByRow):
 
     def __init__(self, columns: frozenset[str] | None, options: CodecOptions) -> None:
         if len(options.delimiter) != 1 or options.delimiter in '"\r\n':
-            raise CodecError(f"delimiter {options.delimiter!r} must be one character, and no quote or line end")
+            raise CodecError(
+                f"delimiter {options.delimiter!r} must be one character, and no quote or line end"
+            )
         super().__init__(columns, options)
 
     def values(self, payload: bytes) -> dict[str, Any]:
         try:
             lines = list(
-                csv.reader(payload.decode("utf-8").splitlines(), delimiter=self.options.delimiter, strict=True)
+                csv.reader(
+                    payload.decode("utf-8").splitlines(), delimiter=self.options.delimiter, strict=True
+                )
             )
         except (ValueError, csv.Error) as error:
             raise BadPayload(f"not delimited text: {error}") from error
@@ -57,4 +68,6 @@ class DelimitedDecoder(RowByRow):
         try:
             return convert(text)
         except (ValueError, KeyError):
-            raise BadPayload(f"column '{name}' is declared {self.options.types[name]}, got {text[:40]!r}") from None
+            raise BadPayload(
+                f"column '{name}' is declared {self.options.types[name]}, got {text[:40]!r}"
+            ) from None

@@ -28,15 +28,16 @@ import msgspec
 from edge.intake.codecs.base import Bad, BadPayload, CodecOptions, Row, too_long
 from edge.intake.codecs.rows import META, attributes, row_class
 
-# A string is skipped in one step, possessively, so that hostile text costs linear time; one that does not end is left
-# to the parser, which refuses it.
+# A string is skipped in one step, possessively, so that hostile text costs linear time; one that does not end
+# is left to the parser, which refuses it.
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 
 _count_square, _count_curly = methodcaller("count", b"["), methodcaller("count", b"{")
 
 
 class Parser(NamedTuple):
-    """One way to parse: a payload that is an object, one that is an array of objects, and what both may raise."""
+    """One way to parse: a payload that is an object, one that is an array of objects,
+    and what both may raise."""
 
     row: Callable[[bytes], Row]
     rows: Callable[[bytes], list[Row]]
@@ -66,7 +67,8 @@ class JsonDecoder:
     ) -> tuple[list[Row], list[Bad]]:
         """Rows of the good payloads in order, and (index, reason) of the bad ones.
 
-        A run of good payloads is decoded by one call into the parser; what breaks a run is looked at by itself.
+        A run of good payloads is decoded by one call into the parser; what breaks a
+        run is looked at by itself.
         """
         rows: list[Row] = []
         bad: list[Bad] = []
@@ -96,7 +98,8 @@ class JsonDecoder:
         return rows, bad
 
     def _all_harmless(self, payloads: Sequence[bytes]) -> bool:
-        """Whether the parser alone may judge the batch: lengths and depths are in bounds, and so is unread text."""
+        """Whether the parser alone may judge the batch: lengths and depths are in bounds,
+        and so is unread text."""
         longest = max(map(len, payloads), default=0)
         if longest > self.options.bytes_max:
             return False
@@ -126,7 +129,8 @@ class JsonDecoder:
             str(payload, "utf-8")
 
     def _array(self, payload: bytes, error: Exception) -> list[Row]:
-        """The rows of an array of objects; what was wrong with the payload as an object decides when it is none."""
+        """The rows of an array of objects; what was wrong with the payload as an object
+        decides when it is none."""
         if not payload.strip():
             raise BadPayload("the payload is empty") from error
         if isinstance(error, BadPayload) or payload.lstrip()[:1] != b"[":

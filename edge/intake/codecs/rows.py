@@ -1,7 +1,7 @@
 """Row classes: one per set of columns, so that a decoder stores a value once and a rule reads an attribute.
 
-A column whose name is no Python name gets an attribute of our own; `__columns__` maps every column to its attribute.
-Values are whatever JSON holds; a column the message does not have is None, as NULL is.
+A column whose name is no Python name gets an attribute of our own; `__columns__` maps every column to its
+attribute. Values are whatever JSON holds; a column the message does not have is None, as NULL is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import msgspec
 from sql.rows import attribute_name
 
 META = "$meta"
-"""The column that holds what the source knows about a message (topic, message id, …), never read from the payload."""
+"""The column that holds what the source knows about a message (topic, message id, …), never
+read from the payload."""
 
 
 def attributes(columns: Iterable[str]) -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""Payloads like a web form: `dev=7&temp=21.5`. Values are text; a name that occurs several times gives an array."""
+"""Payloads like a web form: `dev=7&temp=21.5`. Values are text; a name that occurs several
+times gives an array."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Payloads that are one bare value, such as `23.5` or `ON`.
 
-The value goes into the one column that the stream declares, or into `value`. A declared type decides what it is;
-without one a number is a number, `true` and `false` are booleans, and everything else is text.
+The value goes into the one column that the stream declares, or into `value`. A declared type decides what it
+is; without one a number is a number, `true` and `false` are booleans, and everything else is text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class ValueDecoder(RowByRow):
 
     def __init__(self, columns: frozenset[str] | None, options: CodecOptions) -> None:
         if len(options.fields) > 1:
-            raise CodecError(f"format value has one column, not {len(options.fields)}: {', '.join(options.fields)}")
+            raise CodecError(
+                f"format value has one column, not {len(options.fields)}: {', '.join(options.fields)}"
+            )
         super().__init__(columns, options)
         self.column = options.fields[0] if options.fields else COLUMN
         self._type = options.types.get(self.column, "any")
@@ -56,7 +58,9 @@ def value_of(text: str, declared: str) -> Any:
         return _BOOLEANS.get(text.lower())
     number = _number(text)
     if declared == "bigint":
-        return int(number) if isinstance(number, int) or (number is not None and number.is_integer()) else None
+        return (
+            int(number) if isinstance(number, int) or (number is not None and number.is_integer()) else None
+        )
     if declared in ("float", "number"):
         return number
     if number is not None:

@@ -13,13 +13,15 @@ flags   RETAINED | DUPLICATE | the quality of service, see `qos_of`
 """
 
 BadMessage = tuple[str, bytes, int | None, str]
-"""(topic with escapes for what is no text, payload, token, reason): what cannot be handed on as a `Message`."""
+"""(topic with escapes for what is no text, payload, token, reason): what cannot be handed on as a
+`Message`."""
 
 RETAINED = 0x01
 """The broker had kept the message; it was not sent just now."""
 
 DUPLICATE = 0x08
-"""The broker has sent the message before, on this connection or an earlier one, and got no acknowledgement."""
+"""The broker has sent the message before, on this connection or an earlier one, and got no
+acknowledgement."""
 
 
 class ConnectionLost(Exception):
@@ -48,7 +50,8 @@ class Source(Protocol):
     """A source runs in a thread of its own. All methods may be called from any thread."""
 
     def start(self, on_batch: OnBatch, on_bad: OnBad | None = None) -> None:
-        """Begin. `on_batch` gets what one wake-up brought, in order, on the source's thread, and must be quick."""
+        """Begin. `on_batch` gets what one wake-up brought, in order, on the source's
+        thread, and must be quick."""
 
     def acknowledge(self, tokens: Iterable[int]) -> None:
         """Tell the sender that these messages are safe. Tokens of an earlier connection are ignored."""

@@ -1,7 +1,8 @@
-"""The `file` source: rows of JSON, CSV, Parquet and line files, read once, again at an interval, or as they grow.
+"""The `file` source: rows of JSON, CSV, Parquet and line files, read once, again at an
+interval, or as they grow.
 
-Files lie below the gateway's input folder. How many rows are safe is kept beside the gateway's state when they are
-acknowledged, so a restart goes on behind them; rows that were read but not yet safe are read again.
+Files lie below the gateway's input folder. How many rows are safe is kept beside the gateway's state when
+they are acknowledged, so a restart goes on behind them; rows that were read but not yet safe are read again.
 """
 
 from __future__ import annotations
@@ -44,9 +45,12 @@ class FileSourceSettings(Model):
 
     path: str | None = Field(None, description="folder of the file, below the input folder")
     file_type: Literal["json", "lines", "csv", "parquet"] = Field(
-        "json", description="json: one value or array; lines: a message per line, decoded by FORMAT; csv; parquet"
+        "json",
+        description="json: one value or array; lines: a message per line, decoded by FORMAT; csv; parquet",
     )
-    interval: DurationMs = Field(0, ge=0, description="milliseconds after which the file is read again; 0: once")
+    interval: DurationMs = Field(
+        0, ge=0, description="milliseconds after which the file is read again; 0: once"
+    )
     loop: bool = Field(False, description="begin again at the end")
     follow: bool = Field(False, description="stay at the end and read what is appended (lines and csv)")
     send_interval: DurationMs = Field(0, ge=0, description="milliseconds between two rows")
@@ -59,8 +63,12 @@ class FileSourceSettings(Model):
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         of_lines = self.file_type in ("lines", "csv")
-        if self.follow and (not of_lines or self.loop or self.interval or self.decompression or self.ignore_end_lines):
-            raise ValueError("'follow' reads growing files of lines or csv: no loop, interval, decompression or end")
+        if self.follow and (
+            not of_lines or self.loop or self.interval or self.decompression or self.ignore_end_lines
+        ):
+            raise ValueError(
+                "'follow' reads growing files of lines or csv: no loop, interval, decompression or end"
+            )
         if (self.ignore_start_lines or self.ignore_end_lines) and not of_lines:
             raise ValueError("lines are left out of files of lines or csv only")
         if (self.has_header or self.columns) and self.file_type != "csv":
@@ -122,7 +130,7 @@ class FileSource(WorkerSource):
     def stats(self) -> dict[str, int]:
         return {**super().stats, "rows": self._rows, "safe": self._safe}
 
-    # --- position -----------------------------------------------------------------------------------------------------
+    # --- position -------------------------------------------------------------------------------------------
 
     def _stored(self) -> int:
         try:
@@ -143,7 +151,7 @@ class FileSource(WorkerSource):
             self._tokens = {}
             self._store(0)
 
-    # --- reading ------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def _read(self) -> bool:
         """Deliver the rows after those delivered already; FALSE when the source shall end."""
@@ -195,7 +203,8 @@ class FileSource(WorkerSource):
         return self._file.open("rb")
 
     def _lines(self) -> Iterator[str]:
-        """The lines without their ends. What is followed may grow: a last line without an end is not whole yet."""
+        """The lines without their ends. What is followed may grow: a last line without an
+        end is not whole yet."""
         settings, waiting = self._settings, []
         with io.TextIOWrapper(self._opened(), encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file):
@@ -208,7 +217,9 @@ class FileSource(WorkerSource):
     def _csv_rows(self) -> Iterator[bytes]:
         names: list[str] | None = self._settings.columns or (list(self._types) or None)
         header = self._settings.has_header
-        for values in csv.reader((f"{line}\n" for line in self._lines()), delimiter=self._delimiter, strict=True):
+        for values in csv.reader(
+            (f"{line}\n" for line in self._lines()), delimiter=self._delimiter, strict=True
+        ):
             if header:
                 names, header = self._settings.columns or values, False
                 continue
@@ -230,7 +241,9 @@ class FileSource(WorkerSource):
         with self._opened() as file:
             text = file.read(WHOLE_BYTES_MAX + 1)
         if len(text) > WHOLE_BYTES_MAX:
-            raise ValueError(f"a JSON file has at most {WHOLE_BYTES_MAX} bytes; write one object per line (lines)")
+            raise ValueError(
+                f"a JSON file has at most {WHOLE_BYTES_MAX} bytes; write one object per line (lines)"
+            )
         found = msgspec.json.decode(text)
         return (msgspec.json.encode(row) for row in (found if isinstance(found, list) else [found]))
 
@@ -244,8 +257,10 @@ class FileSource(WorkerSource):
 
 
 _CONVERTERS: dict[str, Any] = {
-    "bigint": int, "float": float, "boolean": lambda text: {"true": True, "false": False}[text.lower()],
-}  # fmt: skip
+    "bigint": int,
+    "float": float,
+    "boolean": lambda text: {"true": True, "false": False}[text.lower()],
+}
 
 
 def _below(path: str) -> None:
@@ -258,7 +273,9 @@ def _below(path: str) -> None:
 def check_table(settings: FileSourceSettings) -> None:
     """Refuse settings that would put the rows of a table into it again and again."""
     if settings.interval or settings.loop:
-        raise BadSource("EXTRA", "the file of a table is read when a rule begins: remove 'interval' and 'loop'")
+        raise BadSource(
+            "EXTRA", "the file of a table is read when a rule begins: remove 'interval' and 'loop'"
+        )
 
 
 def forget_position(stream: str, environment: SourceEnvironment) -> None:
@@ -268,7 +285,10 @@ def forget_position(stream: str, environment: SourceEnvironment) -> None:
 
 def _position_file(stream: str, environment: SourceEnvironment) -> Path:
     name = stream.encode()
-    return environment.state_dir / f"{name.hex() if len(name) <= NAME_BYTES_MAX else sha256(name).hexdigest()}.json"
+    return (
+        environment.state_dir
+        / f"{name.hex() if len(name) <= NAME_BYTES_MAX else sha256(name).hexdigest()}.json"
+    )
 
 
 def _make(stream: Stream, settings: FileSourceSettings, environment: SourceEnvironment) -> FileSource:

@@ -21,15 +21,21 @@ from sinks.tls import TlsSettings
 from sql.catalog.streams import Stream
 from sql.errors import DataError
 
-_CONTENT_TYPES = {"json": "application/json", "text": "text/plain", "html": "text/html", "xml": "application/xml",
-                  "javascript": "application/javascript", "form": "application/x-www-form-urlencoded"}  # fmt: skip
+_CONTENT_TYPES = {
+    "json": "application/json",
+    "text": "text/plain",
+    "html": "text/html",
+    "xml": "application/xml",
+    "javascript": "application/javascript",
+    "form": "application/x-www-form-urlencoded",
+}
 
 
 class HttpPullSettings(TlsSettings):
     """Ask a server for the stream's messages at an interval.
 
-    The address is `url` with the stream's DATASOURCE behind it; DATASOURCE alone may be the whole address. An answer
-    other than 2xx is counted and logged, and asked for again at the next interval.
+    The address is `url` with the stream's DATASOURCE behind it; DATASOURCE alone may be the whole address. An
+    answer other than 2xx is counted and logged, and asked for again at the next interval.
     """
 
     url: Text = Field("", description="http or https")
@@ -39,15 +45,22 @@ class HttpPullSettings(TlsSettings):
     incremental: bool = Field(False, description="leave out an answer that is the same as the one before")
     body: str = Field("", description="what is sent with the request")
     body_type: Literal["none", "json", "text", "html", "xml", "javascript", "form"] = Field("json")
-    headers: dict[str, Text] = Field(default_factory=dict, description="further headers, with fields of the token")
+    headers: dict[str, Text] = Field(
+        default_factory=dict, description="further headers, with fields of the token"
+    )
     o_auth: OAuth | None = Field(None, description="get a token first, and a new one when it expires")
-    response_type: Literal["code", "body"] = Field("code", description="body: an answer with code other than 200 fails")
+    response_type: Literal["code", "body"] = Field(
+        "code", description="body: an answer with code other than 200 fails"
+    )
 
 
 class HttpPullSource(WorkerSource):
-    """One request after the other, each on a connection of its own: intervals are long, and servers forget."""
+    """One request after the other, each on a connection of its own: intervals are
+    long, and servers forget."""
 
-    def __init__(self, stream: str, url: str, settings: HttpPullSettings, clock: Clock, bytes_max: int) -> None:
+    def __init__(
+        self, stream: str, url: str, settings: HttpPullSettings, clock: Clock, bytes_max: int
+    ) -> None:
         super().__init__(stream, clock)
         self._url = url
         self._settings = settings
@@ -85,14 +98,18 @@ class HttpPullSource(WorkerSource):
             self._deliver([(topic_of(self.name), answer, None, 0)])
         self._last = digest
 
-    def _exchange(self, url: str, method: str, headers: dict[str, str], body: bytes | None) -> tuple[int, bytes]:
+    def _exchange(
+        self, url: str, method: str, headers: dict[str, str], body: bytes | None
+    ) -> tuple[int, bytes]:
         parts = urlsplit(url)
         assert parts.hostname
         timeout_s = self._settings.timeout / 1000
         connection: http.client.HTTPConnection
         if parts.scheme == "https":
             self._tls = self._tls or self._settings.tls_context()
-            connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout_s, context=self._tls)
+            connection = http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=timeout_s, context=self._tls
+            )
         else:
             connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
         try:
@@ -103,7 +120,9 @@ class HttpPullSource(WorkerSource):
         finally:
             connection.close()
         if len(text) > self._bytes_max:
-            raise ValueError(f"the answer is longer than the {self._bytes_max} bytes allowed (limits.payloadBytesMax)")
+            raise ValueError(
+                f"the answer is longer than the {self._bytes_max} bytes allowed (limits.payloadBytesMax)"
+            )
         return answer.status, text
 
     def _post(self, url: str, headers: dict[str, str], body: str) -> tuple[int, bytes]:
@@ -116,7 +135,9 @@ def _make(stream: Stream, settings: HttpPullSettings, environment: SourceEnviron
     url = datasource if datasource.startswith(("http://", "https://")) else _joined(base, datasource)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadSource("DATASOURCE", f"'{url}' is no address: write http://host/path, or set url in sources.httppull")
+        raise BadSource(
+            "DATASOURCE", f"'{url}' is no address: write http://host/path, or set url in sources.httppull"
+        )
     if parts.username or parts.password:
         raise BadSource("DATASOURCE", "an address must not hold a password; use headers or oAuth")
     return HttpPullSource(stream.name, url, settings, environment.clock, environment.bytes_max)

@@ -1,7 +1,7 @@
 """The `httppush` source: others send the stream's messages by HTTP.
 
-The gateway answers 200 when the effect of a message is durable, so that a sender without such an answer may send it
-again; 503 says that this took too long, or that the gateway takes in nothing now.
+The gateway answers 200 when the effect of a message is durable, so that a sender without such an answer may
+send it again; 503 says that this took too long, or that the gateway takes in nothing now.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ class PushServers:
             self._server = ThreadingHTTPServer(self._bind, _handler(self))
             self._server.daemon_threads = True
             threading.Thread(target=self._server.serve_forever, name="http push", daemon=True).start()
-            log.info("http_push.listening", extra={"address": f"{self._bind[0]}:{self._server.server_address[1]}"})
+            log.info(
+                "http_push.listening", extra={"address": f"{self._bind[0]}:{self._server.server_address[1]}"}
+            )
 
     def remove(self, source: PushSource) -> None:
         """Serve a path no longer; the last one ends the server."""
@@ -128,7 +130,9 @@ class PushServers:
             self._server.server_close()
             self._server = None
 
-    def answer(self, method: str, path: str, authorization: str, length: int | None, body: Any) -> tuple[int, str]:
+    def answer(
+        self, method: str, path: str, authorization: str, length: int | None, body: Any
+    ) -> tuple[int, str]:
         """Status and text for a request; `body` reads so many bytes."""
         source = self._sources.get(path.partition("?")[0])
         if self._token is not None and not hmac.compare_digest(authorization, f"Bearer {self._token}"):
@@ -184,7 +188,9 @@ def _make(stream: Stream, settings: HttpPushSettings, environment: SourceEnviron
     path = str(stream.options.get("DATASOURCE", ""))
     if not environment.push.is_on:
         raise BadSource("TYPE", "the gateway takes nothing by HTTP: set httpPush.bind")
-    return PushSource(stream.name, path if path.startswith("/") else f"/{path}", settings.method, environment.push)
+    return PushSource(
+        stream.name, path if path.startswith("/") else f"/{path}", settings.method, environment.push
+    )
 
 
 register_source(SourceKind("httppush", HttpPushSettings, _make))

@@ -1,9 +1,11 @@
-"""Reading MQTT fast: one receive call for hundreds of packets, one send call for hundreds of acknowledgements.
+"""Reading MQTT fast: one receive call for hundreds of packets, one send call for hundreds of
+acknowledgements.
 
-paho keeps the connection, the session, the subscriptions and all that is sent. Its own reader makes about five system
-calls and a dozen objects per message. `BufferedReader` takes what the socket has, up to 64 KiB, turns PUBLISH packets
-of QoS 0 and 1 straight into tuples, and hands every other packet to paho's handlers. For that it touches private parts
-of paho; where they are not as expected (`fits`), `StockReader` does the same by paho's public loop, packet by packet.
+paho keeps the connection, the session, the subscriptions and all that is sent. Its own reader makes about
+five system calls and a dozen objects per message. `BufferedReader` takes what the socket has, up to 64 KiB,
+turns PUBLISH packets of QoS 0 and 1 straight into tuples, and hands every other packet to paho's handlers.
+For that it touches private parts of paho; where they are not as expected (`fits`), `StockReader` does the
+same by paho's public loop, packet by packet.
 
 Neither waits for a batch to fill. A turn ends after one buffer, or `STOCK_PACKETS_PER_TURN` packets, so that
 acknowledgements, keepalive and outgoing packets are never far away.
@@ -45,7 +47,8 @@ class Reader(Protocol):
     """Messages so far that were marked as sent before."""
 
     def read(self, batch: list[Message], bad: list[BadMessage]) -> bool:
-        """Append what has arrived; whether more may wait that the socket does not show. Raises `ConnectionLost`."""
+        """Append what has arrived; whether more may wait that the socket does not show. Raises
+        `ConnectionLost`."""
 
     def read_ahead(self) -> bool:
         """Take bytes off the socket for the next `read`; whether there were any."""
@@ -57,7 +60,8 @@ class Reader(Protocol):
         """Send whole packets."""
 
     def cut_off_id(self) -> int | None:
-        """The packet id of a message whose first transmission has not come to its end; None where none is known."""
+        """The packet id of a message whose first transmission has not come to its end;
+        None where none is known."""
 
 
 def fits(client: paho.Client) -> bool:
@@ -134,7 +138,8 @@ class StockReader:
 
 
 class BufferedReader(StockReader):
-    """Reads many packets at once; see the module. What it does not read itself, paho delivers as in `StockReader`."""
+    """Reads many packets at once; see the module. What it does not read itself, paho delivers as in
+    `StockReader`."""
 
     def __init__(
         self,
@@ -173,7 +178,8 @@ class BufferedReader(StockReader):
         return bool(self._ahead)
 
     def _received(self, sock: Any, must: bool) -> bytes:
-        """What the socket has; a broken one raises `ConnectionLost` unless there is something to be read before."""
+        """What the socket has; a broken one raises `ConnectionLost` unless there is
+        something to be read before."""
         try:
             data: bytes = sock.recv(RECEIVE_BYTES)
         except _NOTHING_THERE:

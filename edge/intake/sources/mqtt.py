@@ -1,14 +1,15 @@
 """The MQTT source: stays connected to one broker, or tries to, and hands on what arrives in batches.
 
-The gateway's loop serves it: one thread from the socket to the rule. Without a loop it has one of its own. Only opening
-a connection, which may block, has a thread for as long as it takes.
+The gateway's loop serves it: one thread from the socket to the rule. Without a loop it has one of its own.
+Only opening a connection, which may block, has a thread for as long as it takes.
 
-    QoS 1, session kept by the broker, acknowledged by hand: a message is the broker's until `acknowledge` was called.
-    Broker away: `problem` says why, and it is tried again, ever more slowly up to `reconnect_ms_max`, with jitter.
-    Consumer too slow: it calls `pause`; bytes then wait in the socket and the broker, and pings go on.
+    QoS 1, session kept by the broker, acknowledged by hand: a message is the broker's until `acknowledge` was
+    called. Broker away: `problem` says why, and it is tried again, ever more slowly up to `reconnect_ms_max`,
+    with jitter. Consumer too slow: it calls `pause`; bytes then wait in the socket and the broker, and pings
+    go on.
 
-A token holds the number of its connection. What was not acknowledged when a connection ended comes again on the next
-one, under a new token; an acknowledgement that comes too late is dropped and counted.
+A token holds the number of its connection. What was not acknowledged when a connection ended comes again on
+the next one, under a new token; an acknowledgement that comes too late is dropped and counted.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ class MqttSource:
         self._thread: threading.Thread | None = None
         self._opening: Opening | None = None
         self._on_batch: OnBatch = lambda batch: None
-        self._on_bad: OnBad = lambda bad: self.acknowledge(token for _, _, token, _ in bad if token is not None)
+        self._on_bad: OnBad = lambda bad: self.acknowledge(
+            token for _, _, token, _ in bad if token is not None
+        )
         if options.insecure_skip_verify:
             log.warning("mqtt.tls_insecure", extra={"server": options.server})
 
@@ -109,15 +112,17 @@ class MqttSource:
         return f"{self.options.server} {self.options.client_id}"
 
     def go_on(self, session: Session) -> None:
-        """An earlier run left this session with the broker: subscribe only to what is missing. Before `start`."""
+        """An earlier run left this session with the broker: subscribe only to what is
+        missing. Before `start`."""
         if session.name == self.session_name:
             self._granted = dict(session.granted)
 
     def start(self, on_batch: OnBatch, on_bad: OnBad | None = None) -> None:
-        """Begin to connect. Does not wait: a broker that is away makes the source degraded, not the gateway fail.
+        """Begin to connect. Does not wait: a broker that is away makes the source
+        degraded, not the gateway fail.
 
-        `on_batch` runs on the thread of the loop. If it raises, the connection is given up and the messages come again.
-        Without `on_bad`, messages whose topic cannot be used are counted and acknowledged.
+        `on_batch` runs on the thread of the loop. If it raises, the connection is given up and the messages
+        come again. Without `on_bad`, messages whose topic cannot be used are counted and acknowledged.
         """
         self._on_batch = on_batch
         if on_bad is not None:
@@ -125,7 +130,9 @@ class MqttSource:
         self._poller.add(self)
         if self._is_alone:
             arguments = (self, self._orders, self._poller)
-            self._thread = threading.Thread(target=serve_alone, args=arguments, name="mqtt-source", daemon=True)
+            self._thread = threading.Thread(
+                target=serve_alone, args=arguments, name="mqtt-source", daemon=True
+            )
             self._thread.start()
 
     def acknowledge(self, tokens: Iterable[int]) -> None:
@@ -278,7 +285,9 @@ class MqttSource:
             self._problem = f"the batch could not be taken: {error!r}"
         delay_ms = self._pause.after_loss(self._clock.monotonic_ms(), self._rng.random())
         server = self.options.server
-        log.warning("mqtt.disconnected", extra={"server": server, "reason": self._problem, "retry_ms": delay_ms})
+        log.warning(
+            "mqtt.disconnected", extra={"server": server, "reason": self._problem, "retry_ms": delay_ms}
+        )
 
     def end(self) -> None:
         """Say goodbye on the connection there is."""

@@ -1,4 +1,5 @@
-"""Attempts to connect: the thread that opens a connection, the version of MQTT to try, pauses between attempts."""
+"""Attempts to connect: the thread that opens a connection, the version of MQTT to try, pauses between
+attempts."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ VERSION_ANSWER_MS = 3_000
 class Opening:
     """A connection that a thread opens: names, TCP and TLS may block. `on_end` is called on that thread."""
 
-    def __init__(self, connection: Connection, open_it: Callable[[], None], on_end: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: Connection, open_it: Callable[[], None], on_end: Callable[[], None]
+    ) -> None:
         self.connection = connection
         self.is_over = False
         self.failure: Exception | None = None
@@ -54,11 +57,13 @@ class VersionChoice:
 
     @property
     def answer_ms(self) -> int:
-        """Some brokers meet a version they do not know with silence: do not wait long before the other is tried."""
+        """Some brokers meet a version they do not know with silence: do not wait long
+        before the other is tried."""
         return self._patience_ms if self.is_sure else min(self._patience_ms, VERSION_ANSWER_MS)
 
     def refused(self, said_so: bool) -> None:
-        """Brokers that know only 3.1.1 say so, hang up or keep silent; one that spoke 5 before has merely gone away."""
+        """Brokers that know only 3.1.1 say so, hang up or keep silent; one that spoke 5 before has merely
+        gone away."""
         if self._is_open and (said_so or not self.is_sure):
             self.version = "3.1.1" if self.version == "5" else "5"
 

@@ -1,4 +1,5 @@
-"""Settings of an MQTT connection, and the paho client made from them: one client for each connection attempt."""
+"""Settings of an MQTT connection, and the paho client made from them: one client for
+each connection attempt."""
 
 from __future__ import annotations
 
@@ -74,15 +75,23 @@ class MqttOptions:
     def __post_init__(self) -> None:
         address(self.server)
         is_named = bool(self.client_id) or not self.session_expiry_s
-        if not is_named or (self.status_prefix is not None and any(char in self.client_id for char in "/+#\0")):
-            raise BadOptions(f"client id {self.client_id!r} must not be empty, nor contain '/', '+', '#' or NUL")
+        if not is_named or (
+            self.status_prefix is not None and any(char in self.client_id for char in "/+#\0")
+        ):
+            raise BadOptions(
+                f"client id {self.client_id!r} must not be empty, nor contain '/', '+', '#' or NUL"
+            )
         if (self.cert_file is None) != (self.key_file is None):
             raise BadOptions("a client certificate needs both the certificate file and the key file")
         if self.password is not None and self.username is None:
             raise BadOptions("a password needs a user name")
         if self.status_prefix is not None and any(char in self.status_prefix for char in "+#\0"):
             raise BadOptions(f"status prefix {self.status_prefix!r} must not contain '+', '#' or NUL")
-        bounds = {"keepalive_s": (1, 65_535), "session_expiry_s": (0, 0xFFFF_FFFF), "receive_max": (1, 65_535)}
+        bounds = {
+            "keepalive_s": (1, 65_535),
+            "session_expiry_s": (0, 0xFFFF_FFFF),
+            "receive_max": (1, 65_535),
+        }
         bounds |= {"packet_bytes_max": (128, 268_435_455), "reconnect_ms_min": (1, self.reconnect_ms_max)}
         for name, (low, high) in bounds.items():
             if not low <= getattr(self, name) <= high:
@@ -109,7 +118,9 @@ def address(server: str) -> tuple[str, int, bool]:
     if url.scheme not in PORTS:
         raise BadOptions(f"server '{server}' has scheme '{url.scheme}'; supported are {', '.join(PORTS)}")
     if url.username is not None or url.password is not None:
-        raise BadOptions("credentials in the server's URL would be printed in logs; use username and password")
+        raise BadOptions(
+            "credentials in the server's URL would be printed in logs; use username and password"
+        )
     try:
         port = url.port
     except ValueError:
@@ -168,15 +179,21 @@ def connect(client: Client, options: MqttOptions, version: Version) -> None:
     """Open the connection and send CONNECT. Blocks up to `connect_timeout_s`; raises `OSError`."""
     host, port, _ = address(options.server)
     if version == "5":
-        client.connect(host, port, options.keepalive_s, clean_start=options.session_expiry_s == 0,
-                       properties=connect_properties(options))  # fmt: skip
+        client.connect(
+            host,
+            port,
+            options.keepalive_s,
+            clean_start=options.session_expiry_s == 0,
+            properties=connect_properties(options),
+        )
     else:
         client.connect(host, port, options.keepalive_s)
 
 
 def connect_properties(options: MqttOptions) -> Properties:
-    """What an MQTT 5 broker is told. Topic aliases are not offered: every message then names its topic. Nor is a
-    maximum packet size: the broker would drop longer messages in silence; here they are counted and reported.
+    """What an MQTT 5 broker is told. Topic aliases are not offered: every message then names its topic. Nor
+    is a maximum packet size: the broker would drop longer messages in silence; here they are counted and
+    reported.
     """
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
@@ -196,7 +213,9 @@ def subscribe(client: Client, filters: Sequence[tuple[str, int]], version: Versi
 
     if version == "5":
         handling = SubscribeOptions.RETAIN_SEND_IF_NEW_SUB
-        _, mid = client.subscribe([(name, SubscribeOptions(qos, retainHandling=handling)) for name, qos in filters])
+        _, mid = client.subscribe(
+            [(name, SubscribeOptions(qos, retainHandling=handling)) for name, qos in filters]
+        )
     else:
         _, mid = client.subscribe(list(filters))
     assert mid is not None, "filters were checked before they came here"

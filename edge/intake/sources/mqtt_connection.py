@@ -1,7 +1,7 @@
 """One connection to a broker, from CONNECT to its end: session, subscriptions, and what a loop does with it.
 
-A turn: read, hand on, acknowledge, write, keep alive. Once the connection is open, everything that touches paho happens
-on the thread of the loop; other threads leave their wishes in `Orders` and wake it.
+A turn: read, hand on, acknowledge, write, keep alive. Once the connection is open, everything that touches
+paho happens on the thread of the loop; other threads leave their wishes in `Orders` and wake it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ log = logging.getLogger("penstock.mqtt")
 _payload = itemgetter(1)
 
 BUFFERS_PER_TURN = 16
-"""Buffers read in one turn: a payload of a megabyte comes in one or two turns, and keepalive is never far away."""
+"""Buffers read in one turn: a payload of a megabyte comes in one or two turns, and
+keepalive is never far away."""
 
 PINGREQ = b"\xc0\x00"
 
@@ -76,10 +77,17 @@ class Counters:
 
 
 class Connection:
-    """A single connection: `open`, then `turn` whenever its socket is ready or something is due, then `farewell`."""
+    """A single connection: `open`, then `turn` whenever its socket is ready or something is due, then
+    `farewell`."""
 
     def __init__(
-        self, options: MqttOptions, version: Version, epoch: int, orders: Orders, counters: Counters, clock: Clock
+        self,
+        options: MqttOptions,
+        version: Version,
+        epoch: int,
+        orders: Orders,
+        counters: Counters,
+        clock: Clock,
     ) -> None:
         self.options, self.version, self.epoch = options, version, epoch
         self.subscriptions = Subscriptions({}, version, self._tell_session)
@@ -101,7 +109,8 @@ class Connection:
         """What goes out on this connection; None: nothing but paho's own packets."""
         self._reader: Reader | None = None
         self.on_session: Callable[[dict[str, int], bool], None] = lambda granted, is_new: None
-        """Told the subscriptions that the broker keeps, and whether its session is new, before anything of it comes."""
+        """Told the subscriptions that the broker keeps, and whether its session is new, before
+        anything of it comes."""
 
     def open(self, intake: str, granted: dict[str, int], answer_ms: int) -> None:
         """Connect the socket and send CONNECT; blocks, on any thread. Raises `OSError`.
@@ -128,11 +137,14 @@ class Connection:
         connect(self._client, self.options, self.version)
         self._socket = self._client.socket()
         self._descriptor = self._socket.fileno()
-        # Each turn sends its acknowledgements at once; holding them back would only make the broker wait for them.
+        # Each turn sends its acknowledgements at once; holding them back would only make
+        # the broker wait for them.
         send_at_once(self._socket)
         # While we do not read we cannot see answers to pings; the kernel then notices that nobody is there.
         if hasattr(socket, "TCP_USER_TIMEOUT"):
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2_000 * self.options.keepalive_s)
+            self._socket.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2_000 * self.options.keepalive_s
+            )
         self._answer_by_ms = self._clock.monotonic_ms() + answer_ms
 
     def turn(self, is_ready: bool, on_batch: OnBatch, on_bad: OnBad) -> None:
@@ -156,7 +168,8 @@ class Connection:
         return self._reader.cut_off_id() if self._reader is not None else None
 
     def abandon(self) -> None:
-        """Close the socket without goodbye: the broker publishes the last will. Does nothing after `farewell`."""
+        """Close the socket without goodbye: the broker publishes the last will. Does nothing after
+        `farewell`."""
         left = self._opened.socket() if self._opened is not None else None
         if left is not None:
             left.close()
@@ -189,13 +202,15 @@ class Connection:
         return self._descriptor, mask
 
     def prompt(self) -> None:
-        """Take what is there: brokers hold back small packets until the kernel has acknowledged the ones before."""
+        """Take what is there: brokers hold back small packets until the kernel has
+        acknowledged the ones before."""
         if self._reading() and self._reader is not None and self._reader.read_ahead():
             acknowledge_at_once(self._socket)
             self._more = True
 
     def due_in_ms(self) -> int:
-        """How long until the next turn: none while acknowledgements wait, else until a look at the keepalive."""
+        """How long until the next turn: none while acknowledgements wait, else until a look at the
+        keepalive."""
         if self._more and self._reading():
             return 0
         if self.accepted and (self._orders.tokens or self.subscriptions.are_behind(self._orders.wanted)):
@@ -206,7 +221,9 @@ class Connection:
                 return 0
             overdue_ms = self.publishing.due_in_ms(self._clock.monotonic_ms())
             due_ms = due_ms if overdue_ms is None else min(due_ms, overdue_ms)
-        return due_ms if self.accepted else min(due_ms, max(1, self._answer_by_ms - self._clock.monotonic_ms()))
+        return (
+            due_ms if self.accepted else min(due_ms, max(1, self._answer_by_ms - self._clock.monotonic_ms()))
+        )
 
     def _reading(self) -> bool:
         """Whether to read: before the broker has accepted us in any case, or we would never know."""
@@ -314,8 +331,16 @@ class Connection:
             self.publishing.begin(window, size, has_properties=self.version == "5")
         if self.options.status_topic is not None:
             client.publish(self.options.status_topic, ONLINE, qos=1, retain=True)
-        log.info("mqtt.connected", extra={"server": self.options.server, "version": self.version, "epoch": self.epoch,
-                                          "session": flags.session_present, "intake": self.intake})  # fmt: skip
+        log.info(
+            "mqtt.connected",
+            extra={
+                "server": self.options.server,
+                "version": self.version,
+                "epoch": self.epoch,
+                "session": flags.session_present,
+                "intake": self.intake,
+            },
+        )
 
     def _tell_session(self) -> None:
         self.on_session(dict(self.subscriptions.granted), False)
@@ -338,12 +363,13 @@ def taken_over(client_id: str) -> str:
 
 
 SHORT_LIVES = 3
-"""Connections in a row that were lost soon after the broker had accepted them, from which on a rival is suspected."""
+"""Connections in a row that were lost soon after the broker had accepted them, from which on a rival is
+suspected."""
 
 
 def with_advice(error: Exception, connection: Connection, failures: int) -> Exception:
-    """The error with the likely cause. Brokers seldom say that another client took the session: they accept, and soon
-    hang up, `failures` times in a row before this one."""
+    """The error with the likely cause. Brokers seldom say that another client took the session: they accept,
+    and soon hang up, `failures` times in a row before this one."""
     if connection.lost_because or not isinstance(error, ConnectionLost) or failures < SHORT_LIVES:
         return error
     rival = taken_over(connection.options.client_id)

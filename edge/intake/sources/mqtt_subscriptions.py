@@ -71,7 +71,9 @@ class Subscriptions:
             self.granted[name] = qos
             if reason.value < qos:
                 self.refused[name] = f"granted QoS {reason.value} only; QoS {qos} was asked for"
-                log.warning("mqtt.subscription_weaker", extra={"filter": name, "granted": reason.value, "asked": qos})
+                log.warning(
+                    "mqtt.subscription_weaker", extra={"filter": name, "granted": reason.value, "asked": qos}
+                )
         self._on_change()
 
     def are_answered(self, wanted: dict[str, int]) -> bool:

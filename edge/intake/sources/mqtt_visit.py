@@ -44,7 +44,9 @@ class Visit:
     def __enter__(self) -> Visit:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
         _leave(self._client)
 
     def subscribe(self, filters: list[str]) -> dict[str, str]:
@@ -69,10 +71,12 @@ class Visit:
         if not told.is_published():
             raise VisitFailed(f"the broker did not confirm '{topic}' within {ANSWER_S:g} s")
 
-    # --- connecting ------------------------------------------------------------------------------------------------
+    # --- connecting -----------------------------------------------------------------------------------------
 
     def _connected(self) -> Client:
-        versions: tuple[Version, ...] = ("5", "3.1.1") if self._options.version == "auto" else (self._options.version,)
+        versions: tuple[Version, ...] = (
+            ("5", "3.1.1") if self._options.version == "auto" else (self._options.version,)
+        )
         failure = VisitFailed("no version of MQTT to try")
         for version in versions:
             self.version, self._answer = version, None

@@ -1,4 +1,5 @@
-"""Cutting a stream of bytes into MQTT packets, and QoS 0 and 1 PUBLISH packets into messages. Pure, and quick."""
+"""Cutting a stream of bytes into MQTT packets, and QoS 0 and 1 PUBLISH packets into
+messages. Pure, and quick."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ class PublishParser:
             self._held = len(data) - position
 
     def cut_off_id(self) -> int | None:
-        """The packet id of a first transmission that is incomplete; None where none is, or its id has not come."""
+        """The packet id of a first transmission that is incomplete; None where none is,
+        or its id has not come."""
         data = b"".join(self._chunks)
         if len(data) < 2 or data[0] & 0xFE != 0x32:  # PUBLISH, QoS 1, not a duplicate
             return None
@@ -67,8 +69,14 @@ class PublishParser:
 
     # One loop without calls, because it runs for every message.
     def _parse(self, data: bytes, batch: list[Message], bad: list[BadMessage]) -> int:  # noqa: PLR0912
-        """Parse whole packets; returns where the first incomplete one begins and sets how many bytes it needs."""
-        append, topics, has_properties, epoch_bits = batch.append, self._topics, self._has_properties, self._epoch_bits
+        """Parse whole packets; returns where the first incomplete one begins and sets
+        how many bytes it needs."""
+        append, topics, has_properties, epoch_bits = (
+            batch.append,
+            self._topics,
+            self._has_properties,
+            self._epoch_bits,
+        )
         position, end = 0, len(data)
         while end - position >= 2:
             command, length, start = data[position], data[position + 1], position + 2
@@ -124,8 +132,11 @@ class PublishParser:
         self._topics[name] = topic
         return topic
 
-    def _drop(self, data: bytes, position: int, start: int, length: int, bad: list[BadMessage]) -> tuple[int, bool]:
-        """Pass over a packet that is too long, once its topic and id are here: where to go on, and whether to wait."""
+    def _drop(
+        self, data: bytes, position: int, start: int, length: int, bad: list[BadMessage]
+    ) -> tuple[int, bool]:
+        """Pass over a packet that is too long, once its topic and id are here: where to go
+        on, and whether to wait."""
         end = len(data)
         body = start + 2
         if end >= body:

@@ -33,7 +33,8 @@ TOPICS_MAX = 10_000
 
 
 class Outgoing:
-    """A message on its way. `done` is told the reason of a refusal, or None once the broker has the message."""
+    """A message on its way. `done` is told the reason of a refusal, or None once the
+    broker has the message."""
 
     __slots__ = ("done", "flags", "payload", "sent_ms", "topic")
 
@@ -58,7 +59,9 @@ class Publishing:
         self._has_properties = False
         self._topics: dict[str, bytes] = {}
 
-    def publish(self, topic: str, payload: bytes, qos: int, retained: bool, done: Callable[[str | None], None]) -> None:
+    def publish(
+        self, topic: str, payload: bytes, qos: int, retained: bool, done: Callable[[str | None], None]
+    ) -> None:
         """Queue a message of QoS 0 or 1. Raises ValueError for a topic that is none."""
         flags = qos << 1 | (RETAINED if retained else 0)
         self._waiting.append(Outgoing(self._topics.get(topic) or self._encoded(topic), payload, flags, done))
@@ -105,7 +108,9 @@ class Publishing:
             variable += b"\0"
         length = len(variable) + len(message.payload)
         if length + 5 > self._bytes_max:
-            message.done(f"packet of {length} bytes is longer than the {self._bytes_max} that the broker takes")
+            message.done(
+                f"packet of {length} bytes is longer than the {self._bytes_max} that the broker takes"
+            )
             return
         found += (bytes((0x30 | message.flags,)), encoded_length(length), variable, message.payload)
         if packet_id:
@@ -134,7 +139,9 @@ class Publishing:
     def _encoded(self, topic: str) -> bytes:
         name = topic.encode()
         if not name or len(name) > 65_535 or any(char in topic for char in "+#\0"):
-            raise ValueError(f"'{topic}' is no topic to publish to: it is empty, too long, or contains '+', '#' or NUL")
+            raise ValueError(
+                f"'{topic}' is no topic to publish to: it is empty, too long, or contains '+', '#' or NUL"
+            )
         if len(self._topics) >= TOPICS_MAX:
             self._topics.clear()
         self._topics[topic] = encoded = len(name).to_bytes(2, "big") + name

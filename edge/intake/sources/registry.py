@@ -1,8 +1,9 @@
-"""The kinds of sources beside MQTT and memory topics: what `TYPE` of a stream may say, and the settings of each.
+"""The kinds of sources beside MQTT and memory topics: what `TYPE` of a stream may say,
+and the settings of each.
 
-Settings come from the gateway's configuration, `sources.<type>.<CONF_KEY>` (`default` where the stream names none), and
-from the stream's EXTRA, which wins. A source delivers under a topic of its own, `topic_of(stream)`, that no broker's
-message can have.
+Settings come from the gateway's configuration, `sources.<type>.<CONF_KEY>` (`default` where the stream names
+none), and from the stream's EXTRA, which wins. A source delivers under a topic of its own,
+`topic_of(stream)`, that no broker's message can have.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ Make = Callable[[Stream, Any, SourceEnvironment], Source]
 
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """A kind of source. `row_format`: how it encodes rows, whatever the stream's FORMAT; None where FORMAT decides."""
+    """A kind of source. `row_format`: how it encodes rows, whatever the stream's FORMAT; None
+    where FORMAT decides."""
 
     name: str
     settings: type[Model]
@@ -94,8 +96,11 @@ def topic_of(stream: str) -> str:
     return f"$source/{stream}"
 
 
-def settings_of(kind: SourceKind, stream: Stream, sections: Mapping[str, Mapping[str, Any]] | None = None) -> Any:
-    """The settings of a stream's source. `sections` None: the gateway's are not known, so any CONF_KEY is right.
+def settings_of(
+    kind: SourceKind, stream: Stream, sections: Mapping[str, Mapping[str, Any]] | None = None
+) -> Any:
+    """The settings of a stream's source. `sections` None: the gateway's are not known,
+    so any CONF_KEY is right.
 
     Raises `BadSource` with the option that is wrong.
     """
@@ -104,7 +109,10 @@ def settings_of(kind: SourceKind, stream: Stream, sections: Mapping[str, Mapping
     if sections is not None:
         key = str(stream.options.get("CONF_KEY", DEFAULT))
         if key not in sections and key != DEFAULT:
-            hint = did_you_mean(key, sections) or f"sources.{kind.name} has {', '.join(sorted(sections)) or 'none'}"
+            hint = (
+                did_you_mean(key, sections)
+                or f"sources.{kind.name} has {', '.join(sorted(sections)) or 'none'}"
+            )
             raise BadSource("CONF_KEY", f"'{key}' is no section of the gateway's sources.{kind.name}: {hint}")
         section = sections.get(key, {})
     known = {name.lower(): name for name in yaml_keys(kind.settings)}
@@ -117,7 +125,11 @@ def settings_of(kind: SourceKind, stream: Stream, sections: Mapping[str, Mapping
 
 
 def _reason(item: Any) -> str:
-    return "is not known" if item["type"] == "extra_forbidden" else str(item["msg"]).removeprefix("Value error, ")
+    return (
+        "is not known"
+        if item["type"] == "extra_forbidden"
+        else str(item["msg"]).removeprefix("Value error, ")
+    )
 
 
 def _extra(stream: Stream) -> dict[str, Any]:

@@ -20,9 +20,13 @@ class SimulatorSettings(Model):
     """Send rows that are written down in the settings, one after the other."""
 
     data: list[dict[str, Any]] = Field(
-        default_factory=lambda: [{"temperature": 22.5, "humidity": 50}, {"temperature": 23.1, "humidity": 48}],
-        min_length=1, description="the rows, as a list or as its JSON text",
-    )  # fmt: skip
+        default_factory=lambda: [
+            {"temperature": 22.5, "humidity": 50},
+            {"temperature": 23.1, "humidity": 48},
+        ],
+        min_length=1,
+        description="the rows, as a list or as its JSON text",
+    )
     interval: DurationMs = Field(1000, ge=1, description="milliseconds between two rows")
     loop: bool = Field(True, description="begin again after the last row")
 

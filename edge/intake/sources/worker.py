@@ -1,4 +1,5 @@
-"""The thread, the pause and the end of a source that reads by itself, such as from a file or by asking a server."""
+"""The thread, the pause and the end of a source that reads by itself, such as from a file
+or by asking a server."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ log = logging.getLogger("penstock.sources")
 
 
 class WorkerSource(ABC):
-    """A source whose `run` reads until it is done or `_goes_on` says otherwise; an error in it ends nobody else."""
+    """A source whose `run` reads until it is done or `_goes_on` says otherwise; an error
+    in it ends nobody else."""
 
     def __init__(self, name: str, clock: Clock) -> None:
         self.name = name

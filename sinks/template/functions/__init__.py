@@ -1,7 +1,8 @@
-"""The functions a template may call: Go's, and the usual ones of text, numbers, lists, dates, hashes and base64.
+"""The functions a template may call: Go's, and the usual ones of text, numbers, lists,
+dates, hashes and base64.
 
-A wrong type is a `DataError`: the message goes to the dead letters with that reason. The one function that is not here
-is `now`, which asks the result that is being rendered.
+A wrong type is a `DataError`: the message goes to the dead letters with that reason. The one function that is
+not here is `now`, which asks the result that is being rendered.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from sinks.template.functions.printing import wrong_format
 from sinks.template.functions.registry import Function
 
 FUNCTIONS: dict[str, Function] = {
-    **general.FUNCTIONS, **printing.FUNCTIONS, **texts.FUNCTIONS, **numbers.FUNCTIONS, **lists.FUNCTIONS,
+    **general.FUNCTIONS,
+    **printing.FUNCTIONS,
+    **texts.FUNCTIONS,
+    **numbers.FUNCTIONS,
+    **lists.FUNCTIONS,
     **dates.FUNCTIONS,
-}  # fmt: skip
+}
 
 NOW = "now"
 """The instant of the result."""

@@ -28,7 +28,9 @@ _PARTS: dict[str, Callable[[datetime], str]] = {
     "-0700": lambda at: _offset(at, ""), "-07": lambda at: _offset(at, "")[:3],
     "1": lambda at: str(at.month), "2": lambda at: str(at.day),
 }  # fmt: skip
-_LAYOUT = re.compile(r"[.,](?:0+|9+)(?!\d)|" + "|".join(map(re.escape, sorted(_PARTS, key=len, reverse=True))))
+_LAYOUT = re.compile(
+    r"[.,](?:0+|9+)(?!\d)|" + "|".join(map(re.escape, sorted(_PARTS, key=len, reverse=True)))
+)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
@@ -61,7 +63,9 @@ def _moment(value: Any, zone: tzinfo = UTC) -> datetime:
     try:
         return datetime.fromtimestamp(value, zone)
     except (OverflowError, ValueError, OSError):
-        raise DataError(f"template: {value!r} seconds since 1970 is no date; divide milliseconds by 1000") from None
+        raise DataError(
+            f"template: {value!r} seconds since 1970 is no date; divide milliseconds by 1000"
+        ) from None
 
 
 def _date_in_zone(layout: Any, value: Any, zone: Any) -> str:
@@ -72,7 +76,9 @@ def _duration(text: Any) -> timedelta:
     sign, rest = (-1, str(text)[1:]) if str(text).startswith("-") else (1, str(text).removeprefix("+"))
     if not re.fullmatch(f"(?:{_DURATION.pattern})+", rest):
         raise DataError(f"template: {str(text)[:40]!r} is no duration such as -1h30m")
-    return sign * timedelta(seconds=sum(float(count) * _SECONDS[unit] for count, unit in _DURATION.findall(rest)))
+    return sign * timedelta(
+        seconds=sum(float(count) * _SECONDS[unit] for count, unit in _DURATION.findall(rest))
+    )
 
 
 FUNCTIONS: dict[str, Function] = {

@@ -50,7 +50,9 @@ FUNCTIONS: dict[str, Function] = {
     "initial": Function(lambda value: _list(value, "initial")[:-1], 1, 1),
     "append": Function(lambda value, item: [*_list(value, "append"), item], 2, 2),
     "prepend": Function(lambda value, item: [item, *_list(value, "prepend")], 2, 2),
-    "concat": Function(lambda *values: [item for value in values for item in _list(value, "concat")], 1, None),
+    "concat": Function(
+        lambda *values: [item for value in values for item in _list(value, "concat")], 1, None
+    ),
     "reverse": Function(lambda value: _list(value, "reverse")[::-1], 1, 1),
     "uniq": Function(_uniq, 1, 1),
     "sortAlpha": Function(lambda value: sorted(map(print_value, _list(value, "sortAlpha"))), 1, 1),

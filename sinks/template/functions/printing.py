@@ -36,7 +36,12 @@ def _printf(text: Any, *values: Any) -> str:
         flags, width, precision, verb = match[1], match[2], match[3], match[4]
         if verb == "%":
             return "%"
-        if not waiting or verb not in _VERBS or int(width or 0) > WIDTH_MAX or int(precision or 0) > WIDTH_MAX:
+        if (
+            not waiting
+            or verb not in _VERBS
+            or int(width or 0) > WIDTH_MAX
+            or int(precision or 0) > WIDTH_MAX
+        ):
             raise DataError(f"template: printf cannot fill {match[0]!r}")
         return _format_verb(verb, flags, width or "", precision, waiting.pop(0))
 

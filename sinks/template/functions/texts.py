@@ -64,7 +64,9 @@ def _title(text: str) -> str:
 
 
 def _split(separator: str, text: str) -> dict[str, str]:
-    return {f"_{number}": piece for number, piece in enumerate(text.split(separator) if separator else list(text))}
+    return {
+        f"_{number}": piece for number, piece in enumerate(text.split(separator) if separator else list(text))
+    }
 
 
 def _split_list(separator: str, text: str) -> list[str]:
@@ -103,7 +105,9 @@ FUNCTIONS: dict[str, Function] = {
     "upper": Function(_texts(str.upper), 1, 1),
     "lower": Function(_texts(str.lower), 1, 1),
     "title": Function(_texts(_title), 1, 1),
-    "untitle": Function(_texts(lambda text: re.sub(r"(?<!\w)\w", lambda match: match[0].lower(), text)), 1, 1),
+    "untitle": Function(
+        _texts(lambda text: re.sub(r"(?<!\w)\w", lambda match: match[0].lower(), text)), 1, 1
+    ),
     "trim": Function(_texts(str.strip), 1, 1),
     "trimAll": Function(_texts(lambda characters, text: text.strip(characters)), 2, 2),
     "trimPrefix": Function(_texts(lambda part, text: text.removeprefix(part)), 2, 2),
@@ -121,7 +125,9 @@ FUNCTIONS: dict[str, Function] = {
     "nindent": Function(lambda count, text: "\n" + _indent(count, text), 2, 2),
     "quote": Function(_texts(lambda *texts: " ".join(map(json_text, texts))), 1, None),
     "squote": Function(_texts(lambda *texts: " ".join(f"'{text}'" for text in texts)), 1, None),
-    "cat": Function(lambda *values: " ".join(print_value(value) for value in values if value is not None), 1, None),
+    "cat": Function(
+        lambda *values: " ".join(print_value(value) for value in values if value is not None), 1, None
+    ),
     "split": Function(_texts(_split), 2, 2),
     "splitList": Function(_texts(_split_list), 2, 2),
     "join": Function(_join, 2, 2),

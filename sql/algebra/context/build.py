@@ -72,24 +72,33 @@ class _Builder:
         if isinstance(kind, KeyedPlan):
             types = {item.stream: self._keyed(item) for item in kind.types}
             initiated = {item.stream: self._event_point(item) for item in kind.initiated}
-            return KeyedDefinition(*common, types, initiated, self._end(kind.end),
-                                   self.plan.idle_ms if kind.end is None else None)  # fmt: skip
+            return KeyedDefinition(
+                *common,
+                types,
+                initiated,
+                self._end(kind.end),
+                self.plan.idle_ms if kind.end is None else None,
+            )
         if isinstance(kind, HashedPlan):
             return HashedDefinition(*common, self._hashed(kind), kind.granularity, kind.preallocate)
         if isinstance(kind, CategoriesPlan):
             conditions = tuple(self.functions.true(item) for item in kind.conditions)
-            return CategoriesDefinition(*common, kind.stream, kind.labels, conditions, self._passes(kind.filter))
+            return CategoriesDefinition(
+                *common, kind.stream, kind.labels, conditions, self._passes(kind.filter)
+            )
         if isinstance(kind, SpanPlan):
             crontabs = isinstance(kind.start, CrontabPlan) and isinstance(kind.end, CrontabPlan)
             return SpanDefinition(*common, self._start(kind.start), self._end(kind.end), crontabs)
         assert isinstance(kind, OverlappingPlan)
         distinct = self.functions.key(kind.distinct) if kind.distinct else None
-        return OverlappingDefinition(*common, self._start(kind.start), self._end(kind.end), distinct, kind.now)
+        return OverlappingDefinition(
+            *common, self._start(kind.start), self._end(kind.end), distinct, kind.now
+        )
 
     def _passes(self, condition: Bound | None) -> Any:
         return None if condition is None else self.functions.true(condition)
 
-    # --- segmented ----------------------------------------------------------------------------------------------------
+    # --- segmented ------------------------------------------------------------------------------------------
 
     def _keyed(self, plan: KeyedTypePlan) -> ListedType:
         values = [self.functions.value(key) for key in plan.keys]
@@ -101,7 +110,9 @@ class _Builder:
 
     def _hashed(self, plan: HashedPlan) -> dict[str, ListedType]:
         return {
-            item.stream: ListedType(self._hash(name, item.arguments, plan.granularity), self._passes(item.filter))
+            item.stream: ListedType(
+                self._hash(name, item.arguments, plan.granularity), self._passes(item.filter)
+            )
             for name, item in zip(plan.hashes, plan.types, strict=True)
         }
 
@@ -113,7 +124,7 @@ class _Builder:
             return lambda event: abs(code(only(event))) % granularity
         return lambda event: abs(code([value(event) for value in values])) % granularity
 
-    # --- points -------------------------------------------------------------------------------------------------------
+    # --- points ---------------------------------------------------------------------------------------------
 
     def _start(self, plan: StartPlan) -> EventPoint | TimePoint | PatternPoint | NowPoint:
         return NowPoint() if isinstance(plan, NowPlan) else self._point(plan)
@@ -139,14 +150,20 @@ class _Builder:
         pattern = plan.pattern
         places = plan.places or (None,) * len(pattern.tags)
         tags = tuple((tag.name, tag.stream, place) for tag, place in zip(pattern.tags, places, strict=True))
-        return PatternPoint(self._machines(plan), frozenset(pattern.streams), tags, plan.place, plan.inclusive)
+        return PatternPoint(
+            self._machines(plan), frozenset(pattern.streams), tags, plan.place, plan.inclusive
+        )
 
     def _machines(self, point: PatternPointPlan) -> Callable[[Row], Pattern]:
         """Makes the machines of a pattern; one that may read its partition has functions of its own."""
         plan = point.pattern
         options = self.plan.options
-        bounds = Bounds(options.max_pattern_partials, options.pattern_overflow, options.max_pattern_rows,
-                        options.max_pattern_keys)  # fmt: skip
+        bounds = Bounds(
+            options.max_pattern_partials,
+            options.pattern_overflow,
+            options.max_pattern_rows,
+            options.max_pattern_keys,
+        )
 
         def builder(row: Row) -> PatternBuilder:
             context = Context(zone=self.zone, partition=row)
@@ -160,7 +177,8 @@ class _Builder:
 
     def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:
         crontabs = [Crontab.parse([field.text for field in fields], self.zone) for fields in plan.crontabs]
-        # With a field of seconds and none of milliseconds those of the moment remain: once a second, from now on.
+        # With a field of seconds and none of milliseconds those of the moment remain: once
+        # a second, from now on.
         keeps_millis = min(len(fields) for fields in plan.crontabs) in (6, 7)
 
         def due(now_ms: int) -> int:

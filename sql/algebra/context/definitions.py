@@ -21,8 +21,8 @@ Value = Callable[[Event, Row], Any]
 class EventPoint:
     """An event of `stream` that passes, and the place it is kept at.
 
-    `event_key` and `partition_key` are the two sides of an equality that must hold as well; such points are found by
-    hash. Keys are normal forms (`sql.types.key_of`); None, NULL, equals nothing.
+    `event_key` and `partition_key` are the two sides of an equality that must hold as well; such points are
+    found by hash. Keys are normal forms (`sql.types.key_of`); None, NULL, equals nothing.
     """
 
     stream: str
@@ -118,7 +118,8 @@ class SpanDefinition(Definition):
     start: Start
     end: End = None
     assumes_inside: bool = False
-    """Crontabs for both: at activation `now` is inside if the next end comes before, or with, the next start."""
+    """Crontabs for both: at activation `now` is inside if the next end comes before, or
+    with, the next start."""
 
 
 @dataclass(slots=True)

@@ -59,7 +59,8 @@ class HashedLevel(Level):
 
 
 def hash_code(value: Any) -> int:
-    """A stable hash: a whole number is its own, a text the polynomial h = 31 h + unit of UTF-16 in 32 bits."""
+    """A stable hash: a whole number is its own, a text the polynomial h = 31 h + unit
+    of UTF-16 in 32 bits."""
     if value is None:
         return 0
     if value.__class__ is int:
@@ -83,4 +84,6 @@ def crc_code(value: Any) -> int:
 def _text(value: Any) -> bytes:
     import json
 
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, default=repr).encode("utf-8", "surrogatepass")
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, default=repr).encode(
+        "utf-8", "surrogatepass"
+    )

@@ -43,7 +43,9 @@ class KeyedLevel(Level):
         partition = self.by_key.get(key)
         if partition is None:
             point = self.definition.initiated.get(arrival.stream)
-            initiates = passes if not self.definition.initiated else point is not None and point.fits(event, ())
+            initiates = (
+                passes if not self.definition.initiated else point is not None and point.fits(event, ())
+            )
             if initiates:
                 self._allocate(key, listed, point, arrival, counts=passes)
             return
@@ -65,8 +67,9 @@ class KeyedLevel(Level):
             self.ends_by_pattern(partition, arrival)
         self.visit_all(arrival)
 
-    def _allocate(self, key: Any, listed: ListedType, point: EventPoint | None, arrival: Arrival, *, counts: bool
-                  ) -> None:  # fmt: skip
+    def _allocate(
+        self, key: Any, listed: ListedType, point: EventPoint | None, arrival: Arrival, *, counts: bool
+    ) -> None:
         """`counts`: whether the event that allocates is one of those the context divides."""
         values = self.values()
         assert listed.values is not None
@@ -87,7 +90,7 @@ class KeyedLevel(Level):
         found = self.by_key.get(listed.key(arrival.event))
         return () if found is None else (found,)
 
-    # --- ends ---------------------------------------------------------------------------------------------------------
+    # --- ends -----------------------------------------------------------------------------------------------
 
     def _end_ms(self, now_ms: int) -> int | None:
         definition = self.definition
@@ -107,7 +110,7 @@ class KeyedLevel(Level):
             return
         super().end_due(partition, now_ms)
 
-    # --- partitions ---------------------------------------------------------------------------------------------------
+    # --- partitions -----------------------------------------------------------------------------------------
 
     def partitions(self) -> list[Partition]:
         return list(self.by_key.values())

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Arrival:
     """An event on its way through a context, and the innermost partitions it belongs to.
 
-    `targets` are some of them, `whole` levels of which it belongs to all. `first`: partitions it has reached already,
-    because it started them.
+    `targets` are some of them, `whole` levels of which it belongs to all. `first`: partitions it has reached
+    already, because it started them.
     """
 
     __slots__ = ("event", "first", "now_ms", "stream", "targets", "whole")
@@ -72,10 +72,11 @@ class Level(ABC):
         """The patterns that may end partitions, where the level ends them so."""
 
     def unmoved(self, stream: str) -> list[Partition] | None:
-        """The innermost partitions that all events of a stream belong to; None where these may change partitions."""
+        """The innermost partitions that all events of a stream belong to; None where these may change
+        partitions."""
         return None
 
-    # --- what the kinds say -------------------------------------------------------------------------------------------
+    # --- what the kinds say ---------------------------------------------------------------------------------
 
     @abstractmethod
     def watch(self, now_ms: int) -> None:
@@ -127,7 +128,7 @@ class Level(ABC):
             point.keep(event, partition.values)
         self.life.end(partition, now_ms)
 
-    # --- patterns -----------------------------------------------------------------------------------------------------
+    # --- patterns -------------------------------------------------------------------------------------------
 
     def await_pattern_end(self, partition: Partition, now_ms: int) -> None:
         """Watch for the pattern that ends a partition just started."""
@@ -190,7 +191,7 @@ class Level(ABC):
             if due_ms is not None:
                 self.life.schedule_start(self)
 
-    # --- common -------------------------------------------------------------------------------------------------------
+    # --- common ---------------------------------------------------------------------------------------------
 
     def values(self) -> list[Any]:
         """The properties of a new partition, all NULL."""
@@ -221,7 +222,8 @@ class Level(ABC):
                 partition.below.route(arrival)
 
     def offer(self, arrival: Arrival) -> None:
-        """The event that started the partition around: it may start one here, and counts in what is here already."""
+        """The event that started the partition around: it may start one here, and counts in
+        what is here already."""
         mine = Arrival(arrival.stream, arrival.event, arrival.now_ms)
         mine.first = arrival.first
         self.act(mine)
@@ -234,7 +236,7 @@ class Level(ABC):
         for partition in self.partitions():
             self.life.end(partition, now_ms, alone=False)
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
         """The level with its partitions."""

@@ -1,7 +1,7 @@
 """The tree of live partitions: ids, deadlines, and the order of what happens to them.
 
-At one instant the statements' own timers come first (their owner sees to it), then ends, then starts. Among ends and
-starts the earlier due time comes first, then the outer level.
+At one instant the statements' own timers come first (their owner sees to it), then ends, then starts. Among
+ends and starts the earlier due time comes first, then the outer level.
 """
 
 from __future__ import annotations
@@ -68,8 +68,14 @@ class Lifecycle:
     max_partitions  how many may live; a further one is refused, or with `oldest_first` the oldest one ends for it
     """
 
-    def __init__(self, definitions: Sequence[Definition], bodies: Bodies, max_partitions: int = 100_000,
-                 *, oldest_first: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        definitions: Sequence[Definition],
+        bodies: Bodies,
+        max_partitions: int = 100_000,
+        *,
+        oldest_first: bool = False,
+    ) -> None:
         self.definitions = definitions
         self.depth = len(definitions) - 1
         self.bodies = bodies
@@ -81,7 +87,8 @@ class Lifecycle:
         self.serial = 0
         self.counts = {"partitions_started": 0, "partitions_ended": 0, "partitions_refused": 0}
         self.timers: list[tuple[int, int, int, int, int, Partition | Level]] = []
-        """A heap of (due, END or START, depth, serial, number, owner); what no longer holds is dropped on top."""
+        """A heap of (due, END or START, depth, serial, number, owner); what no longer
+        holds is dropped on top."""
         self.scheduled = 0
         self.root: Level | None = None
 
@@ -89,7 +96,7 @@ class Lifecycle:
     def is_active(self) -> bool:
         return self.root is not None
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    # --- driving --------------------------------------------------------------------------------------------
 
     def activate(self, now_ms: int) -> None:
         """The first statement uses the context."""
@@ -136,7 +143,7 @@ class Lifecycle:
             owner.due_ms = None
             owner.start_due(now_ms)
 
-    # --- what levels call ---------------------------------------------------------------------------------------------
+    # --- what levels call -----------------------------------------------------------------------------------
 
     def level(self, depth: int, parent: Partition | None) -> Level:
         """A level inside a partition."""
@@ -165,8 +172,16 @@ class Lifecycle:
         elif due_ms != partition.due_ms:
             self.schedule_end(partition, due_ms)
 
-    def open(self, level: Level, key: Any, values: list[Any], now_ms: int, arrival: Arrival | None = None,
-             *, due_ms: int | None = None) -> Partition:  # fmt: skip
+    def open(
+        self,
+        level: Level,
+        key: Any,
+        values: list[Any],
+        now_ms: int,
+        arrival: Arrival | None = None,
+        *,
+        due_ms: int | None = None,
+    ) -> Partition:
         """Allocate a partition, which time will end at `due_ms`; the event that started it counts in it.
 
         Raises TooMany.
@@ -207,7 +222,9 @@ class Lifecycle:
     def _make_room(self, now_ms: int) -> None:
         if not self.oldest_first:
             self.counts["partitions_refused"] += 1
-            raise TooMany(f"the context has {self.max_partitions} partitions; raise maxPartitions, or let them end")
+            raise TooMany(
+                f"the context has {self.max_partitions} partitions; raise maxPartitions, or let them end"
+            )
         self.end(next(iter(self.live.values())), now_ms)
 
     def join(self, partition: Partition, arrival: Arrival) -> None:
@@ -240,7 +257,7 @@ class Lifecycle:
         if alone:
             level.ended(partition, now_ms)
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
         """The life cycle as plain JSON-able data; the statements' own state is theirs to save."""
@@ -248,7 +265,8 @@ class Lifecycle:
         return {"next_id": self.next_id, "serial": self.serial, "counts": dict(self.counts), "root": root}
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
-        """Put a snapshot back; partitions are started anew, so that the statements can be restored into them."""
+        """Put a snapshot back; partitions are started anew, so that the statements can
+        be restored into them."""
         self.deactivate()
         self.counts = dict(state["counts"])
         if state["root"] is not None:

@@ -39,9 +39,13 @@ class OverlappingLevel(Level):
         if self.definition.now:
             self._open(now_ms)
         if isinstance(self.definition.start, PatternPoint):
-            self._begin(self.definition.start, self.await_pattern_start(self.definition.start, now_ms), now_ms)
+            self._begin(
+                self.definition.start, self.await_pattern_start(self.definition.start, now_ms), now_ms
+            )
 
-    def _begin(self, start: PatternPoint, matches: list[Match], now_ms: int, arrival: Arrival | None = None) -> None:
+    def _begin(
+        self, start: PatternPoint, matches: list[Match], now_ms: int, arrival: Arrival | None = None
+    ) -> None:
         """A partition for each match of the pattern. The event that completes it does not count as such."""
         for match in matches:
             partition = self._open(now_ms, match=match)
@@ -64,8 +68,9 @@ class OverlappingLevel(Level):
             self._await(now_ms)
             self._open(now_ms)
 
-    def _open(self, now_ms: int, arrival: Arrival | None = None, key: Any = None, match: Match | None = None
-              ) -> Partition:  # fmt: skip
+    def _open(
+        self, now_ms: int, arrival: Arrival | None = None, key: Any = None, match: Match | None = None
+    ) -> Partition:
         start, end = self.definition.start, self.definition.end
         values = self.values()
         values[START_TIME] = now_ms

@@ -15,7 +15,8 @@ Match = tuple[Any, ...]
 
 @dataclass(slots=True)
 class PatternPoint:
-    """A pattern, watched by machines of its own: one per partition that it may end, one per level that it may start.
+    """A pattern, watched by machines of its own: one per partition that it may end, one per
+    level that it may start.
 
     make       a machine for a partition with these properties
     tags       per tag: its name, the stream of its events, and the place it is kept at (None: under the name of all)
@@ -40,7 +41,8 @@ class PatternPoint:
                 values[place] = value
 
     def counted(self, match: Match) -> Iterator[tuple[str, Any]]:
-        """The stream and row of each event that counts in the partition it starts, in the order of the tags."""
+        """The stream and row of each event that counts in the partition it starts, in
+        the order of the tags."""
         if not self.inclusive:
             return
         for (_, stream, _), value in zip(self.tags, match, strict=True):

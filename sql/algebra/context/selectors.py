@@ -124,7 +124,8 @@ def _key(values: Sequence[Any]) -> Any:
 
 
 def properties_of(partition: Partition) -> dict[str, Any]:
-    """The properties of an innermost partition: `id`, and those of its level; of a nested one by the level's name."""
+    """The properties of an innermost partition: `id`, and those of its level; of a nested
+    one by the level's name."""
     path = partition.path()
     found: dict[str, Any] = {"id": partition.id} if partition.id >= 0 else {}
     for item in path:

@@ -102,7 +102,11 @@ class SpanLevel(Level):
                 self.life.join(self.current, arrival)
                 return
         elif current is not None:
-            ends = isinstance(end, EventPoint) and end.stream == arrival.stream and end.fits(arrival.event, current.row)
+            ends = (
+                isinstance(end, EventPoint)
+                and end.stream == arrival.stream
+                and end.fits(arrival.event, current.row)
+            )
             if not ends:
                 self.visit(current, arrival)
                 return

@@ -1,7 +1,8 @@
-"""Analytic functions: they run on each incoming row, in order, and keep state for the life of the rule (ekuiper.md
-part 3).
+"""Analytic functions: they run on each incoming row, in order, and keep state for the life of the rule
+(ekuiper.md part 3).
 
-Each is a small state machine: `step(args, when)` gives the value for a row. `when` FALSE does not touch the state.
+Each is a small state machine: `step(args, when)` gives the value for a row. `when` FALSE
+does not touch the state.
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ class ChangedColumn(Analytic):
                 out.append(self._row_changed(place, value, ignore_null))
                 continue
             skip = value is None and ignore_null
-            differs = not skip and (self.known[place] is _UNSEEN or key_of(self.known[place]) != key_of(value))
+            differs = not skip and (
+                self.known[place] is _UNSEEN or key_of(self.known[place]) != key_of(value)
+            )
             out.append(differs)
             if differs:
                 self.known[place] = value
@@ -109,7 +112,8 @@ class ChangedColumn(Analytic):
         changed = {
             name: value
             for name, value in {**dict.fromkeys(known), **row}.items()
-            if not (value is None and ignore_null) and (name not in known or key_of(known[name]) != key_of(value))
+            if not (value is None and ignore_null)
+            and (name not in known or key_of(known[name]) != key_of(value))
         }
         self.known[place] = {**known, **changed}
         return bool(changed)
@@ -194,8 +198,11 @@ class Running(Analytic):
 
 
 _KINDS: dict[str, Callable[[], Analytic]] = {
-    "lag": Lag, "latest": Latest, "changed_col": ChangedColumn, "had_changed": HadChanged,
-}  # fmt: skip
+    "lag": Lag,
+    "latest": Latest,
+    "changed_col": ChangedColumn,
+    "had_changed": HadChanged,
+}
 
 
 class Partitions(dict[Hashable, Analytic]):
@@ -245,7 +252,9 @@ class AnalyticStage:
         from sql.aggregates.state import encode
         from sql.algebra.state import pack_key
 
-        return [[[pack_key(key), encode(item.state())] for key, item in part.items()] for part in self.partitions]
+        return [
+            [[pack_key(key), encode(item.state())] for key, item in part.items()] for part in self.partitions
+        ]
 
     def restore(self, state: Any) -> None:
         from sql.aggregates.state import decode

@@ -1,4 +1,5 @@
-"""What a row sees of events before it: prev and its kin by the window's order, prior by the order of arrival."""
+"""What a row sees of events before it: prev and its kin by the window's order, prior by
+the order of arrival."""
 
 from __future__ import annotations
 
@@ -16,8 +17,13 @@ from sql.plan.logical import Plan
 class PrevReader:
     """prev, prevtail, prevcount, prevwindow and prior for one event."""
 
-    def __init__(self, plan: Plan, functions: FunctionSet, windows: Sequence[Operator],
-                 priors: Callable[[Event], Sequence[Event]]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        plan: Plan,
+        functions: FunctionSet,
+        windows: Sequence[Operator],
+        priors: Callable[[Event], Sequence[Event]],
+    ) -> None:
         """`priors` gives the events before one, the nearest first."""
         self.priors = priors
         self.calls = plan.prevs
@@ -54,7 +60,8 @@ class PrevReader:
 
 
 class Extra(list[Any]):
-    """Values fixed when an event arrived: analytic functions by index, and the events before it for `prior`."""
+    """Values fixed when an event arrived: analytic functions by index, and the events
+    before it for `prior`."""
 
     __slots__ = ("priors",)
 
@@ -67,7 +74,9 @@ class PriorMemory:
     """Remembers the last few inserted events, so that each keeps the ones before it."""
 
     def __init__(self, plan: Plan) -> None:
-        depths = [call.index.value for call in plan.prevs if call.name == "prior" and isinstance(call.index, Const)]
+        depths = [
+            call.index.value for call in plan.prevs if call.name == "prior" and isinstance(call.index, Const)
+        ]
         self.depth = max(depths, default=0)
         self.recent: deque[Event] = deque(maxlen=self.depth or 1)
 

@@ -1,8 +1,8 @@
-"""Derived-value windows: size, uni, linest, correl, weighted_avg. They keep no events; they post one row per update.
+"""Derived-value windows: size, uni, linest, correl, weighted_avg. They keep no events; they
+post one row per update.
 
-The new row is the current statistic, the old row the previous one. Extra expressions add values of the last arriving
-event,
-named by their text; `*` adds all its columns (epl.md section 4).
+The new row is the current statistic, the old row the previous one. Extra expressions add values of the last
+arriving event, named by their text; `*` adds all its columns (epl.md section 4).
 """
 
 from __future__ import annotations
@@ -61,8 +61,15 @@ class Derived(Operator):
     changes_only   post only when the properties differ from before (size)
     """
 
-    def __init__(self, statistic: Statistic, value: Callable[[Event], Any], extras: Callable[[Event | None], Row],
-                 new_event: Callable[[Row, int], Event], key: Row, changes_only: bool) -> None:  # fmt: skip
+    def __init__(
+        self,
+        statistic: Statistic,
+        value: Callable[[Event], Any],
+        extras: Callable[[Event | None], Row],
+        new_event: Callable[[Row, int], Event],
+        key: Row,
+        changes_only: bool,
+    ) -> None:
         self.statistic = statistic
         self.value = value
         self.extras = extras

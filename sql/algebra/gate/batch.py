@@ -1,8 +1,8 @@
 """Gate: events are held and released together at a trigger.
 
-A `Batch` is Gate before Retain(generation), Esper's batch windows: what is released enters, and what the release before
-brought in leaves. Deltas that are held back *behind* a Retain (Apama's `every`) are in `lots.py`. The triggers are in
-`triggers.py`.
+A `Batch` is Gate before Retain(generation), Esper's batch windows: what is released enters, and what the
+release before brought in leaves. Deltas that are held back *behind* a Retain (Apama's `every`) are in
+`lots.py`. The triggers are in `triggers.py`.
 
          time_batch(1 s)    E1   E2 |        E3 |           |
                             1.5     2.5 +E1 E2  3.5 +E3     4.5 −E3      boundaries at the first event + k·d
@@ -35,8 +35,8 @@ class Trigger(ABC):
         return True
 
     surely_holds = ""
-    """When an arriving event is held and nothing else changes: a condition in the text of a loop, over `trigger` and
-    `held`. Empty: `on_event` must say."""
+    """When an arriving event is held and nothing else changes: a condition in the text of a loop, over
+    `trigger` and `held`. Empty: `on_event` must say."""
 
     force = False
     """Whether an empty release is posted all the same."""
@@ -76,7 +76,8 @@ class Batch:
         self.held: OrderedDict[Event, None] = OrderedDict()
         self.generation: list[Event] = []
         self.fresh = False
-        """Whether the step of the last release is still going on: until its end the batch is seen as the content."""
+        """Whether the step of the last release is still going on: until its end the batch
+        is seen as the content."""
 
     def admits(self, event: Event, now: int) -> bool:
         """Whether the event may enter: it always may, unless this raises."""
@@ -101,7 +102,8 @@ class Batch:
         return out
 
     def discard(self, event: Event) -> bool:
-        """The event leaves the forming batch silently; one already posted still leaves with its generation."""
+        """The event leaves the forming batch silently; one already posted still leaves with its
+        generation."""
         held = self.held.pop(event, self) is None
         if held:
             self.trigger.discarded(event)

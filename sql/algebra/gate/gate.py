@@ -71,7 +71,7 @@ class Gate(BatchWindow, Gated):
     def restore(self, state: Any, find: FindEvent) -> None:
         self.batch.restore(state[0], find)
 
-    # --- in the loop --------------------------------------------------------------------------------------------------
+    # --- in the loop ----------------------------------------------------------------------------------------
 
     def write_load(self, source: SourceWriter) -> None:
         if self.batch.trigger.surely_holds:

@@ -1,9 +1,10 @@
-"""The two stages that make Apama's batched windows of the common policies: a gate *behind* a Retain, and Latest.
+"""The two stages that make Apama's batched windows of the common policies: a gate
+*behind* a Retain, and Latest.
 
          within 1.5 every 1.0     10@0.5 enters at the update point 1.0 and leaves at the first one >= 0.5 + 1.5
 
-The retention runs on while the gate holds its deltas; `net` cancels an item that came and went in between, so it never
-appears. An update point's lot closes with its instant, after the arrivals of that instant.
+The retention runs on while the gate holds its deltas; `net` cancels an item that came and went in between, so
+it never appears. An update point's lot closes with its instant, after the arrivals of that instant.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class Hold(Operator):
 
     departure = Removal.FIFO
 
-    def __init__(self, *, period_ms: int | None = None, origin_ms: int | None = 0, count: int | None = None) -> None:
+    def __init__(
+        self, *, period_ms: int | None = None, origin_ms: int | None = 0, count: int | None = None
+    ) -> None:
         self.period_ms = period_ms
         self.origin_ms = origin_ms
         self.count = count
@@ -137,7 +140,8 @@ def _write_leaving(source: SourceWriter) -> None:
 
 
 class Latest(Operator):
-    """`with unique k`: of the items the window shows only the newest per key counts; the older keep their places."""
+    """`with unique k`: of the items the window shows only the newest per key counts; the
+    older keep their places."""
 
     departure = Removal.ANY
 

@@ -33,8 +33,15 @@ class Every(Trigger):
 
     surely_holds = "trigger.due_ms is not None"
 
-    def __init__(self, period: Period, zone: ZoneInfo, *, reference_ms: int | None = None, force: bool = False,
-                 start_ms: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        period: Period,
+        zone: ZoneInfo,
+        *,
+        reference_ms: int | None = None,
+        force: bool = False,
+        start_ms: int | None = None,
+    ) -> None:
         self.period = period
         self.zone = zone
         self.reference_ms = start_ms if reference_ms is None else reference_ms
@@ -70,12 +77,14 @@ class Every(Trigger):
 
 
 class CountOrSince(Trigger):
-    """time_length_batch: at n events, or d after the first event or the last release, whichever comes first."""
+    """time_length_batch: at n events, or d after the first event or the last release,
+    whichever comes first."""
 
     surely_holds = "len(held) + 1 < trigger.size and trigger.due_ms is not None"
 
-    def __init__(self, period: Period, zone: ZoneInfo, size: int, *, force: bool = False,
-                 start_ms: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self, period: Period, zone: ZoneInfo, size: int, *, force: bool = False, start_ms: int | None = None
+    ) -> None:
         self.period = period
         self.zone = zone
         self.size = size
@@ -105,11 +114,16 @@ class CountOrSince(Trigger):
 
 
 class DataBoundary(Trigger):
-    """ext_timed_batch: when an event's own time reaches the boundary after the batch's first event; it starts the
-    next."""
+    """ext_timed_batch: when an event's own time reaches the boundary after the batch's first event; it starts
+    the next."""
 
-    def __init__(self, timestamp: Callable[[Event], int | None], period: Period, zone: ZoneInfo,
-                 reference_ms: int | None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        timestamp: Callable[[Event], int | None],
+        period: Period,
+        zone: ZoneInfo,
+        reference_ms: int | None,
+    ) -> None:
         self.timestamp = timestamp
         self.period = period
         self.zone = zone

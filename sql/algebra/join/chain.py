@@ -1,4 +1,5 @@
-"""A row and its partners in the other sources, as loops in one another: first the sources that an index finds.
+"""A row and its partners in the other sources, as loops in one another: first the
+sources that an index finds.
 
 for y1 in find_1(key, ()):
     r1 = y1.row
@@ -19,20 +20,26 @@ from sql.plan.bound import Bound
 
 
 class Chain:
-    """The loops from a row of one source. In the text `r0`, `r1`, … are rows, `y1`, `y2`, … the partners' events."""
+    """The loops from a row of one source. In the text `r0`, `r1`, … are rows, `y1`, `y2`, …
+    the partners' events."""
 
-    def __init__(self, parts: Sequence[Bound], tested: Sequence[Bound], start: int, stores: Sequence[Any]) -> None:
+    def __init__(
+        self, parts: Sequence[Bound], tested: Sequence[Bound], start: int, stores: Sequence[Any]
+    ) -> None:
         """`parts` of conditions say where to look; those `tested` hold for every row that is found."""
         self.start = start
         self.stores = stores
         self.width = len(stores)
-        self.searches = [(place, Search(parts, place, known, stores[place])) for place, known in self._way(parts)]
+        self.searches = [
+            (place, Search(parts, place, known, stores[place])) for place, known in self._way(parts)
+        ]
         settled = [part for _, search in self.searches for part in search.settled]
         self.rest = [part for part in tested if not any(part is other for other in settled)]
         self.needs_event = reads_subquery(parts)
 
     def _way(self, parts: Sequence[Bound]) -> Iterator[tuple[int, frozenset[int]]]:
-        """The other sources in the order in which they are looked into, each with the sources known by then."""
+        """The other sources in the order in which they are looked into, each with the
+        sources known by then."""
         known = {self.start}
         rest = [place for place in range(self.width) if place != self.start]
         while rest:

@@ -25,8 +25,14 @@ def parts_of(conditions: Sequence[Bound | None]) -> list[Bound]:
 class Inner:
     """Finds the joined rows that a row of one source is part of."""
 
-    def __init__(self, on: Sequence[Bound | None], where: Bound | None, stores: Sequence[Store], shape: Shape,
-                 functions: FunctionSet) -> None:  # fmt: skip
+    def __init__(
+        self,
+        on: Sequence[Bound | None],
+        where: Bound | None,
+        stores: Sequence[Store],
+        shape: Shape,
+        functions: FunctionSet,
+    ) -> None:
         self.stores = stores
         self.shape = shape
         self.functions = functions

@@ -1,8 +1,8 @@
 """The joined relation: what a change of its sources changes in it.
 
-All sources that a step changes change first, then the join: no transient pairs, one delta. Inner joins put out the
-pairs of rows that came and those of rows that left; outer joins the net change of the content. With `unidirectional`
-only that source's events make rows, of the pairs with that event, and nothing of it is kept.
+All sources that a step changes change first, then the join: no transient pairs, one delta. Inner joins put
+out the pairs of rows that came and those of rows that left; outer joins the net change of the content. With
+`unidirectional` only that source's events make rows, of the pairs with that event, and nothing of it is kept.
 """
 
 from __future__ import annotations
@@ -25,8 +25,14 @@ NewEvent = Callable[[Any, int], Event]
 class Joined:
     """The joined rows of a query, and how they change."""
 
-    def __init__(self, plan: Plan, functions: FunctionSet, new_event: NewEvent, shape: Shape,
-                 pulled: Mapping[int, Pulled]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        plan: Plan,
+        functions: FunctionSet,
+        new_event: NewEvent,
+        shape: Shape,
+        pulled: Mapping[int, Pulled],
+    ) -> None:
         """`pulled`: sources whose rows are only looked up."""
         self.new_event = new_event
         self.stores: list[Store] = [pulled.get(i) or Rows(shape) for i in range(len(plan.sources))]
@@ -52,12 +58,14 @@ class Joined:
         if self.drivers:
             out = self._drive(changes)
         elif self.outer is not None:
-            out = self._net(self.outer.change({i: (delta.inserted, delta.removed) for i, delta in changes.items()}))
+            out = self._net(
+                self.outer.change({i: (delta.inserted, delta.removed) for i, delta in changes.items()})
+            )
         else:
             out = self._increment(changes)
         return out if out.inserted or out.removed else None
 
-    # --- inner joins --------------------------------------------------------------------------------------------------
+    # --- inner joins ----------------------------------------------------------------------------------------
 
     def _increment(self, changes: Mapping[int, Delta]) -> Delta:
         self._apply(changes)
@@ -90,10 +98,12 @@ class Joined:
 
     def _kept(self, sides: Sides) -> Sides:
         """Joined rows that stay hold events of the query, also of sources that are looked up."""
-        return tuple([
-            store.own(side) if isinstance(store, Pulled) and side is not None else side
-            for store, side in zip(self.stores, sides, strict=True)
-        ])  # fmt: skip
+        return tuple(
+            [
+                store.own(side) if isinstance(store, Pulled) and side is not None else side
+                for store, side in zip(self.stores, sides, strict=True)
+            ]
+        )
 
     def _enter(self, sides: Sides) -> Event:
         event = self.rows[sides] = self._event(sides)
@@ -116,7 +126,7 @@ class Joined:
         time_ms = max(event.time_ms for event in sides if event is not None)
         return self.new_event(tuple([None if event is None else event.row for event in sides]), time_ms)
 
-    # --- unidirectional -----------------------------------------------------------------------------------------------
+    # --- unidirectional -------------------------------------------------------------------------------------
 
     def _drive(self, changes: Mapping[int, Delta]) -> Delta:
         self._apply({index: delta for index, delta in changes.items() if index not in self.drivers})
@@ -144,7 +154,7 @@ class Joined:
         found = (self.inner.partners(0, event) for event in self.stores[0].content())
         return [self._event(sides) for rows in found for sides in rows]
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def content(self) -> Iterable[Event]:
         """The joined rows as events."""
@@ -161,13 +171,17 @@ class Joined:
 
     def snapshot(self) -> Any:
         """The joined rows and those of each source, by number."""
-        rows = [[[None if e is None else e.seq for e in sides], event.seq] for sides, event in self.rows.items()]
+        rows = [
+            [[None if e is None else e.seq for e in sides], event.seq] for sides, event in self.rows.items()
+        ]
         kept = [[e.seq for e in store.events] if isinstance(store, Rows) else None for store in self.stores]
         return {"rows": rows, "relations": kept}
 
     def restore(self, state: Any, find: FindEvent) -> None:
         """Put a snapshot back."""
-        contents = [None if events is None else [find(seq) for seq in events] for events in state["relations"]]
+        contents = [
+            None if events is None else [find(seq) for seq in events] for events in state["relations"]
+        ]
         if self.outer is not None and not self.drivers:
             self.outer.change({i: (events, ()) for i, events in enumerate(contents) if events})
         else:

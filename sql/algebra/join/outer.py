@@ -1,8 +1,8 @@
 """Outer joins: a chain of steps, each joins what is joined before it with one more source.
 
-A step keeps both sides with their indexes and, for each row, how many partners it has. The row beside NULL is there as
-long as that is zero, so it is taken back when a partner comes and restored when the last one goes. What a step puts out
-is the net change of its content.
+A step keeps both sides with their indexes and, for each row, how many partners it has. The row beside NULL is
+there as long as that is zero, so it is taken back when a partner comes and restored when the last one goes.
+What a step puts out is the net change of its content.
 """
 
 from __future__ import annotations
@@ -31,8 +31,16 @@ def joined_event(sides: Sides, width: int) -> Event:
 class Step:
     """What is joined before, joined with source `place`."""
 
-    def __init__(self, kind: str, on: Bound | None, place: int, width: int, right: Store, shape: Shape,
-                 functions: FunctionSet) -> None:  # fmt: skip
+    def __init__(
+        self,
+        kind: str,
+        on: Bound | None,
+        place: int,
+        width: int,
+        right: Store,
+        shape: Shape,
+        functions: FunctionSet,
+    ) -> None:
         self.kind = kind
         self.place = place
         self.width = width
@@ -89,8 +97,8 @@ class Step:
             _count(net, (*sides, None), 1)
 
     def _show(self, sides: Sides, partners: list[Event], net: Net) -> None:
-        """Rows beside those that are only looked up. None stands beside NULL: a partner that comes later tells nobody,
-        so that nothing could take such a row back."""
+        """Rows beside those that are only looked up. None stands beside NULL: a partner that comes later
+        tells nobody, so that nothing could take such a row back."""
         rows: list[Sides] = [(*sides, right) for right in partners]
         self.shown[sides] = rows
         for row in rows:
@@ -169,8 +177,14 @@ def _count(net: Net, sides: Sides, by: int) -> None:
 class Outer:
     """A chain of steps over all sources."""
 
-    def __init__(self, kinds: Sequence[str], on: Sequence[Bound | None], stores: Sequence[Store], shape: Shape,
-                 functions: FunctionSet) -> None:  # fmt: skip
+    def __init__(
+        self,
+        kinds: Sequence[str],
+        on: Sequence[Bound | None],
+        stores: Sequence[Store],
+        shape: Shape,
+        functions: FunctionSet,
+    ) -> None:
         self.stores = stores
         self.steps = [
             Step(kind, condition, place, len(stores), stores[place], shape, functions)

@@ -66,7 +66,8 @@ class Pulled:
 
 
 class Seen:
-    """The rows of a named window as a subquery sees them: changes that are not dispatched yet are not there."""
+    """The rows of a named window as a subquery sees them: changes that are not
+    dispatched yet are not there."""
 
     def __init__(self, window: Any, unseen: Unseen) -> None:
         self.window = window
@@ -94,7 +95,8 @@ class Seen:
 
 
 class _SeenIndex:
-    """An index as a subquery sees it. Of a range it only proposes rows, so all of the key that left are proposed."""
+    """An index as a subquery sees it. Of a range it only proposes rows, so all of the key that left are
+    proposed."""
 
     single: Single = None
 

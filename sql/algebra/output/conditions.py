@@ -17,7 +17,8 @@ class Condition(ABC):
     """When output happens."""
 
     pending = False
-    """Whether a changed variable has already decided for an output, which follows at the next advance of time."""
+    """Whether a changed variable has already decided for an output, which follows at the
+    next advance of time."""
 
     def on_update(self, update: Update, now: int) -> bool:
         """An update reaches the output stage: whether to give out now."""
@@ -228,6 +229,10 @@ class After:
             return update
         swallowed = min(self.left, max(len(update.new), len(update.old)))
         self.left -= swallowed
-        rest = Update(update.new[swallowed:], update.old[swallowed:], max(0, update.inserted - swallowed),
-                      max(0, update.removed - swallowed))  # fmt: skip
+        rest = Update(
+            update.new[swallowed:],
+            update.old[swallowed:],
+            max(0, update.inserted - swallowed),
+            max(0, update.removed - swallowed),
+        )
         return rest if rest.new or rest.old else None

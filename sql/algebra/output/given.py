@@ -1,7 +1,7 @@
 """Output limits: what a statement gives out when its condition says so (epl.md section 7).
 
-A `Condition` (in `conditions.py`) says when; a `Given` keeps what there will be to say; an `OutputLimit` is the two
-together. Without a limit every step is given out at once.
+A `Condition` (in `conditions.py`) says when; a `Given` keeps what there will be to say; an `OutputLimit` is
+the two together. Without a limit every step is given out at once.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Buffered(Given):
 class Everything(Buffered):
     """default, and all of plain rows: everything since the last output.
 
-    `repeat` gives the present row again, as new and as old, when a statement of only aggregates has not changed.
+    `repeat` gives the present row again, as new and as old, when a statement of only
+    aggregates has not changed.
     """
 
     def __init__(self, repeat: Callable[[], list[Out]] | None, *, ends_empty: bool = False) -> None:
@@ -101,7 +102,8 @@ class LastRow(Buffered):
 
 
 class LastValue(Given):
-    """last of only aggregates: the present row; old is the first old row of the interval, or again the present one."""
+    """last of only aggregates: the present row; old is the first old row of the interval, or again the
+    present one."""
 
     def __init__(self, present: Callable[[], list[Out]]) -> None:
         self.present = present
@@ -177,7 +179,8 @@ class LastOfTouched(Given):
 
 
 class AllGroups(Given):
-    """all of groups: the present row of every group ever seen; old is the first old row, or the row given out last."""
+    """all of groups: the present row of every group ever seen; old is the first old row, or
+    the row given out last."""
 
     def __init__(self, current: Callable[[Any], list[Out]]) -> None:
         self.current = current
@@ -233,7 +236,8 @@ class AllGroupEvents(Buffered):
 
 
 class FirstUpdate(Given):
-    """first of ungrouped rows: the first update of the interval that has rows, whole and at once, then mute."""
+    """first of ungrouped rows: the first update of the interval that has rows, whole
+    and at once, then mute."""
 
     immediate = True
     ends = False
@@ -260,13 +264,16 @@ class FirstUpdate(Given):
 
 
 class FirstPerGroup(Given):
-    """first of groups: per group a row at once, then mute for the period since it, or until n more of its events."""
+    """first of groups: per group a row at once, then mute for the period since it, or until
+    n more of its events."""
 
     ends = False
 
-    def __init__(self, period_ms: Callable[[int], int] | None, count: Callable[[], int] | None, *,
-                 is_of_events: bool) -> None:  # fmt: skip
-        """`is_of_events`: rows are those of events, and only the first of a group passes, not an old one beside it."""
+    def __init__(
+        self, period_ms: Callable[[int], int] | None, count: Callable[[], int] | None, *, is_of_events: bool
+    ) -> None:
+        """`is_of_events`: rows are those of events, and only the first of a group passes, not an old one
+        beside it."""
         self.is_of_events = is_of_events
         self.period_ms = period_ms
         self.count = count
@@ -325,7 +332,9 @@ class Snapshot(Given):
 class OutputLimit:
     """A condition and what it gives."""
 
-    def __init__(self, condition: Condition, given: Given, after: After | None, at_end: AtEnd | None = None) -> None:
+    def __init__(
+        self, condition: Condition, given: Given, after: After | None, at_end: AtEnd | None = None
+    ) -> None:
         self.condition = condition
         self.at_end = at_end
         self.given = given

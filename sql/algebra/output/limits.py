@@ -47,9 +47,17 @@ class LimitBuilder:
     touched   the present rows of the groups that have changed since it was called last, where rows are made then
     """
 
-    def __init__(self, plan: Plan, functions: FunctionSet, catalog: Catalog, now_ms: int, zone: Any,
-                 present: Callable[[], list[Out]], current: Callable[[Any], list[Out]],
-                 touched: Callable[[], list[Out]] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        plan: Plan,
+        functions: FunctionSet,
+        catalog: Catalog,
+        now_ms: int,
+        zone: Any,
+        present: Callable[[], list[Out]],
+        current: Callable[[Any], list[Out]],
+        touched: Callable[[], list[Out]] | None = None,
+    ) -> None:
         self.plan = plan
         self.functions = functions
         self.catalog = catalog
@@ -88,7 +96,9 @@ class LimitBuilder:
         if plan is None:
             return None
         test = None if plan.condition is None else self.functions.true(plan.condition)
-        return AtEnd(lambda counters: test is None or bool(test(None, None, counters)), self._setter(plan.then_set))
+        return AtEnd(
+            lambda counters: test is None or bool(test(None, None, counters)), self._setter(plan.then_set)
+        )
 
     def _setter(self, then_set: tuple[tuple[str, Bound], ...]) -> Callable[[Counters], None]:
         setters = [(name, self.functions.value(value)) for name, value in then_set]
@@ -126,7 +136,9 @@ class LimitBuilder:
         of_events = self.plan.row_kind == "group_event"
         if every is not None:
             functions, zone = self.functions, self.zone
-            return FirstPerGroup(lambda now: period(every, functions).add(now, zone), None, is_of_events=of_events)
+            return FirstPerGroup(
+                lambda now: period(every, functions).add(now, zone), None, is_of_events=of_events
+            )
         if count is not None:
             return FirstPerGroup(None, lambda: size(count, self.functions), is_of_events=of_events)
         return self._first()

@@ -11,8 +11,9 @@ from sql.plan.logical import Plan
 from sql.types import key_of
 
 
-def in_order(rows: list[Out], plan: Plan, limit: tuple[int | None, int], spreads: Spreads | None = None
-             ) -> list[dict[str, Any]]:  # fmt: skip
+def in_order(
+    rows: list[Out], plan: Plan, limit: tuple[int | None, int], spreads: Spreads | None = None
+) -> list[dict[str, Any]]:
     """ORDER BY, the functions that make rows and columns, DISTINCT and LIMIT of one output batch."""
     if plan.order_by:
         rows = sorted(rows, key=lambda row: row.order)

@@ -16,8 +16,18 @@ if TYPE_CHECKING:
 class FilterNode(Node):
     """A filter. `stays`: under `every` and repeats it goes on listening after a match."""
 
-    def __init__(self, machine: Machine, place: int, *, stream: str, tag: int | None, consume: int, stays: bool,
-                 own: Callable[[Any], bool] | None, listening: Listening) -> None:  # fmt: skip
+    def __init__(
+        self,
+        machine: Machine,
+        place: int,
+        *,
+        stream: str,
+        tag: int | None,
+        consume: int,
+        stays: bool,
+        own: Callable[[Any], bool] | None,
+        listening: Listening,
+    ) -> None:
         super().__init__(machine, place)
         self.stream = stream
         self.tag = tag

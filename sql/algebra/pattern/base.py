@@ -25,14 +25,16 @@ class Parent(Protocol):
 
 
 class Instance(ABC):
-    """A node that has been started. It belongs to a parent until it is over; `parent` is None from then on."""
+    """A node that has been started. It belongs to a parent until it is over; `parent`
+    is None from then on."""
 
     __slots__ = ()
     parent: Parent | None
 
     @abstractmethod
     def start(self) -> None:
-        """Begin; called once, when the parent knows the instance. It may turn true or false before this returns."""
+        """Begin; called once, when the parent knows the instance. It may turn true or
+        false before this returns."""
 
     @abstractmethod
     def quit(self) -> None:
@@ -55,7 +57,8 @@ class Node(ABC):
     """One node of the tree: what all its instances have in common."""
 
     stays = False
-    """Whether a child of this kind goes on after a match of its own accord, so that `every` need not start it again."""
+    """Whether a child of this kind goes on after a match of its own accord, so that `every`
+    need not start it again."""
 
     def __init__(self, machine: Machine, place: int) -> None:
         self.machine = machine

@@ -1,4 +1,5 @@
-"""From the plan of a pattern to its nodes: expressions become functions once, nodes are made for each instance."""
+"""From the plan of a pattern to its nodes: expressions become functions once, nodes are made for each
+instance."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ Build = Callable[[Machine, int], Node]
 class PatternBuilder:
     """Everything about a pattern that its instances share. `functions` read by `PatternReader`."""
 
-    def __init__(self, plan: PatternPlan, functions: FunctionSet, zone: tzinfo, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self, plan: PatternPlan, functions: FunctionSet, zone: tzinfo, bounds: Bounds | None = None
+    ) -> None:
         self.plan = plan
         self.functions = functions
         self.zone = zone
@@ -68,7 +71,7 @@ class PatternBuilder:
         self._into.append(node)
         return node
 
-    # --- the kinds of nodes -------------------------------------------------------------------------------------------
+    # --- the kinds of nodes ---------------------------------------------------------------------------------
 
     @singledispatchmethod
     def _step(self, step: Any, *, stays: bool) -> Callable[[Machine], Node]:
@@ -78,8 +81,16 @@ class PatternBuilder:
     @_step.register
     def _(self, step: plans.FilterPlan, *, stays: bool) -> Callable[[Machine], Node]:
         own, listening = self._condition(step.condition)
-        return lambda machine: self._made(FilterNode, machine, stream=step.stream, tag=step.tag, consume=step.consume,
-                                          stays=stays, own=own, listening=listening())  # fmt: skip
+        return lambda machine: self._made(
+            FilterNode,
+            machine,
+            stream=step.stream,
+            tag=step.tag,
+            consume=step.consume,
+            stays=stays,
+            own=own,
+            listening=listening(),
+        )
 
     @_step.register
     def _(self, step: plans.IntervalPlan, *, stays: bool) -> Callable[[Machine], Node]:
@@ -132,22 +143,34 @@ class PatternBuilder:
         until = None if step.until is None else self._step(step.until, stays=True)
         low = None if step.low is None else self._count(step.low)
         high = low if step.high is step.low else None if step.high is None else self._count(step.high)
-        return lambda machine: self._made(RepeatNode, machine, operand(machine),
-                                          None if until is None else until(machine), low, high, step.tags)  # fmt: skip
+        return lambda machine: self._made(
+            RepeatNode,
+            machine,
+            operand(machine),
+            None if until is None else until(machine),
+            low,
+            high,
+            step.tags,
+        )
 
     @_step.register
     def _(self, step: plans.WithinPlan, *, stays: bool) -> Callable[[Machine], Node]:
         operand = self._step(step.operand, stays=False)
-        length, maximum = self._length(step.length), None if step.maximum is None else self._count(step.maximum)
+        length, maximum = (
+            self._length(step.length),
+            None if step.maximum is None else self._count(step.maximum),
+        )
         queued = all(isinstance(amount, Const) for amount, _ in step.length.parts)
-        return lambda machine: self._made(WithinNode, machine, operand(machine), length, maximum, queued=queued)
+        return lambda machine: self._made(
+            WithinNode, machine, operand(machine), length, maximum, queued=queued
+        )
 
     @_step.register
     def _(self, step: plans.WhilePlan, *, stays: bool) -> Callable[[Machine], Node]:
         operand, condition = self._step(step.operand, stays=False), self.functions.value(step.condition)
         return lambda machine: self._made(WhileNode, machine, operand(machine), condition)
 
-    # --- parameters ---------------------------------------------------------------------------------------------------
+    # --- parameters -----------------------------------------------------------------------------------------
 
     def _length(self, plan: LengthPlan) -> Length:
         amounts = [(self.functions.value(bound), unit) for bound, unit in plan.parts]
@@ -171,8 +194,10 @@ class PatternBuilder:
         return lambda binding: value(None, binding)
 
     def _schedule(self, step: plans.SchedulePlan) -> Callable[[Binding], Schedule | None]:
-        iso, date, repetitions = (None if bound is None else self.functions.value(bound)
-                                  for bound in (step.iso, step.date, step.repetitions))  # fmt: skip
+        iso, date, repetitions = (
+            None if bound is None else self.functions.value(bound)
+            for bound in (step.iso, step.date, step.repetitions)
+        )
         length = None if step.length is None else self._length(step.length)
 
         def schedule(binding: Binding) -> Schedule | None:
@@ -189,9 +214,11 @@ class PatternBuilder:
 
         return schedule
 
-    # --- conditions ---------------------------------------------------------------------------------------------------
+    # --- conditions -----------------------------------------------------------------------------------------
 
-    def _condition(self, condition: Bound | None) -> tuple[Callable[[Any], bool] | None, Callable[[], Listening]]:
+    def _condition(
+        self, condition: Bound | None
+    ) -> tuple[Callable[[Any], bool] | None, Callable[[], Listening]]:
         """The part that reads no tag, and what finds the listeners by the rest."""
         parts = [] if condition is None else list(conjuncts(condition))
         alone = [part for part in parts if not tags(part)]

@@ -37,7 +37,8 @@ class EveryNode(Node):
 class Every(Instance):
     """An `every` that has begun. It never ends by itself.
 
-    What turns true while it is being started is quit and not replaced, or `every (not a)` would never come to rest.
+    What turns true while it is being started is quit and not replaced, or `every (not a)`
+    would never come to rest.
     """
 
     __slots__ = ("binding", "children", "node", "parent", "starting", "turned")
@@ -128,7 +129,9 @@ class Every(Instance):
                 child.discard(events)
 
     def pack(self, packer: Packer) -> Any:
-        children = [[child.pack(packer), self.pack_memory(memory, packer)] for child, memory in self.children.items()]
+        children = [
+            [child.pack(packer), self.pack_memory(memory, packer)] for child, memory in self.children.items()
+        ]
         return [packer.binding(self.binding), children]
 
     def below(self) -> Iterable[Instance]:
@@ -138,8 +141,9 @@ class Every(Instance):
 class DistinctNode(EveryNode):
     """`every-distinct`: `key` of a match, and how long it is remembered (None: for ever)."""
 
-    def __init__(self, machine: Machine, place: int, operand: Node, key: Callable[..., Hashable], length: Length | None
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, machine: Machine, place: int, operand: Node, key: Callable[..., Hashable], length: Length | None
+    ) -> None:
         super().__init__(machine, place, operand)
         self.key = key
         self.length = length
@@ -149,7 +153,8 @@ class DistinctNode(EveryNode):
 
 
 class Distinct(Every):
-    """An `every` that tells each key once. The instance begun after a match inherits the keys; after a failure none."""
+    """An `every` that tells each key once. The instance begun after a match inherits the keys; after a
+    failure none."""
 
     __slots__ = ()
     node: DistinctNode

@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 class WithinNode(Node):
     """`within`, and with `maximum` `withinmax`. `queued`: all instances have the same length."""
 
-    def __init__(self, machine: Machine, place: int, operand: Node, length: Length,
-                 maximum: Callable[[Binding], int | None] | None, *, queued: bool) -> None:  # fmt: skip
+    def __init__(
+        self,
+        machine: Machine,
+        place: int,
+        operand: Node,
+        length: Length,
+        maximum: Callable[[Binding], int | None] | None,
+        *,
+        queued: bool,
+    ) -> None:
         super().__init__(machine, place)
         self.operand = operand
         self.length = length
@@ -127,7 +135,9 @@ class Within(Instance):
 class WhileNode(Node):
     """`while (condition)`."""
 
-    def __init__(self, machine: Machine, place: int, operand: Node, condition: Callable[..., bool | None]) -> None:
+    def __init__(
+        self, machine: Machine, place: int, operand: Node, condition: Callable[..., bool | None]
+    ) -> None:
         super().__init__(machine, place)
         self.operand = operand
         self.condition = condition

@@ -75,8 +75,9 @@ class InOrder(Listening):
 class ByKey(Listening):
     """Listeners by the values their tags want of the event. A key is None where NULL can equal nothing."""
 
-    def __init__(self, rest: Test | None, of_row: Callable[[Any], Hashable], of_binding: Callable[..., Hashable]
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, rest: Test | None, of_row: Callable[[Any], Hashable], of_binding: Callable[..., Hashable]
+    ) -> None:
         super().__init__(rest)
         self.of_row = of_row
         self.of_binding = of_binding
@@ -128,8 +129,9 @@ class ByRange(Listening):
     CHUNK = 512
     """Listeners in a run: inserting moves a run only."""
 
-    def __init__(self, rest: Test | None, of_row: Callable[[Any], Any], of_binding: Callable[..., Any], operator: str
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, rest: Test | None, of_row: Callable[[Any], Any], of_binding: Callable[..., Any], operator: str
+    ) -> None:
         super().__init__(rest)
         self.of_row = of_row
         self.of_binding = of_binding

@@ -103,7 +103,8 @@ class AllOfNode(_SeveralNode):
 
 
 class AllOf(_Several):
-    """Parts that must all match, in any order. Each match makes a row with all that the others have matched."""
+    """Parts that must all match, in any order. Each match makes a row with all that
+    the others have matched."""
 
     __slots__ = ("remembered",)
     node: AllOfNode
@@ -159,7 +160,8 @@ class AllOf(_Several):
 
 
 def _merged(binding: Binding, others: Iterable[Binding]) -> Binding:
-    """The tags of several bindings that began from the same one; of two values of a tag the last one counts."""
+    """The tags of several bindings that began from the same one; of two values of a
+    tag the last one counts."""
     merged = list(binding)
     for other in others:
         for tag, value in enumerate(other):

@@ -36,7 +36,8 @@ class Machine:
 
     def __init__(self, zone: tzinfo, bounds: Bounds, *, keeps_matched: bool) -> None:
         self.keeps_matched = keeps_matched
-        """Whether an `and` remembers what no later row can need, because a match ends what holds its events."""
+        """Whether an `and` remembers what no later row can need, because a match ends
+        what holds its events."""
         self.zone = zone
         self.bounds = bounds
         self.now = 0
@@ -46,7 +47,8 @@ class Machine:
         self.counts: Counter[str] = Counter()
         self.partials = Partials(bounds, self.counts)
         self.failures: list[BaseException] = []
-        """What could not be evaluated while instances acted; whoever drives the pattern takes and tells them."""
+        """What could not be evaluated while instances acted; whoever drives the pattern
+        takes and tells them."""
 
     def evaluate(self, function: Callable[[Binding], Value], binding: Binding) -> Value | None:
         """The value of a parameter; NULL, and a failure noted, where it cannot be evaluated."""
@@ -67,7 +69,8 @@ class Machine:
 class Pattern:
     """A pattern that has been started. Drive it with `enter` and `advance`; both give the matches, in order.
 
-    Where the caller keeps the clock: `advance(now)` comes before the events of `now`, whenever `deadline()` is due.
+    Where the caller keeps the clock: `advance(now)` comes before the events of `now`,
+    whenever `deadline()` is due.
     """
 
     def __init__(self, builder: PatternBuilder) -> None:
@@ -89,7 +92,7 @@ class Pattern:
         self.root: Instance | None = None
         self.matches: list[Binding] = []
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    # --- driving --------------------------------------------------------------------------------------------
 
     def start(self, now: int) -> list[Binding]:
         """Begin. What is true at once is for the caller to tell or to drop; arrows go on from it."""
@@ -99,7 +102,8 @@ class Pattern:
         return self._told()
 
     def enter(self, stream: str, row: Any, now: int) -> list[Binding]:
-        """An event arrives; what is due by `now` has been done. Raises a data error before anything has changed."""
+        """An event arrives; what is due by `now` has been done. Raises a data error before
+        anything has changed."""
         found: list[Filter] = []
         for node in self.filters.get(stream, ()):
             node.find(row, found)
@@ -115,9 +119,11 @@ class Pattern:
             listener.hear(row)
         return self._told() if self.matches else []
 
-    def lot(self, stream: str, rows: Sequence[Any], now: int, fail: Callable[[Any, BaseException], None]
-            ) -> list[list[Binding]]:  # fmt: skip
-        """`enter` for several events: the matches of each event that completes some. `fail` hears of data errors."""
+    def lot(
+        self, stream: str, rows: Sequence[Any], now: int, fail: Callable[[Any, BaseException], None]
+    ) -> list[list[Binding]]:
+        """`enter` for several events: the matches of each event that completes some. `fail`
+        hears of data errors."""
         out = []
         for row in rows:
             try:
@@ -164,8 +170,15 @@ class Pattern:
     def counters(self) -> dict[str, int]:
         """What it holds and what has happened."""
         counts = self.machine.counts
-        names = ("partials_started", "partials_expired", "partials_dropped", "remembered_dropped", "keys_dropped",
-                 "lengths_null", "matches")  # fmt: skip
+        names = (
+            "partials_started",
+            "partials_expired",
+            "partials_dropped",
+            "remembered_dropped",
+            "keys_dropped",
+            "lengths_null",
+            "matches",
+        )
         return {"partials": self.machine.partials.live, **{name: counts[name] for name in names}}
 
     @property
@@ -178,7 +191,7 @@ class Pattern:
         found, self.machine.failures = self.machine.failures, []
         return found
 
-    # --- as the parent of the root ------------------------------------------------------------------------------------
+    # --- as the parent of the root --------------------------------------------------------------------------
 
     def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
         """The whole has matched."""
@@ -198,14 +211,20 @@ class Pattern:
             self.root.discard({event for match in matches for event in events_of(match)})
         return _without_overlaps(matches) if self.plan.suppress else matches
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
         """The whole state as plain data."""
         packer = Packer()
         root = None if self.root is None else self.root.pack(packer)
-        return {"version": SNAPSHOT_VERSION, "number": self.machine.number, "counts": dict(self.machine.counts),
-                "root": root, "bindings": packer.bindings, "rows": packer.packed}  # fmt: skip
+        return {
+            "version": SNAPSHOT_VERSION,
+            "number": self.machine.number,
+            "counts": dict(self.machine.counts),
+            "root": root,
+            "bindings": packer.bindings,
+            "rows": packer.packed,
+        }
 
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
         """Put a snapshot back into a pattern just built, started or not."""

@@ -1,4 +1,5 @@
-"""Patterns of two events: `every a -> b`, with b bound to a by a key, in a given time or at any time, and its absence.
+"""Patterns of two events: `every a -> b`, with b bound to a by a key, in a given time or at
+any time, and its absence.
 
 | pattern | what b does | when the time is over |
 |---|---|---|
@@ -6,8 +7,8 @@
 | `every a -> b(k = a.k) where timer:within(d)` | a match | the search ends |
 | `every a -> (timer:interval(d) and not b(k = a.k))` | ends the search | a match |
 
-They give what the nodes of `logic`, `sequence` and `timers` give, from one dictionary of searches by key and one queue
-in order of due times: all have the same length, so none is due before an older one.
+They give what the nodes of `logic`, `sequence` and `timers` give, from one dictionary of searches by key and
+one queue in order of due times: all have the same length, so none is due before an older one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 SNAPSHOT_VERSION = 1
 
 Test = Callable[[Any], tuple[bool, Hashable]]
-"""Of an event: whether it begins a search, and the key of the searches it may be the second event of; None: of none."""
+"""Of an event: whether it begins a search, and the key of the searches it may be the second
+event of; None: of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +86,14 @@ class Pairs:
         self.waiting: dict[Hashable, Searches] = {}
         """By key; most keys have one."""
         self.queue: deque[Search] = deque()
-        """In order of their start, what has ended among them; unused where time ends none and the bound drops none."""
+        """In order of their start, what has ended among them; unused where time ends none and
+        the bound drops none."""
         self.ended = 0
         """How many in the queue have ended."""
         self.live = 0
         self.started = self.expired = self.dropped = self.matched = 0
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    # --- driving --------------------------------------------------------------------------------------------
 
     def start(self, now: int) -> list[Binding]:
         """Begin to listen; nothing is true at once."""
@@ -103,7 +106,8 @@ class Pairs:
         return self._heard(row, now, found, begins=begins) if begins or found is not None else []
 
     def lot(self, stream: str, rows: Sequence[Any], now: int, fail: Fail) -> list[list[Binding]]:
-        """`enter` for several events: the matches of each event that completes some. `fail` hears of data errors."""
+        """`enter` for several events: the matches of each event that completes some. `fail`
+        hears of data errors."""
         test, waiting, plan, queue = self.plan.tests[stream], self.waiting, self.plan, self.queue
         out: list[list[Binding]] = []
         for row in rows:
@@ -270,11 +274,18 @@ class Pairs:
 
     def counters(self) -> dict[str, int]:
         """What it holds and what has happened."""
-        return {"partials": self.live, "partials_started": self.started, "partials_expired": self.expired,
-                "partials_dropped": self.dropped, "remembered_dropped": 0, "keys_dropped": 0, "lengths_null": 0,
-                "matches": self.matched}  # fmt: skip
+        return {
+            "partials": self.live,
+            "partials_started": self.started,
+            "partials_expired": self.expired,
+            "partials_dropped": self.dropped,
+            "remembered_dropped": 0,
+            "keys_dropped": 0,
+            "lengths_null": 0,
+            "matches": self.matched,
+        }
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
         """The searches in order of their start (of their keys, where time ends none), each row once."""

@@ -17,8 +17,16 @@ Count = Callable[[Binding], int | None]
 class RepeatNode(Node):
     """A repetition of `operand`, stopped by `until` or by its bounds."""
 
-    def __init__(self, machine: Machine, place: int, operand: Node, until: Node | None, low: Count | None,
-                 high: Count | None, tags: tuple[int, ...]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        machine: Machine,
+        place: int,
+        operand: Node,
+        until: Node | None,
+        low: Count | None,
+        high: Count | None,
+        tags: tuple[int, ...],
+    ) -> None:
         super().__init__(machine, place)
         self.operand = operand
         self.until = until
@@ -42,7 +50,8 @@ class RepeatNode(Node):
 
 
 class Repeat(Instance):
-    """A repetition that has begun. The stop is started first, so an event that fits both stops and is not counted."""
+    """A repetition that has begun. The stop is started first, so an event that fits both
+    stops and is not counted."""
 
     __slots__ = ("binding", "high", "lists", "low", "matcher", "matches", "node", "parent", "stop")
 
@@ -63,7 +72,11 @@ class Repeat(Instance):
         evaluate = node.machine.evaluate
         self.low = None if node.low is None else evaluate(node.low, self.binding)
         self.high = (
-            self.low if node.high is node.low else None if node.high is None else evaluate(node.high, self.binding)
+            self.low
+            if node.high is node.low
+            else None
+            if node.high is None
+            else evaluate(node.high, self.binding)
         )
         if self.low is not None and self.high is not None and self.low > self.high:
             self.low, self.high = self.high, self.low
@@ -85,7 +98,8 @@ class Repeat(Instance):
             self._stopped(binding)
 
     def _counted(self, binding: Binding, *, over: bool) -> None:
-        """One more match: the end if so many are wanted exactly, else on with the search until `high` is reached."""
+        """One more match: the end if so many are wanted exactly, else on with the search
+        until `high` is reached."""
         self.matches += 1
         self._collect(binding)
         if over:
@@ -153,7 +167,9 @@ class Repeat(Instance):
     def discard(self, events: Set[int]) -> None:
         if self.parent is None:
             return
-        if holds(self.binding, events) or any(id(row) in events for rows in self.lists.values() for row in rows):
+        if holds(self.binding, events) or any(
+            id(row) in events for rows in self.lists.values() for row in rows
+        ):
             self._end_false()
             return
         for child in (self.stop, self.matcher):

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 class FollowedByNode(Node):
     """`a -> b -[2]> c`; `maxima` has an entry per arrow, evaluated when the node starts."""
 
-    def __init__(self, machine: Machine, place: int, steps: Sequence[Node],
-                 maxima: Sequence[Callable[[Binding], int | None] | None]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        machine: Machine,
+        place: int,
+        steps: Sequence[Node],
+        maxima: Sequence[Callable[[Binding], int | None] | None],
+    ) -> None:
         super().__init__(machine, place)
         self.steps = steps
         self.maxima = maxima

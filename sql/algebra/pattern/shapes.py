@@ -20,8 +20,11 @@ Shape = tuple[FilterPlan, FilterPlan, LengthPlan | None, bool]
 """The first event, the second, the time between them, whether the second must not come."""
 
 
-def pair_of(plan: PatternPlan, functions: FunctionSet, length_of: Callable[[LengthPlan], Length]) -> PairPlan | None:
-    """The pattern as one of two events; None for all others, and where no key leads from the second to the first."""
+def pair_of(
+    plan: PatternPlan, functions: FunctionSet, length_of: Callable[[LengthPlan], Length]
+) -> PairPlan | None:
+    """The pattern as one of two events; None for all others, and where no key leads from
+    the second to the first."""
     shape = _shape(plan)
     if shape is None:
         return None
@@ -39,10 +42,15 @@ def pair_of(plan: PatternPlan, functions: FunctionSet, length_of: Callable[[Leng
     alone = [part for part in parts if not tags(part)]
     wanted = functions.wanted_key_text([row for _, (row, _, _) in keys], nulls)
     return PairPlan(
-        first.tag, second.tag, len(plan.tags), _tests(functions, first, second, alone, wanted),
+        first.tag,
+        second.tag,
+        len(plan.tags),
+        _tests(functions, first, second, alone, wanted),
         functions.wanted_key([tag for _, (_, tag, _) in keys], nulls),
-        functions.true(joined(left)) if left else None, length, is_absence,
-    )  # fmt: skip
+        functions.true(joined(left)) if left else None,
+        length,
+        is_absence,
+    )
 
 
 def _shape(plan: PatternPlan) -> Shape | None:
@@ -58,8 +66,9 @@ def _shape(plan: PatternPlan) -> Shape | None:
             found = then, None, False
         case plans.WithinPlan(operand, length, None):
             found = operand, length, False
-        case (plans.AllOfPlan((plans.IntervalPlan(length), plans.AbsentPlan(operand)))
-              | plans.AllOfPlan((plans.AbsentPlan(operand), plans.IntervalPlan(length)))):  # fmt: skip
+        case plans.AllOfPlan((plans.IntervalPlan(length), plans.AbsentPlan(operand))) | plans.AllOfPlan(
+            (plans.AbsentPlan(operand), plans.IntervalPlan(length))
+        ):
             found = operand, length, True
     if found is None or not _is_plain(found[0]):
         return None
@@ -77,9 +86,11 @@ def _is_positive(length: Period | None) -> bool:
     return length is not None and (length.millis > 0 or length.months > 0)
 
 
-def _tests(functions: FunctionSet, first: FilterPlan, second: FilterPlan, alone: list[Bound], key: str
-           ) -> dict[str, Test]:  # fmt: skip
-    """What an event is to the pattern, by stream: whether it is a first event, and its key as a second one."""
+def _tests(
+    functions: FunctionSet, first: FilterPlan, second: FilterPlan, alone: list[Bound], key: str
+) -> dict[str, Test]:
+    """What an event is to the pattern, by stream: whether it is a first event, and
+    its key as a second one."""
     begins = "True" if first.condition is None else functions.writer.true(first.condition)
     if alone:
         key = f"({key}) if {functions.writer.true(joined(alone))} else None"

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class Packer:
-    """Collects the rows and bindings of a state. What is the same object is written once and is one object again."""
+    """Collects the rows and bindings of a state. What is the same object is written once
+    and is one object again."""
 
     def __init__(self) -> None:
         self.packed: list[Any] = []
@@ -55,7 +56,9 @@ class Packer:
 class Unpacker:
     """Makes rows and bindings again, and collects what has to be put back in order of its start."""
 
-    def __init__(self, rows: list[Any], bindings: list[Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
+    def __init__(
+        self, rows: list[Any], bindings: list[Any], make_row: Callable[[dict[str, Any]], Any]
+    ) -> None:
         self._rows = [make_row({name: decode(item) for name, item in row.items()}) for row in rows]
         self._bindings = [tuple(self._value(value) for value in binding) for binding in bindings]
         self.listeners: list[Filter] = []

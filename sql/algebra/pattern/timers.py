@@ -35,8 +35,8 @@ class Timed(Protocol):
 class Timers:
     """All that waits, by (due, number).
 
-    Those of a node with one constant length come in order of their dues, so they wait in a queue; others in a heap.
-    What has ended stays in until it surfaces, or until more than half have.
+    Those of a node with one constant length come in order of their dues, so they wait in a queue; others in a
+    heap. What has ended stays in until it surfaces, or until more than half have.
     """
 
     SWEEP_MIN = 64
@@ -61,7 +61,9 @@ class Timers:
     def cancel(self) -> None:
         """One of those that wait has ended."""
         self.ended += 1
-        if self.ended > self.SWEEP_MIN and 2 * self.ended > len(self.heap) + sum(map(len, self.queues.values())):
+        if self.ended > self.SWEEP_MIN and 2 * self.ended > len(self.heap) + sum(
+            map(len, self.queues.values())
+        ):
             self.heap = [entry for entry in self.heap if entry[2].due is not None]
             heapify(self.heap)
             for place, queue in self.queues.items():
@@ -145,8 +147,9 @@ class CrontabNode(ObserverNode):
 class ScheduleNode(ObserverNode):
     """`timer:schedule`."""
 
-    def __init__(self, machine: Machine, place: int, schedule: Callable[[Binding], Schedule | None], *, stays: bool
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, machine: Machine, place: int, schedule: Callable[[Binding], Schedule | None], *, stays: bool
+    ) -> None:
         super().__init__(machine, place)
         self.schedule = schedule
         self.stays = stays
@@ -179,7 +182,8 @@ class Observer(Instance):
         self._wait()
 
     def _wait(self) -> None:
-        """Wait for the next instant; without one a schedule is false, and an interval of NULL waits for ever."""
+        """Wait for the next instant; without one a schedule is false, and an interval
+        of NULL waits for ever."""
         machine = self.node.machine
         due = self.node.next_due(self)
         if due is None:

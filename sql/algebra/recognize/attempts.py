@@ -48,7 +48,8 @@ class Attempt:
 
 
 class Step(NamedTuple):
-    """What a place of the program does with a row: `test` None takes any; `after`: the places that may follow."""
+    """What a place of the program does with a row: `test` None takes any; `after`: the
+    places that may follow."""
 
     variable: int
     test: Fits | None
@@ -59,8 +60,9 @@ class Step(NamedTuple):
 class Rules:
     """What all partitions share: the program with its conditions, and how far `prev` looks back."""
 
-    def __init__(self, program: Program, lists: tuple[bool, ...], fits: dict[int, Fits], offsets: tuple[int, ...]
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, program: Program, lists: tuple[bool, ...], fits: dict[int, Fits], offsets: tuple[int, ...]
+    ) -> None:
         """`fits`: the conditions of the variables that have one. `lists`: which take several rows."""
         self.offsets = offsets
         self.depth = max(offsets, default=0) + 1
@@ -85,12 +87,14 @@ class Attempts:
         self.rows: dict[int, tuple[Any, int]] = {}
         """The rows that the window holds, with their instants; only kept where there is a window."""
 
-    def read(self, number: int, row: Any, now: int, *, may_begin: bool, keeps: bool = False
-             ) -> list[tuple[Attempt, list[Match]]]:  # fmt: skip
-        """Lead a row through all attempts, and begin one with it. The matches it completes, by attempt, in order.
+    def read(
+        self, number: int, row: Any, now: int, *, may_begin: bool, keeps: bool = False
+    ) -> list[tuple[Attempt, list[Match]]]:
+        """Lead a row through all attempts, and begin one with it. The matches it
+        completes, by attempt, in order.
 
-        `keeps`: an attempt that has matched and cannot go on lives until somebody ends it. A row that a condition
-        cannot be evaluated for changes nothing.
+        `keeps`: an attempt that has matched and cannot go on lives until somebody ends it. A row that a
+        condition cannot be evaluated for changes nothing.
         """
         self.recent.append((number, row))
         attempts = self.live
@@ -115,7 +119,9 @@ class Attempts:
     def _previous(self, offset: int) -> Any:
         return self.recent[-1 - offset][1] if offset < len(self.recent) else None
 
-    def _advance(self, attempt: Attempt, number: int, row: Any, previous: Values) -> tuple[list[Reading], list[Match]]:
+    def _advance(
+        self, attempt: Attempt, number: int, row: Any, previous: Values
+    ) -> tuple[list[Reading], list[Match]]:
         """The readings that go on with a row; those that are complete with it, the preferred first."""
         steps = self.rules.steps
         readings: list[Reading] = []

@@ -1,7 +1,9 @@
-"""A row pattern as a program: places that each take one row, and which places may follow, the preferred first.
+"""A row pattern as a program: places that each take one row, and which places may
+follow, the preferred first.
 
-The order of what follows is that of SQL: the left alternative first, a greedy repetition goes on before it ends, a
-reluctant one ends before it goes on. Walked through in this order, the first reading that is complete is the preferred.
+The order of what follows is that of SQL: the left alternative first, a greedy repetition goes on before it
+ends, a reluctant one ends before it goes on. Walked through in this order, the first reading that is complete
+is the preferred.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ END = -1
 
 
 class Program:
-    """`variables[p]`: the variable of place p. `first` and `after[p]`: what may follow, in order of preference."""
+    """`variables[p]`: the variable of place p. `first` and `after[p]`: what may follow, in order of
+    preference."""
 
     def __init__(self, pattern: RowPattern, places: dict[str, int]) -> None:
         self.places = places

@@ -20,10 +20,20 @@ Row = tuple[int, Any, int]
 
 
 class Recognizer:
-    """Drive it with `change` as the window changes and `advance` as time goes; both give the values of the matches."""
+    """Drive it with `change` as the window changes and `advance` as time goes; both give the
+    values of the matches."""
 
-    def __init__(self, plan: RecognizePlan, *, fits: dict[int, Fits], key: Key, interval: Period | None, zone: tzinfo,
-                 most: int, windowed: bool) -> None:  # fmt: skip
+    def __init__(
+        self,
+        plan: RecognizePlan,
+        *,
+        fits: dict[int, Fits],
+        key: Key,
+        interval: Period | None,
+        zone: tzinfo,
+        most: int,
+        windowed: bool,
+    ) -> None:
         self.plan = plan
         program = Program(plan.pattern, {item.name: place for place, item in enumerate(plan.variables)})
         self.rules = Rules(program, tuple(item.is_list for item in plan.variables), fits, plan.previous)
@@ -38,12 +48,13 @@ class Recognizer:
         self.live = 0
         """Attempts that live, in all partitions."""
         self.dues: list[tuple[int, int, Hashable]] = []
-        """A heap of (due, first row, partition) of the attempts; what has ended is dropped when it surfaces."""
+        """A heap of (due, first row, partition) of the attempts; what has ended is dropped when it
+        surfaces."""
         self.counts = {"attempts_dropped": 0, "matches": 0}
         self.is_simple = interval is None and not windowed
         """Whether rows come one by one, and none leaves."""
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    # --- driving --------------------------------------------------------------------------------------------
 
     def change(self, inserted: Iterable[Row], removed: Iterable[Row], now: int) -> list[Values]:
         """Rows leave, then rows come."""
@@ -81,7 +92,8 @@ class Recognizer:
         return [match.values for match in told]
 
     def _read(self, rows: Sequence[Row]) -> list[Values]:
-        """Rows that come together are read before any match is chosen; all matches come in order of their last rows."""
+        """Rows that come together are read before any match is chosen; all matches come in order of their
+        last rows."""
         found: dict[Hashable, dict[int, tuple[Attempt, list[Match]]]] = {}
         for number, row, at in rows:
             key = self.key(row)
@@ -106,7 +118,9 @@ class Recognizer:
             partition = self.partitions[key]
             before = len(partition.live)
             in_order = [by_first[first] for first in sorted(by_first)]
-            told += self._told(partition, in_order) if self.interval is None else self._held(partition, in_order)
+            told += (
+                self._told(partition, in_order) if self.interval is None else self._held(partition, in_order)
+            )
             self._settle(key, partition, before)
         if self.plan.all_matches:
             told.sort(key=_row_that_completes)
@@ -145,7 +159,7 @@ class Recognizer:
         """The row up to which a match ends the attempts that began there."""
         return {"past last row": match.last, "to next row": match.first, "to current row": -1}[self.plan.skip]
 
-    # --- intervals ----------------------------------------------------------------------------------------------------
+    # --- intervals ------------------------------------------------------------------------------------------
 
     def _wait(self, key: Hashable, partition: Attempts) -> None:
         """Note when the interval of the newest attempt ends."""
@@ -180,7 +194,9 @@ class Recognizer:
 
     def _attempt(self, entry: tuple[int, int, Hashable]) -> Attempt | None:
         partition = self.partitions.get(entry[2])
-        return next((a for a in partition.live if a.first == entry[1]), None) if partition is not None else None
+        return (
+            next((a for a in partition.live if a.first == entry[1]), None) if partition is not None else None
+        )
 
     def advance(self, now: int) -> list[Values]:
         """End the attempts whose interval is over by now, in order of their ends."""
@@ -197,20 +213,29 @@ class Recognizer:
 
     def present(self, rows: Iterable[Row]) -> list[Values]:
         """The matches in a content, read anew."""
-        other = Recognizer(self.plan, fits=self.fits, key=self.key, interval=None, zone=self.zone, most=self.most,
-                           windowed=False)  # fmt: skip
+        other = Recognizer(
+            self.plan,
+            fits=self.fits,
+            key=self.key,
+            interval=None,
+            zone=self.zone,
+            most=self.most,
+            windowed=False,
+        )
         return other.change(rows, (), 0)
 
     def counters(self) -> dict[str, int]:
         """What it holds and what has happened."""
         return {"attempts": self.live, **self.counts}
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
         """The whole state as plain data."""
         packer = Packer()
-        partitions = [[packer.key(key), self._packed(partition, packer)] for key, partition in self.partitions.items()]
+        partitions = [
+            [packer.key(key), self._packed(partition, packer)] for key, partition in self.partitions.items()
+        ]
         return {
             "partitions": partitions,
             "rows": packer.packed,
@@ -221,11 +246,15 @@ class Recognizer:
     @staticmethod
     def _packed(partition: Attempts, packer: Packer) -> Any:
         attempts = [
-            [attempt.first, attempt.begun, attempt.due,
-             [[place, packer.binding(values)] for place, values in attempt.readings],
-             [[match.first, match.last, packer.binding(match.values)] for match in attempt.complete]]
+            [
+                attempt.first,
+                attempt.begun,
+                attempt.due,
+                [[place, packer.binding(values)] for place, values in attempt.readings],
+                [[match.first, match.last, packer.binding(match.values)] for match in attempt.complete],
+            ]
             for attempt in partition.live
-        ]  # fmt: skip
+        ]
         recent = [[number, packer.rows([row])[0]] for number, row in partition.recent]
         rows = [[number, packer.rows([row])[0], at] for number, (row, at) in partition.rows.items()]
         return [attempts, recent, rows]
@@ -242,13 +271,20 @@ class Recognizer:
 
     def _put_back(self, key: Hashable, state: Any, unpacker: Unpacker) -> None:
         def values(place: int) -> Values:
-            return tuple(tuple(value) if value.__class__ is list else value for value in unpacker.binding(place))
+            return tuple(
+                tuple(value) if value.__class__ is list else value for value in unpacker.binding(place)
+            )
 
         partition = self.partitions[key] = Attempts(self.rules)
         attempts, recent, rows = state
         for first, begun, due, readings, complete in attempts:
-            attempt = Attempt(first, begun, [Reading(place, values(found)) for place, found in readings],
-                              [Match(start, last, values(found)) for start, last, found in complete], due)  # fmt: skip
+            attempt = Attempt(
+                first,
+                begun,
+                [Reading(place, values(found)) for place, found in readings],
+                [Match(start, last, values(found)) for start, last, found in complete],
+                due,
+            )
             partition.live.append(attempt)
             if due is not None:
                 heappush(self.dues, (due, first, key))
@@ -260,5 +296,8 @@ _row_that_completes = attrgetter("last")
 
 
 def _is_terminated(attempt: Attempt) -> bool:
-    """Whether nothing can be added to what has matched: no reading goes on, or one has reached the pattern's end."""
-    return bool(attempt.complete) and (not attempt.readings or any(match.is_final for match in attempt.complete))
+    """Whether nothing can be added to what has matched: no reading goes on, or one has
+    reached the pattern's end."""
+    return bool(attempt.complete) and (
+        not attempt.readings or any(match.is_final for match in attempt.complete)
+    )

@@ -27,7 +27,9 @@ class QueuePerKey(Policy):
     departure = Removal.ANY
     needs_event = False
 
-    def __init__(self, nodes: Any, key: Callable[[Event], Hashable], make: Callable[[], Queue], keys_max: int) -> None:
+    def __init__(
+        self, nodes: Any, key: Callable[[Event], Hashable], make: Callable[[], Queue], keys_max: int
+    ) -> None:
         self.nodes = nodes
         self.key = key
         self.make = make
@@ -62,7 +64,7 @@ class QueuePerKey(Policy):
         window = self.instances.get(self.key(event))
         return window is not None and window.discard(event)
 
-    # --- in the loop --------------------------------------------------------------------------------------------------
+    # --- in the loop ----------------------------------------------------------------------------------------
 
     def write_load(self, source: SourceWriter, place: str) -> None:
         self.template.write_load(source, f"{place}.template")
@@ -82,7 +84,7 @@ class QueuePerKey(Policy):
             source.line("arrivals.append((x, part))")
         self.template.write_enter(source, leave)
 
-    # --- time ---------------------------------------------------------------------------------------------------------
+    # --- time -----------------------------------------------------------------------------------------------
 
     def _oldest(self) -> tuple[Event, Hashable] | None:
         """The event that leaves next, and its key."""
@@ -112,7 +114,7 @@ class QueuePerKey(Policy):
                 del self.instances[key]
         return out
 
-    # --- content and state --------------------------------------------------------------------------------------------
+    # --- content and state ----------------------------------------------------------------------------------
 
     def content(self) -> Iterable[Event]:
         return (event for window in self.instances.values() for event in window.content())

@@ -1,4 +1,5 @@
-"""Retention by order: the n best (sort, rank), and events that wait for their own time (time_order, timetolive)."""
+"""Retention by order: the n best (sort, rank), and events that wait for their own time (time_order,
+timetolive)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ Entry = tuple[Any, int, Event]
 
 
 class Ranked(Policy):
-    """sort: the first n in the order of `criteria`; of tied events the oldest leaves first, ties list newest first."""
+    """sort: the first n in the order of `criteria`; of tied events the oldest leaves first,
+    ties list newest first."""
 
     departure = Removal.ANY
     ranked = True
@@ -108,23 +110,29 @@ class RankedPerKey(Ranked):
 
     def restore(self, state: Any, find: FindEvent) -> None:
         super().restore(state, find)
-        ranked = sorted((entry for entry in self.entries if not _is_unranked(entry[0])), key=lambda entry: -entry[1])
+        ranked = sorted(
+            (entry for entry in self.entries if not _is_unranked(entry[0])), key=lambda entry: -entry[1]
+        )
         self.by_key = {self.key(entry[2]): entry for entry in ranked}
 
 
 def _is_unranked(criteria: tuple[Any, ...]) -> bool:
-    """An event whose only criterion is NULL is not its key's last one: what follows does not replace it (reference)."""
+    """An event whose only criterion is NULL is not its key's last one: what follows does not replace it
+    (reference)."""
     return len(criteria) == 1 and bool(criteria[0][0] == 0)
 
 
 class Scheduled(Policy):
-    """time_order: an event stays until its own time + d; one that is already older enters and leaves in one step."""
+    """time_order: an event stays until its own time + d; one that is already older enters
+    and leaves in one step."""
 
     departure = Removal.ANY
     ranked = True
     has_timers = True
 
-    def __init__(self, timestamp: Callable[[Event], int | None], period: Period | None, zone: ZoneInfo) -> None:
+    def __init__(
+        self, timestamp: Callable[[Event], int | None], period: Period | None, zone: ZoneInfo
+    ) -> None:
         self.timestamp = timestamp
         self.period = period
         self.zone = zone
@@ -173,11 +181,15 @@ class Scheduled(Policy):
         return out
 
     def content(self) -> Iterable[Event]:
-        return (entry[2] for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting)
+        return (
+            entry[2] for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting
+        )
 
     def sight(self, event: Event) -> Sight:
         # A heap is ordered at its head only: a place in the middle needs the rest sorted.
-        return ByRank([entry for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting])
+        return ByRank(
+            [entry for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting]
+        )
 
     def is_blank(self) -> bool:
         return not self.waiting

@@ -1,8 +1,8 @@
 """Retain: events enter a relation; a policy makes them leave.
 
-A policy is the whole difference between two windows that let events in at once. Each is an operator, so that one alone
-is a window, whose statements a loop can write: in the text `window` is the container, `x` the event that enters, `y`
-one that leaves. `sql.algebra.meet` combines several.
+A policy is the whole difference between two windows that let events in at once. Each is an operator, so that
+one alone is a window, whose statements a loop can write: in the text `window` is the container, `x` the event
+that enters, `y` one that leaves. `sql.algebra.meet` combines several.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Policy(Operator):
     """Whether `insert` may give back the event that arrives; then it alone."""
 
     def admits(self, event: Event, now: int) -> bool:
-        """Whether the event may enter at all (first-type windows refuse). Raises what `insert` would raise of it, so
-        that no other window has it then."""
+        """Whether the event may enter at all (first-type windows refuse). Raises what `insert` would raise of
+        it, so that no other window has it then."""
         return True
 
     @property
@@ -78,7 +78,7 @@ class Policy(Operator):
         """The same window, where it is the only one of its statement and nothing but the loop changes it."""
         return self
 
-    # --- as an operator -----------------------------------------------------------------------------------------------
+    # --- as an operator -------------------------------------------------------------------------------------
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
         removed = [event for event in delta.removed if self.discard(event)]
@@ -104,7 +104,7 @@ class Policy(Operator):
     def snapshot(self) -> Any:
         return [event.seq for event in self.content()]
 
-    # --- in the loop --------------------------------------------------------------------------------------------------
+    # --- in the loop ----------------------------------------------------------------------------------------
 
     def write_load(self, source: SourceWriter, place: str) -> None:
         """Before the loop: what the statements use; `place` is the text of the window."""

@@ -1,7 +1,8 @@
-"""Expression windows: expr (Retain while the predicate holds for the oldest) and expr_batch (Gate when it becomes
-true).
+"""Expression windows: expr (Retain while the predicate holds for the oldest) and expr_batch (Gate when it
+becomes true).
 
-Both give the predicate the built-in properties of epl.md 2.4 and the aggregates of their content, kept incrementally.
+Both give the predicate the built-in properties of epl.md 2.4 and the aggregates of their content, kept
+incrementally.
 """
 
 from __future__ import annotations
@@ -60,8 +61,12 @@ class Predicate:
     arguments   one function event -> value per aggregate; None where a FILTER keeps the event out
     """
 
-    def __init__(self, test: Callable[[Event | None, list[Any], Builtins], Any],
-                 arguments: list[Callable[[Event], Any]], fresh: Callable[[], list[Accumulator]]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        test: Callable[[Event | None, list[Any], Builtins], Any],
+        arguments: list[Callable[[Event], Any]],
+        fresh: Callable[[], list[Accumulator]],
+    ) -> None:
         self.test = test
         self.arguments = arguments
         self.fresh = fresh
@@ -146,7 +151,8 @@ class WhileTrue(Queue):
 
 
 class WhenTrue(Trigger):
-    """expr_batch: releases when the predicate is true for the arriving event, with it or (include false) without it."""
+    """expr_batch: releases when the predicate is true for the arriving event, with it or (include false)
+    without it."""
 
     def __init__(self, predicate: Predicate, include: bool) -> None:
         self.predicate = predicate

@@ -79,7 +79,8 @@ class Queue(Policy):
         self.events: deque[Event] | Held = self.queue()
 
     def allow_gaps(self) -> None:
-        """Events will be taken out of the middle: use a queue in which that is cheap. Before the first event."""
+        """Events will be taken out of the middle: use a queue in which that is cheap.
+        Before the first event."""
         self.queue = Held
         self.events = Held()
 

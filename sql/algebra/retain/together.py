@@ -15,9 +15,11 @@ from sql.codegen.source import SourceWriter
 
 
 class Together(Queue):
-    """The intersection of windows in order of arrival: one queue, whose oldest event leaves as soon as one says so.
+    """The intersection of windows in order of arrival: one queue, whose oldest event
+    leaves as soon as one says so.
 
-    All members hold the same events, so each decides over the one queue; what one evicts the others have lost too.
+    All members hold the same events, so each decides over the one queue; what one evicts
+    the others have lost too.
     """
 
     def __init__(self, members: Sequence[Queue]) -> None:

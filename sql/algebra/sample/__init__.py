@@ -8,5 +8,6 @@ A sampled rule is a composition:
     partition   one instance of window and content for each key; timers are one heap
     sampled_rows   from what a content shows to rows: HAVING, row_number, SELECT
 
-Where to start reading: `compose` (what a plan is made of), `core` (the loop), `tumbling` (the simplest window).
+Where to start reading: `compose` (what a plan is made of), `core` (the loop),
+`tumbling` (the simplest window).
 """

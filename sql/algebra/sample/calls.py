@@ -17,7 +17,8 @@ def is_numeric(call: AggregateCall) -> bool:
 
 
 def write_fed(loop: Loop, call: AggregateCall, name: str) -> None:
-    """Assign what the accumulator of a call is fed with; SKIP where the aggregate's own filter keeps the event out."""
+    """Assign what the accumulator of a call is fed with; SKIP where the aggregate's own filter keeps the
+    event out."""
     text = argument_text(loop.expressions, call.definition, call.args)
     condition = "" if call.filter is None else loop.expressions.true(call.filter)
     loop.writer.reader.load(loop.source)

@@ -90,18 +90,34 @@ def leaves_at_once(window: GroupWindowPlan) -> bool:
     )
 
 
-def compose(plan: Plan, catalog: Catalog, shape: Shape, hits: HitCounters, zone: Any,
-            make_row: Callable[[dict[str, Any]], Any], *, is_timed: bool,
-            tap: Tap | None = None) -> Composition:  # fmt: skip
-    """The composition of a plan with a window in GROUP BY. With a `tap` events leave one by one where they can.
+def compose(
+    plan: Plan,
+    catalog: Catalog,
+    shape: Shape,
+    hits: HitCounters,
+    zone: Any,
+    make_row: Callable[[dict[str, Any]], Any],
+    *,
+    is_timed: bool,
+    tap: Tap | None = None,
+) -> Composition:
+    """The composition of a plan with a window in GROUP BY. With a `tap` events leave
+    one by one where they can.
 
     `is_timed`: events come with an instant each.
     """
     assert plan.window is not None
     entries = Entries(len(plan.analytics) if _shows_analytics(plan) else 0, make_row)
     is_fresh = bool(plan.joins) or "WHERE" in hits.by_clause
-    content = _content(plan, plan.window, entries, zone, make_row, at_once=is_fresh or leaves_at_once(plan.window),
-                       singly=tap is not None)  # fmt: skip
+    content = _content(
+        plan,
+        plan.window,
+        entries,
+        zone,
+        make_row,
+        at_once=is_fresh or leaves_at_once(plan.window),
+        singly=tap is not None,
+    )
     shown = content if is_fresh else None
     if is_fresh:
         content = Joined(Entries(len(plan.analytics), make_row), leaves=not leaves_at_once(plan.window))
@@ -125,8 +141,16 @@ def _shows_analytics(plan: Plan) -> bool:
     return any(isinstance(node, Slot) and node.kind == "analytic" for node in _shown(plan))
 
 
-def _content(plan: Plan, window: GroupWindowPlan, entries: Entries, zone: Any,
-             make_row: Callable[[dict[str, Any]], Any], *, at_once: bool, singly: bool) -> Content:  # fmt: skip
+def _content(
+    plan: Plan,
+    window: GroupWindowPlan,
+    entries: Entries,
+    zone: Any,
+    make_row: Callable[[dict[str, Any]], Any],
+    *,
+    at_once: bool,
+    singly: bool,
+) -> Content:
     if not is_grouped(plan):
         return Rows(entries, leaves=not at_once)
     empty = _empty_row(plan, make_row) if plan.options.emit_empty and not plan.group_by else None
@@ -137,8 +161,15 @@ def _content(plan: Plan, window: GroupWindowPlan, entries: Entries, zone: Any,
     if window.kind == "hopping" and not singly and _has_panes(window, calls, zone):
         return Panes(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
     reads_rows = bool(entries.analytics) or any(isinstance(node, Read) for node in _shown(plan))
-    return Running(calls, plan.group_by, entries, limit, has_dropped=plan.where is not None, reads_rows=reads_rows,
-                   shows_empty=empty)  # fmt: skip
+    return Running(
+        calls,
+        plan.group_by,
+        entries,
+        limit,
+        has_dropped=plan.where is not None,
+        reads_rows=reads_rows,
+        shows_empty=empty,
+    )
 
 
 def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: Any) -> bool:
@@ -151,7 +182,9 @@ def _empty_row(plan: Plan, make_row: Callable[[dict[str, Any]], Any]) -> Any:
 
 
 def _window(plan: Plan, window: GroupWindowPlan, content: Content, hits: HitCounters, zone: Any) -> Window:
-    empty_max = plan.options.max_empty_windows if plan.options.emit_empty and not window.partition_by else None
+    empty_max = (
+        plan.options.max_empty_windows if plan.options.emit_empty and not window.partition_by else None
+    )
     if window.kind == "tumbling":
         return Tumbling(window, content, Grid(window.length_ms, zone), empty_max)
     if window.kind == "hopping":
@@ -162,11 +195,14 @@ def _window(plan: Plan, window: GroupWindowPlan, content: Content, hits: HitCoun
         return Sliding(window, content, hits.by_clause.get("WHEN"))
     if window.kind == "state":
         return Between(window, content)
-    return CountInTurn(window, content) if window.size == window.interval else CountOverlapping(window, content)
+    return (
+        CountInTurn(window, content) if window.size == window.interval else CountOverlapping(window, content)
+    )
 
 
 def _filters(plan: Plan) -> list[Bound | None]:
-    """What keeps events of each source out of the window: of a join those parts of FILTER that read it alone."""
+    """What keeps events of each source out of the window: of a join those parts of
+    FILTER that read it alone."""
     assert plan.window is not None
     if not plan.joins:
         return [plan.window.filter]

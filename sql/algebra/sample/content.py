@@ -1,7 +1,7 @@
 """What a window keeps of its events, and what it shows of them: the contract of contents.
 
-A content is one object for a rule. What it keeps of the events of one window is in the slots of an instance, which it
-declares; it writes the statements by which an event comes in, and shows what an instance holds.
+A content is one object for a rule. What it keeps of the events of one window is in the slots of an instance,
+which it declares; it writes the statements by which an event comes in, and shows what an instance holds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ MakeRow = Callable[[dict[str, Any]], Any]
 
 
 class Entries:
-    """What is kept of an event so that its columns can be read later: its row, with analytic values if those are read.
+    """What is kept of an event so that its columns can be read later: its row, with analytic
+    values if those are read.
 
     `text`: the entry of the event at hand; `names`: what an entry is unpacked to.
     """

@@ -1,6 +1,8 @@
-"""The loop of a sampled rule: events come into the instances of its window, and these are shown when they are due.
+"""The loop of a sampled rule: events come into the instances of its window, and these are
+shown when they are due.
 
-The functions are written once for a plan and take the core and the instance, so that an instance is only its slots.
+The functions are written once for a plan and take the core and the instance, so that an
+instance is only its slots.
 
     enter(core, rows, at)       events of one instant, or with `at` the instants of each
     leave(core, p, edge)        events at or before an instant leave, where they leave one by one
@@ -52,8 +54,16 @@ class Owner(Protocol):
 class Core:
     """Window, content and instances of a plan, and the generated functions."""
 
-    def __init__(self, composition: Composition, functions: FunctionSet, owner: Owner, now_ms: int, *,
-                 see: Callable[[Any], list[Any]] | None, join: SourceJoin | None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        composition: Composition,
+        functions: FunctionSet,
+        owner: Owner,
+        now_ms: int,
+        *,
+        see: Callable[[Any], list[Any]] | None,
+        join: SourceJoin | None,
+    ) -> None:
         self.composition = composition
         self.plan = composition.plan
         self.window = composition.window
@@ -69,7 +79,9 @@ class Core:
         self.is_stepping = False
         self.code = self._generate()
         self.entrances = [self.code[f"enter_{index}"] for index in range(len(composition.filters))]
-        self.instances = Instances(self.window, self.code["Instance"], keyed=bool(composition.window.plan.partition_by))
+        self.instances = Instances(
+            self.window, self.code["Instance"], keyed=bool(composition.window.plan.partition_by)
+        )
         self.shown = self.code["Shown"](()) if composition.shown is not None else None
         """What a sample takes the joined rows into."""
         self.begin(now_ms)
@@ -97,7 +109,7 @@ class Core:
         """All instances."""
         return self.instances.parts.values()
 
-    # --- events -------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def enter(self, rows: Sequence[Any], at: Any, index: int = 0) -> None:
         """Events of one source: all at the instant `at`, or in event time with `at` the instants of each."""
@@ -132,7 +144,7 @@ class Core:
         """A window has closed while events come: the instance of a key goes with it."""
         self.instances.leave_blank(p)
 
-    # --- time ---------------------------------------------------------------------------------------------------------
+    # --- time -----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
         """When something is due next."""
@@ -158,7 +170,7 @@ class Core:
                 return
             self.step(deadline)
 
-    # --- samples ------------------------------------------------------------------------------------------------------
+    # --- samples --------------------------------------------------------------------------------------------
 
     def show(self, p: Any, start_ms: int, end_ms: int, trigger_ms: int) -> None:
         """Show what is in an instance."""
@@ -188,7 +200,7 @@ class Core:
         """So many empty windows are not shown."""
         self.owner.skipped(windows)
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def retained(self) -> int:
         """How many events are kept, in one form or another."""

@@ -1,11 +1,12 @@
-"""Groups of windows whose content leaves at once, folded late: per event a list grows, and C built-ins fold it when
-the window is shown.
+"""Groups of windows whose content leaves at once, folded late: per event a list grows, and C built-ins fold
+it when the window is shown.
 
     group   [entry, 71.5, 80.2, 69.0, ...]   the first event's entry, then values that wait, of each argument in turn
 
-Most groups are such plain lists to their end. One that has been folded, or has met a value that is no plain number
-(NULL, text, a wrong type), becomes a `Group`: a list with the accumulators of the aggregates, to which such values go
-at once. Aggregates that look at more than numbers (collect, DISTINCT, own filters) accumulate every event.
+Most groups are such plain lists to their end. One that has been folded, or has met a value that is no plain
+number (NULL, text, a wrong type), becomes a `Group`: a list with the accumulators of the aggregates, to which
+such values go at once. Aggregates that look at more than numbers (collect, DISTINCT, own filters) accumulate
+every event.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 
 PENDING_MAX, PENDING_PER_GROUP = 65_536, 16
-"""How many values may wait before all are folded: a fixed number, and for each group about as many as take the room of
-its accumulators, so that a million small groups need none."""
+"""How many values may wait before all are folded: a fixed number, and for each group about as many as take
+the room of its accumulators, so that a million small groups need none."""
 
 PLACE = Place(0, 0)
 """Stands for each event where no aggregate asks for it."""
@@ -62,9 +63,18 @@ class MixedGroup(Group):
 class Folded(Content):
     """The groups of windows that are shown once: tumbling, session, state, count."""
 
-    def __init__(self, calls: Sequence[AggregateCall], group_by: Sequence[Bound], entries: Entries, max_groups: int, *,
-                 counts: bool, shows_empty: Any) -> None:  # fmt: skip
-        """`shows_empty`: what the columns of the row of no events are read from, None where there is no such row."""
+    def __init__(
+        self,
+        calls: Sequence[AggregateCall],
+        group_by: Sequence[Bound],
+        entries: Entries,
+        max_groups: int,
+        *,
+        counts: bool,
+        shows_empty: Any,
+    ) -> None:
+        """`shows_empty`: what the columns of the row of no events are read from, None where
+        there is no such row."""
         self.calls = calls
         self.group_by = group_by
         self.entries = entries
@@ -100,7 +110,7 @@ class Folded(Content):
         ]
         """Whether an argument is only counted, so that any value but NULL may wait."""
 
-    # --- code ---------------------------------------------------------------------------------------------------------
+    # --- code -----------------------------------------------------------------------------------------------
 
     def write_enter(self, loop: Loop) -> None:
         fold = loop.names.bind(self, "folded")
@@ -124,7 +134,8 @@ class Folded(Content):
         self._write_count(loop)
 
     def _number_tests(self, values: list[str]) -> list[str]:
-        """Conditions under which the values may wait: numbers, or anything but NULL where they are only counted."""
+        """Conditions under which the values may wait: numbers, or anything but NULL where
+        they are only counted."""
         return [
             f"{value} is not None" if anything else f"{value}.__class__ is float or {value}.__class__ is int"
             for value, anything in zip(values, self.takes_any, strict=False)
@@ -184,7 +195,7 @@ class Folded(Content):
             with unless_skipped(loop, call, f"f_{place}"):
                 loop.line(f"accumulators[{first + place}].add(f_{place}, {event})")
 
-    # --- events that are no plain numbers, and groups that are new ----------------------------------------------------
+    # --- events that are no plain numbers, and groups that are new ------------------------------------------
 
     def open(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
         """The first event of a group, with plain numbers."""
@@ -202,8 +213,15 @@ class Folded(Content):
         else:
             self.take(p, self.upgraded(p, key, group), values)
 
-    def feed(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...], accumulated: tuple[Any, ...], event: Any
-             ) -> None:  # fmt: skip
+    def feed(
+        self,
+        p: Any,
+        key: Hashable,
+        entry: Any,
+        values: tuple[Any, ...],
+        accumulated: tuple[Any, ...],
+        event: Any,
+    ) -> None:
         """An event comes into a group with accumulators. DataError leaves everything as it was."""
         group = p.groups.get(key)
         if group is None:
@@ -275,11 +293,13 @@ class Folded(Content):
         """Raise the DataError of the accumulator at that place if it cannot take the value."""
         group.accumulators[place].check(value)
 
-    # --- folding ------------------------------------------------------------------------------------------------------
+    # --- folding --------------------------------------------------------------------------------------------
 
     def fresh(self) -> list[Accumulator]:
         """New accumulators: those of the numbers, then those that have accumulators."""
-        return [definition.make(Removal.NEVER) for definition in self.definitions] + [make() for make in self.makers]
+        return [definition.make(Removal.NEVER) for definition in self.definitions] + [
+            make() for make in self.makers
+        ]
 
     def flush(self, group: Group) -> None:
         """Fold the values that wait into the accumulators."""
@@ -315,7 +335,7 @@ class Folded(Content):
             out.append(result)
         return out
 
-    # --- what the window asks -----------------------------------------------------------------------------------------
+    # --- what the window asks -------------------------------------------------------------------------------
 
     def sample(self, p: Any) -> Sample:
         groups = p.groups.values()
@@ -350,7 +370,7 @@ class Folded(Content):
                 for _ in self.flushed(p):
                     pass
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def held(self, p: Any) -> Iterable[Any]:
         if self.needs_event:
@@ -364,10 +384,14 @@ class Folded(Content):
     def pack_groups(self, p: Any) -> Any:
         """The groups as plain data; what waits is folded first."""
         return [
-            [pack_key(key), self.entries.pack(group[0]), isinstance(group, MixedGroup),
-             [group.accumulators[place].snapshot() for place in self.order]]
+            [
+                pack_key(key),
+                self.entries.pack(group[0]),
+                isinstance(group, MixedGroup),
+                [group.accumulators[place].snapshot() for place in self.order],
+            ]
             for key, group in self.flushed(p)
-        ]  # fmt: skip
+        ]
 
     def unpack(self, p: Any, state: Any, store: EventStore) -> None:
         self.unpack_groups(p, state["groups"], store)

@@ -1,7 +1,9 @@
-"""Joining what a window shows: at each sample the rows of each stream meet those of the others, and those of tables.
+"""Joining what a window shows: at each sample the rows of each stream meet those of the
+others, and those of tables.
 
-The sources are joined from left to right. Partners are found through a hash of the equalities of ON; where there is
-none, all pairs are tried. A pair whose condition cannot be evaluated is an error event and does not match.
+The sources are joined from left to right. Partners are found through a hash of the equalities of ON; where
+there is none, all pairs are tried. A pair whose condition cannot be evaluated is an error event and does not
+match.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ class SourceJoin:
     Events of the window hold one side each: their row is a tuple, as wide as FROM, with a single row in it.
     """
 
-    def __init__(self, plan: Plan, functions: FunctionSet, on_error: Callable[[Event, BaseException], None]) -> None:
+    def __init__(
+        self, plan: Plan, functions: FunctionSet, on_error: Callable[[Event, BaseException], None]
+    ) -> None:
         self.width = len(plan.sources)
         self.tables: dict[int, deque[Event]] = {
             index: deque(maxlen=source.retained_rows)
@@ -40,7 +44,8 @@ class SourceJoin:
         }
         """Tables and named windows: their rows are read where they are."""
         self.steps = [
-            _Step(join, place, self.width, functions, on_error) for place, join in enumerate(plan.joins, start=1)
+            _Step(join, place, self.width, functions, on_error)
+            for place, join in enumerate(plan.joins, start=1)
         ]
 
     def one_sided(self, row: Any, index: int) -> tuple[Any, ...]:
@@ -77,8 +82,9 @@ class SourceJoin:
 class _Step:
     """One JOIN: the rows so far on its left, one source on its right."""
 
-    def __init__(self, join: JoinPlan, place: int, width: int, functions: FunctionSet,
-                 on_error: Callable[..., None]) -> None:  # fmt: skip
+    def __init__(
+        self, join: JoinPlan, place: int, width: int, functions: FunctionSet, on_error: Callable[..., None]
+    ) -> None:
         self.kind = join.kind
         self.place = place
         self.width = width

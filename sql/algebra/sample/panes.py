@@ -3,8 +3,8 @@
     HOPPINGWINDOW(ss, 5, 2)    ends at 2, 4, 6, 8 …   a window [end - 5, end) begins in the middle of a hop
                                panes  |-|--|-|--|-|--     cut at each end and `length % hop` before it
 
-A pane is what a tumbling window keeps. When it is cut, each of its groups joins the `Total` of its key, which can say
-the aggregates over all its panes at a cost that does not depend on how many there are.
+A pane is what a tumbling window keeps. When it is cut, each of its groups joins the `Total` of its key, which
+can say the aggregates over all its panes at a cost that does not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Pane:
 class Panes(Folded):
     """The groups of HOPPINGWINDOW: those of the open pane, and a total of each key over the cut ones.
 
-    Slots: `groups` of the open pane, `panes`, `totals` by key, `joined` (how many groups have joined totals so far),
-    `spare` (so many groups the loop may open by itself).
+    Slots: `groups` of the open pane, `panes`, `totals` by key, `joined` (how many groups have joined totals
+    so far), `spare` (so many groups the loop may open by itself).
     """
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
@@ -48,7 +48,7 @@ class Panes(Folded):
     def room(self, loop: Loop) -> str:
         return f"len({loop.own('groups')}) < p.spare"
 
-    # --- events -------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def open(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
         total = p.totals.get(key)
@@ -69,7 +69,8 @@ class Panes(Folded):
         return group
 
     def check_one(self, p: Any, group: Group, place: int, value: Any) -> None:
-        """Over all panes, where numbers may be refused because of text: by an accumulator that holds values."""
+        """Over all panes, where numbers may be refused because of text: by an
+        accumulator that holds values."""
         if place >= len(self.definitions):
             super().check_one(p, group, place, value)
             return
@@ -84,7 +85,7 @@ class Panes(Folded):
         if refused is not None:
             raise refused
 
-    # --- panes --------------------------------------------------------------------------------------------------------
+    # --- panes ----------------------------------------------------------------------------------------------
 
     def cut(self, p: Any, end_ms: int) -> None:
         """Close the open pane, if there is anything in it; its groups join their totals."""
@@ -115,11 +116,12 @@ class Panes(Folded):
         self._set_spare(p)
 
     def _set_spare(self, p: Any) -> None:
-        """Text in an earlier pane makes a group mixed from its first event; and the bound is the whole window's."""
+        """Text in an earlier pane makes a group mixed from its first event; and the bound is the whole
+        window's."""
         mixed = any(total.mixed for total in p.totals.values())
         p.spare = 0 if mixed else self.max_groups - len(p.totals)
 
-    # --- what the window asks -----------------------------------------------------------------------------------------
+    # --- what the window asks -------------------------------------------------------------------------------
 
     def sample(self, p: Any) -> Sample:
         """Groups in order of their first event in the window."""
@@ -144,7 +146,7 @@ class Panes(Folded):
         cut = (pane.size if self.is_bounded else len(pane.groups) for pane in p.panes)
         return super().retained(p) + sum(cut)
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def held(self, p: Any) -> Iterable[Any]:
         return ()

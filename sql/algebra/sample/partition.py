@@ -1,7 +1,8 @@
-"""The instances of a window: one for the rule, or one for each key of OVER(PARTITION BY); their timers are one heap.
+"""The instances of a window: one for the rule, or one for each key of OVER(PARTITION BY);
+their timers are one heap.
 
-An instance stands in the heap at its deadline or before: one that is found there too early is put where it belongs. So
-a session that each event prolongs costs nothing per event.
+An instance stands in the heap at its deadline or before: one that is found there too early is put where it
+belongs. So a session that each event prolongs costs nothing per event.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Instances:
             del self.parts[p.key]
             p.order = None
 
-    # --- timers -------------------------------------------------------------------------------------------------------
+    # --- timers ---------------------------------------------------------------------------------------------
 
     @property
     def due_ms(self) -> float:
@@ -88,7 +89,8 @@ class Instances:
         return None if self._first() is None else heap[0][0]
 
     def take_due(self, until_ms: int) -> Any:
-        """The instance that is due next, at `until_ms` at the latest, taken from the heap; None if there is none."""
+        """The instance that is due next, at `until_ms` at the latest, taken from the heap;
+        None if there is none."""
         p = self._first()
         if p is None or self.heap[0][0] > until_ms:
             return None

@@ -12,7 +12,8 @@ from sql.algebra.state import EventStore
 
 
 class Rows(Content):
-    """The entries of the events, in order; None for one that WHERE dropped. `times` where they leave one by one."""
+    """The entries of the events, in order; None for one that WHERE dropped. `times` where
+    they leave one by one."""
 
     def __init__(self, entries: Entries, *, leaves: bool) -> None:
         self.entries = entries
@@ -70,13 +71,16 @@ class Rows(Content):
         return {"entries": entries, "times": list(p.times) if self.leaves else []}
 
     def unpack(self, p: Any, state: Any, store: EventStore) -> None:
-        p.members.extend(None if entry is None else self.entries.unpack(entry[0]) for entry in state["entries"])
+        p.members.extend(
+            None if entry is None else self.entries.unpack(entry[0]) for entry in state["entries"]
+        )
         if self.leaves:
             p.times.extend(state["times"])
 
 
 class Joined(Rows):
-    """Events whose sample is evaluated from the beginning: they are joined, or WHERE asks what was shown before.
+    """Events whose sample is evaluated from the beginning: they are joined, or WHERE
+    asks what was shown before.
 
     A sample takes the joined rows through WHERE into a content of its own, and shows that.
     """

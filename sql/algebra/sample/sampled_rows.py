@@ -32,8 +32,15 @@ Bad = list[tuple[Any, BaseException]]
 class SampledRows:
     """Makes the rows of a sample."""
 
-    def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, functions: FunctionSet, hits: HitCounters,
-                 entries: Entries) -> None:  # fmt: skip
+    def __init__(
+        self,
+        plan: Plan,
+        catalog: Catalog,
+        shape: Shape,
+        functions: FunctionSet,
+        hits: HitCounters,
+        entries: Entries,
+    ) -> None:
         self.plan = plan
         self.hits = hits
         source, names = SourceWriter(), functions.names
@@ -51,7 +58,7 @@ class SampledRows:
         self.code = Generated(source, names.bound)
         self.make = self.code["show"]
 
-    # --- code ---------------------------------------------------------------------------------------------------------
+    # --- code -----------------------------------------------------------------------------------------------
 
     def _write_show(self) -> None:
         loop, plan = self.loop, self.plan
@@ -115,7 +122,7 @@ class SampledRows:
                 loop.line("return rows")
         loop.line("")
 
-    # --- rows ---------------------------------------------------------------------------------------------------------
+    # --- rows -----------------------------------------------------------------------------------------------
 
     def rows(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int, bad: Bad) -> list[Any]:
         """The rows of a window [start, end), those that could not be made in `bad`."""
@@ -139,6 +146,6 @@ class SampledRows:
             pairs = [
                 (entry, (*values, number))
                 for (_, _, entry, values), number in zip(placed, numbers, strict=True)
-            ]  # fmt: skip
+            ]
         found: Sample = pairs
         return found

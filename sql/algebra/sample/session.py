@@ -1,4 +1,5 @@
-"""SESSIONWINDOW: closes at last + timeout, or at the first tick T of the maximum's grid with T - first >= maximum."""
+"""SESSIONWINDOW: closes at last + timeout, or at the first tick T of the maximum's grid with
+T - first >= maximum."""
 
 from __future__ import annotations
 

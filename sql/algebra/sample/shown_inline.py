@@ -55,7 +55,9 @@ class InlineRow:
     def _write_row(self, loop: Loop, start: str, end: str, trigger: str, row: str) -> None:
         plan, names = self.made.plan, loop.names
         now = Code(trigger, False, True, NUMBER)
-        slots: dict[Any, Code] = {("aggregate", i): Code(f"v_{i}", True, True) for i in range(len(plan.aggregates))}
+        slots: dict[Any, Code] = {
+            ("aggregate", i): Code(f"v_{i}", True, True) for i in range(len(plan.aggregates))
+        }
         slots |= {("window", "end"): Code(end, False, True, NUMBER), ("window", "trigger"): now}
         slots |= {("window", "start"): Code(start, False, True, NUMBER), ("event_time", None): now}
         inner = Loop(loop.source, plan, loop.functions, loop.catalog, loop.shape, slots)

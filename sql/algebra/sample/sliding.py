@@ -1,6 +1,8 @@
-"""SLIDINGWINDOW: for each triggering event at t the events of (t - length, t]; delayed: (t - length, t + delay).
+"""SLIDINGWINDOW: for each triggering event at t the events of (t - length, t]; delayed:
+(t - length, t + delay).
 
-A window of length 0 looks ahead only: it holds the trigger and what comes less than the delay after it, [t, t + delay).
+A window of length 0 looks ahead only: it holds the trigger and what comes less than the delay
+after it, [t, t + delay).
 
 SLIDINGWINDOW(ss, 2)      a  b        c
                           ^[a] ^[a b] ^[c]
@@ -31,13 +33,14 @@ class Sliding(Window):
         super().__init__(plan, content)
         self.met = met
         self.back_ms = plan.length_ms or 1
-        """How long before a trigger an event still belongs to it; of length 0 the instant of the trigger itself."""
+        """How long before a trigger an event still belongs to it; of length 0 the instant
+        of the trigger itself."""
         self.life_ms = self.back_ms + plan.delay_ms
         self.row: InlineRow | None = None
         """Writes the row of each trigger into the loop, where a sample is no more than that."""
         self.functions: dict[str, Any] = {}
 
-    # --- code ---------------------------------------------------------------------------------------------------------
+    # --- code -----------------------------------------------------------------------------------------------
 
     def write_helpers(self, loop: Loop) -> None:
         if self.row is None or not self.plan.delay_ms:
@@ -94,7 +97,7 @@ class Sliding(Window):
         else:
             loop.line(f"core.show(p, at - {self.plan.length_ms}, at, at)")
 
-    # --- what happens -------------------------------------------------------------------------------------------------
+    # --- what happens ---------------------------------------------------------------------------------------
 
     def deadline(self, p: Any) -> int | None:
         if p.pending:

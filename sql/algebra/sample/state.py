@@ -1,7 +1,7 @@
 """STATEWINDOW(begin, emit): from a row that begins to a row that emits, both inside.
 
-The emit condition is not tested on the opening row, as in eKuiper. With one condition each row that meets it shows what
-is stored and starts the next; rows before the first are dropped.
+The emit condition is not tested on the opening row, as in eKuiper. With one condition each row that meets it
+shows what is stored and starts the next; rows before the first are dropped.
 """
 
 from __future__ import annotations

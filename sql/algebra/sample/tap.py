@@ -1,8 +1,8 @@
 """Observing a sampled rule: the edges of its composition, written into the text only where somebody observes.
 
-    FILTER --passed--> window --entered--> content --left, cleared-->
-                                           content --shown--> rows
-"""  # fmt: skip
+FILTER --passed--> window --entered--> content --left, cleared-->
+                                       content --shown--> rows
+"""
 
 from __future__ import annotations
 

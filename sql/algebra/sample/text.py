@@ -27,14 +27,23 @@ LOCALS = frozenset((
 """What the functions call their locals: a constant or a helper of the rule gets another name."""
 
 CONTAINERS = ("{}", "[]", "deque()")
-"""First values of slots that are never replaced while a window is open, so that a loop may hold them in locals."""
+"""First values of slots that are never replaced while a window is open, so that a loop
+may hold them in locals."""
 
 
 class SourceReader(RowReader):
     """Reads the columns of the event `e`; of a join `e` is a tuple with a row, or NULL, for each source."""
 
-    def __init__(self, names: Names, catalog: Catalog, shape: Shape, slots: dict[Any, Code], *, joined: bool,
-                 functions: FunctionSet) -> None:  # fmt: skip
+    def __init__(
+        self,
+        names: Names,
+        catalog: Catalog,
+        shape: Shape,
+        slots: dict[Any, Code],
+        *,
+        joined: bool,
+        functions: FunctionSet,
+    ) -> None:
         super().__init__(names, catalog, shape, slots, joined=joined)
         self.functions = functions
 
@@ -48,8 +57,15 @@ class SourceReader(RowReader):
 class Loop:
     """Writes statements about one event: `e`, its instant `at`, the instance `p`, the values of the rule."""
 
-    def __init__(self, source: SourceWriter, plan: Plan, functions: FunctionSet, catalog: Catalog, shape: Shape,
-                 slots: dict[Any, Code]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        source: SourceWriter,
+        plan: Plan,
+        functions: FunctionSet,
+        catalog: Catalog,
+        shape: Shape,
+        slots: dict[Any, Code],
+    ) -> None:
         self.source = source
         self.plan = plan
         self.functions = functions
@@ -76,7 +92,12 @@ class Loop:
     def renew(self) -> None:
         """Forget which columns are loaded: what follows is not reached by way of where they were."""
         reader = SourceReader(
-            self.names, self.catalog, self.shape, self.slots, joined=bool(self.plan.joins), functions=self.functions
+            self.names,
+            self.catalog,
+            self.shape,
+            self.slots,
+            joined=bool(self.plan.joins),
+            functions=self.functions,
         )
         writer = self.functions.writer
         self.expressions = ExpressionWriter(reader, self.names, writer.warnings, writer.context)

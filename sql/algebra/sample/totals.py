@@ -17,9 +17,9 @@ from sql.plan.bound import AggregateCall
 class Stacks:
     """The aggregate over a queue of parts in two stacks: each part is merged a constant number of times.
 
-        front   merged from each part to the last of them, the oldest on top     [c+d, ...] <- leaves here
-        back    merged as they come                                              e+f+...    <- enters here
-    """  # fmt: skip
+    front   merged from each part to the last of them, the oldest on top     [c+d, ...] <- leaves here
+    back    merged as they come                                              e+f+...    <- enters here
+    """
 
     __slots__ = ("back", "front", "make", "parts")
 

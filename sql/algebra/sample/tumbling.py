@@ -1,4 +1,5 @@
-"""TUMBLINGWINDOW: closes at each boundary of the grid, [start, end). Empty ones are shown with `emitEmpty`."""
+"""TUMBLINGWINDOW: closes at each boundary of the grid, [start, end). Empty ones are shown with
+`emitEmpty`."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class OnGrid(Window):
-    """Base of windows that end at the boundaries of a grid. `end_ms`: when the open one ends, None where none is."""
+    """Base of windows that end at the boundaries of a grid. `end_ms`: when the open one
+    ends, None where none is."""
 
     slots: ClassVar[dict[str, str]] = {"end_ms": "None"}
     marks: tuple[str, ...] = ("end_ms",)
@@ -47,7 +49,8 @@ class OnGrid(Window):
         return end_ms
 
     def goes_on(self, core: Core, p: Any, now_ms: int, *, was_empty: bool) -> None:
-        """An empty window follows the last; after `empty_max` of them in one step the next is after `now_ms`."""
+        """An empty window follows the last; after `empty_max` of them in one step the next is after
+        `now_ms`."""
         self.shown_empty = self.shown_empty + 1 if was_empty else 0
         if self.shown_empty == self.empty_max:
             after = self.grid.next(now_ms)

@@ -1,7 +1,8 @@
 """The contract of sampled windows: when the content is shown, and what leaves.
 
-A window is one object for a rule. What it remembers is in the slots of an instance, `p`, of which there is one, or one
-for each key of OVER(PARTITION BY). It writes the statements around an event's coming in, and does what is due.
+A window is one object for a rule. What it remembers is in the slots of an instance, `p`, of which there is
+one, or one for each key of OVER(PARTITION BY). It writes the statements around an event's coming in, and does
+what is due.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Window(ABC):
         self.plan = plan
         self.content = content
 
-    # --- code ---------------------------------------------------------------------------------------------------------
+    # --- code -----------------------------------------------------------------------------------------------
 
     def write_helpers(self, loop: Loop) -> None:
         """Functions beside the loop."""
@@ -52,7 +53,7 @@ class Window(ABC):
     def write_after(self, loop: Loop) -> None:
         """After it has come in."""
 
-    # --- what happens -------------------------------------------------------------------------------------------------
+    # --- what happens ---------------------------------------------------------------------------------------
 
     def begin(self, p: Any, now_ms: int) -> None:
         """The rule starts, with its only instance."""
@@ -78,7 +79,7 @@ class Window(ABC):
         """Whether nothing would be shown at the deadline but that the window is empty."""
         return False
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def pack(self, p: Any) -> Any:
         """What the instance remembers, as plain data."""

@@ -36,7 +36,9 @@ def write_core(source: SourceWriter, made: Composition, functions: FunctionSet) 
 
 
 def _loop(source: SourceWriter, made: Composition, functions: FunctionSet) -> Loop:
-    slots: dict[Any, Code] = {("analytic", i): Code(f"x_{i}", True, True) for i in range(len(made.plan.analytics))}
+    slots: dict[Any, Code] = {
+        ("analytic", i): Code(f"x_{i}", True, True) for i in range(len(made.plan.analytics))
+    }
     slots["event_time", None] = Code("at", False, True, NUMBER)
     loop = Loop(source, made.plan, functions, made.catalog, made.shape, slots)
     loop.kept = {**made.window.slots, **made.content.slots}
@@ -120,7 +122,11 @@ def _write_fold(made: Composition, loop: Loop) -> None:
     """The rows of one sample, through WHERE, into what it shows."""
     plan, shown = made.plan, made.shown
     assert shown is not None
-    with loop.block("def fold(core, p, events, trigger):"), loop.hoisting(), loop.block("for event in events:"):
+    with (
+        loop.block("def fold(core, p, events, trigger):"),
+        loop.hoisting(),
+        loop.block("for event in events:"),
+    ):
         loop.line("e = event.row")
         loop.line("at = event.time_ms")
         if plan.analytics:

@@ -1,4 +1,5 @@
-"""How many rows a relation may hold, how long a row stays, and what has been refused or let go because of that."""
+"""How many rows a relation may hold, how long a row stays, and what has been refused or
+let go because of that."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from sql.plan.relations import Bounds
 class Bounded:
     """The rows of one relation in the order of their last write, as far as its bounds ask for it.
 
-    A row of a named window is written once, when it enters; one of a table with every change. `expired` and `dropped`
-    count the rows that left because of their age, and because newer ones needed their place.
+    A row of a named window is written once, when it enters; one of a table with every change. `expired` and
+    `dropped` count the rows that left because of their age, and because newer ones needed their place.
     """
 
     def __init__(self, what: str, bounds: Bounds) -> None:
@@ -38,15 +39,23 @@ class Bounded:
     def change(self, bounds: Bounds, rows: Iterable[Event]) -> None:
         """Other bounds from now on; rows of which the last write is not known count from their arrival."""
         self.bounds = bounds
-        self.restore([self.refused, self.expired, self.dropped,
-                      [[row.seq, at_ms] for row, at_ms in self.written.items()]], rows)  # fmt: skip
+        self.restore(
+            [
+                self.refused,
+                self.expired,
+                self.dropped,
+                [[row.seq, at_ms] for row, at_ms in self.written.items()],
+            ],
+            rows,
+        )
 
     def left(self, row: Event) -> None:
         """A row is gone."""
         self.written.pop(row, None)
 
     def room(self, held: int, coming: int, leaving: Container[Event]) -> list[Event]:
-        """The rows that must go before `coming` more rows fit beside `held`. Raises DataError where none may."""
+        """The rows that must go before `coming` more rows fit beside `held`. Raises
+        DataError where none may."""
         excess = held + coming - self.bounds.max_rows
         if not coming or excess <= 0:
             return []
@@ -76,7 +85,7 @@ class Bounded:
             self.expired += len(found)
         return found
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def counts(self) -> dict[str, int]:
         """What has happened because of the bounds."""
@@ -84,10 +93,16 @@ class Bounded:
 
     def snapshot(self) -> list[object]:
         """Counts, and the numbers of the rows with the time of their last write."""
-        return [self.refused, self.expired, self.dropped, [[row.seq, at_ms] for row, at_ms in self.written.items()]]
+        return [
+            self.refused,
+            self.expired,
+            self.dropped,
+            [[row.seq, at_ms] for row, at_ms in self.written.items()],
+        ]
 
     def restore(self, state: list[object], rows: Iterable[Event]) -> None:
-        """Put a snapshot back; rows that it does not know, for the bounds were others, count from their arrival."""
+        """Put a snapshot back; rows that it does not know, for the bounds were others,
+        count from their arrival."""
         self.refused, self.expired, self.dropped, written = state  # type: ignore[assignment]
         by_number = {row.seq: row for row in rows}
         known = [(seq, at_ms) for seq, at_ms in written if seq in by_number]  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
 """A source of a query that a relation feeds with its changes, instead of a stream with events.
 
-A query numbers events itself, and its operators may hold them, so each row of the relation becomes an event of the
-query. The row itself is shared.
+A query numbers events itself, and its operators may hold them, so each row of the relation becomes an event
+of the query. The row itself is shared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Feed(Operator):
     departure = Removal.ANY
 
     def __init__(self, window: Any, arrive: Callable[[Any, int], Event | None]) -> None:
-        """`window`: whose rows they are. `arrive` makes an event of a row, None for one that does not pass."""
+        """`window`: whose rows they are. `arrive` makes an event of a row, None for
+        one that does not pass."""
         self.window = window
         self.arrive = arrive
         self.events: dict[Event, Event] = {}

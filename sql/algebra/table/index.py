@@ -1,7 +1,8 @@
 """Indexes over rows: by equality, by order, or by equality and then order.
 
-An index is over the rows of one source, whoever keeps them: a named window, a table, one side of a join, the window of
-a subquery. NULL equals nothing and lies in no range, so a row with NULL in an ordered column is in no answer of it.
+An index is over the rows of one source, whoever keeps them: a named window, a table, one side of a join, the
+window of a subquery. NULL equals nothing and lies in no range, so a row with NULL in an ordered column is in
+no answer of it.
 
          equal     k -> {rows}                one look into a dictionary
          ordered   [block][block][block]      bisection over blocks of some hundred rows; insert O(block)
@@ -144,7 +145,8 @@ class SortedRows:
             del self.blocks[place], self.highest[place]
 
     def between(self, span: Span) -> list[Event]:
-        """The rows in a range, in order of the value; values of another kind than its ends are in no range."""
+        """The rows in a range, in order of the value; values of another kind than its
+        ends are in no range."""
         low = None if span.low is None else order_key(span.low)
         high = None if span.high is None else order_key(span.high)
         rank = low[0] if low is not None else high[0] if high is not None else 0
@@ -203,7 +205,8 @@ class OrderedIndex:
             del self.by_key[key]
 
     def find(self, key: Hashable, span: Span | None = None) -> Iterable[Event]:
-        """The rows of a key whose value is in the range. A range without a bound that is known finds nothing."""
+        """The rows of a key whose value is in the range. A range without a bound that
+        is known finds nothing."""
         rows = self.by_key.get(key)
         if rows is None or span is None or has_null(key):
             return ()

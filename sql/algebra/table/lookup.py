@@ -1,7 +1,8 @@
 """What a condition asks of an index: the rows that can satisfy it.
 
-Of a condition that must hold, the parts `own = f(others)`, `own op f(others)` and `own between f and g` say which rows
-can satisfy it: all equalities and one range make an index. `sql.algebra.table.search` writes the look into it.
+Of a condition that must hold, the parts `own = f(others)`, `own op f(others)` and `own between f and g` say
+which rows can satisfy it: all equalities and one range make an index. `sql.algebra.table.search` writes the
+look into it.
 """
 
 from __future__ import annotations
@@ -90,11 +91,23 @@ def ranges(parts: Iterable[Bound], own: Own) -> list[Bounds]:
         if known is None:
             out[found.column] = found
         elif known.low is None and found.high is None:
-            out[found.column] = Bounds(found.column, found.low, known.high, found.low_inside, known.high_inside,
-                                       known.needs | found.needs)  # fmt: skip
+            out[found.column] = Bounds(
+                found.column,
+                found.low,
+                known.high,
+                found.low_inside,
+                known.high_inside,
+                known.needs | found.needs,
+            )
         elif known.high is None and found.low is None:
-            out[found.column] = Bounds(found.column, known.low, found.high, known.low_inside, found.high_inside,
-                                       known.needs | found.needs)  # fmt: skip
+            out[found.column] = Bounds(
+                found.column,
+                known.low,
+                found.high,
+                known.low_inside,
+                found.high_inside,
+                known.needs | found.needs,
+            )
     return list(out.values())
 
 
@@ -117,10 +130,14 @@ def _bounds(part: Op, own: Own) -> Bounds | None:
     return None
 
 
-def explain(condition: Bound | None, own: int, known: Collection[int], indexed: Mapping[str, Any] | None = None) -> str:
+def explain(
+    condition: Bound | None, own: int, known: Collection[int], indexed: Mapping[str, Any] | None = None
+) -> str:
     """How rows are found, in words: `hash(k)`, `hash(k) then btree(n)`, `scan`."""
     parts = list(conjuncts(condition))
     equal = [item.column for item in equalities(parts, own) if item.needs <= set(known)]
-    spans = [item.column for item in ranges(parts, own) if item.needs <= set(known) and item.column not in equal]
+    spans = [
+        item.column for item in ranges(parts, own) if item.needs <= set(known) and item.column not in equal
+    ]
     words = [f"hash({', '.join(map(str, equal))})"] if equal else []
     return " then ".join([*words, *[f"btree({column})" for column in spans[:1]]]) or "scan"

@@ -1,7 +1,8 @@
-"""How the rows that a condition asks for are found, as statements: by an index where its parts allow, else one by one.
+"""How the rows that a condition asks for are found, as statements: by an index where its
+parts allow, else one by one.
 
-An index settles the equalities it was asked by, so that they are not tested again; of a range it only proposes the
-rows. What else the condition says is tested on each row that is found.
+An index settles the equalities it was asked by, so that they are not tested again; of a range it only
+proposes the rows. What else the condition says is tested on each row that is found.
 
     for y1 in (find_1(key),):           the primary key of a table: a row or None
     for y1 in find_1(key, ()):          a hash index: what equals the values
@@ -29,7 +30,8 @@ from sql.rows import Shape
 from sql.types import order_key
 
 Find = Callable[[Sequence[Any], int], list[Event]]
-"""The rows that stand beside rows, by source, at an instant. Those of sources that are not known may be anything."""
+"""The rows that stand beside rows, by source, at an instant. Those of sources that are not known may be
+anything."""
 
 
 class Search:
@@ -49,11 +51,15 @@ class Search:
         self.columns = tuple(item.column for item in equal)
         self.settled = [item.part for item in equal]
         """The parts that need no test of their own."""
-        self.is_single = bool(equal) and self.bounds is None and store.index(self.columns, None).single is not None
+        self.is_single = (
+            bool(equal) and self.bounds is None and store.index(self.columns, None).single is not None
+        )
         """Whether a key has one row at most."""
 
     @staticmethod
-    def _range(parts: Iterable[Bound], own: Own, known: Collection[int], equal: Collection[Any]) -> Bounds | None:
+    def _range(
+        parts: Iterable[Bound], own: Own, known: Collection[int], equal: Collection[Any]
+    ) -> Bounds | None:
         """The range to look into: one with both ends, if there is one."""
         found = [item for item in ranges(parts, own) if item.needs <= set(known) and item.column not in equal]
         return min(found, key=lambda item: item.low is None or item.high is None, default=None)
@@ -73,7 +79,9 @@ class Search:
         head = f"{found}()"
         if self.bounds is not None:
             key = self._key(loop)
-            low, high = [None if end is None else loop.value(end) for end in (self.bounds.low, self.bounds.high)]
+            low, high = [
+                None if end is None else loop.value(end) for end in (self.bounds.low, self.bounds.high)
+            ]
             head = f"{found}({key}, {low}, {high})"
         elif self.values:
             key = self._key(loop)
@@ -90,12 +98,15 @@ class Search:
         texts = []
         for node in self.values:
             value = loop.atom(node, names.temporary())
-            texts.append(f"({value} if {value}.__class__ is str else {names.bind(sought, 'sought')}({value}))")
+            texts.append(
+                f"({value} if {value}.__class__ is str else {names.bind(sought, 'sought')}({value}))"
+            )
         return texts[0] if len(texts) == 1 else f"({', '.join(texts)}{',' if texts else ''})"
 
 
 def reads_subquery(nodes: Iterable[Bound]) -> bool:
-    """Whether expressions read values of subqueries, for which the text needs the joined row as an event `x`."""
+    """Whether expressions read values of subqueries, for which the text needs the
+    joined row as an event `x`."""
     slots = (part for node in nodes for part in node.walk() if isinstance(part, Slot))
     return any(slot.kind == "subquery" for slot in slots)
 
@@ -114,18 +125,26 @@ def within(index: Any, bounds: Bounds) -> Callable[[Any, Any, Any], Iterable[Eve
     return found
 
 
-# --- functions --------------------------------------------------------------------------------------------------------
+# --- functions ----------------------------------------------------------------------------------------------
 
 
-def loop_over(functions: FunctionSet, source: SourceWriter, rows: dict[int, str], *, shape: Shape = "dict",
-              nullable: Collection[int] = ()) -> LoopWriter:  # fmt: skip
+def loop_over(
+    functions: FunctionSet,
+    source: SourceWriter,
+    rows: dict[int, str],
+    *,
+    shape: Shape = "dict",
+    nullable: Collection[int] = (),
+) -> LoopWriter:
     """A writer of statements over rows that stand in locals, at the instant `now`."""
     slots: dict[tuple[str, object], Code] = {
-        ("event_time", None): Code("now", False, True, "number"), ("istream", None): Code("True", False, True),
-    }  # fmt: skip
+        ("event_time", None): Code("now", False, True, "number"),
+        ("istream", None): Code("True", False, True),
+    }
     own = functions.writer
-    reader = RowReader(functions.names, functions.catalog, shape, slots, joined=True, rows=rows,
-                       nullable=nullable)  # fmt: skip
+    reader = RowReader(
+        functions.names, functions.catalog, shape, slots, joined=True, rows=rows, nullable=nullable
+    )
     return LoopWriter(source, reader, ExpressionWriter(reader, functions.names, own.warnings, own.context))
 
 
@@ -137,20 +156,29 @@ def _whole(own: Own, known: Collection[int]) -> str:
     return f"(*y.row[:{place}], e[{place}], *y.row[{place + 1}:])"
 
 
-def finder(condition: Bound | None, own: Own, known: Collection[int], store: Any, functions: FunctionSet, *,
-           shape: Shape = "dict", nullable: Collection[int] = ()) -> Find:  # fmt: skip
+def finder(
+    condition: Bound | None,
+    own: Own,
+    known: Collection[int],
+    store: Any,
+    functions: FunctionSet,
+    *,
+    shape: Shape = "dict",
+    nullable: Collection[int] = (),
+) -> Find:
     """What finds the rows of `store` for which a condition holds, beside rows of the sources `known`.
 
-    `own`: the source that the rows belong to, or the sources of rows joined before. `nullable`: sources that may have
-    no row.
+    `own`: the source that the rows belong to, or the sources of rows joined before. `nullable`: sources that
+    may have no row.
     """
     parts = tuple(conjuncts(condition))
     search = Search(parts, own, known, store)
     rest = [part for part in parts if not any(part is settled for settled in search.settled)]
     places = [own] if isinstance(own, int) else sorted(own)
     source = SourceWriter()
-    loop = loop_over(functions, source, {place: f"r{place}" for place in (*places, *known)}, shape=shape,
-                     nullable=nullable)  # fmt: skip
+    loop = loop_over(
+        functions, source, {place: f"r{place}" for place in (*places, *known)}, shape=shape, nullable=nullable
+    )
     needs_event = reads_subquery(parts)
     with source.block("def find(e, now):"):
         read = frozenset().union(*map(sources_read, parts))

@@ -1,7 +1,8 @@
-"""Tables: rows by primary key, of plain columns and of aggregates that `into table` keeps. Without a key, one row.
+"""Tables: rows by primary key, of plain columns and of aggregates that `into table`
+keeps. Without a key, one row.
 
-A table has no data window and posts nothing. A row keeps its identity when it is updated. The columns that aggregate
-are computed when somebody reads the row, once after each change.
+A table has no data window and posts nothing. A row keeps its identity when it is updated. The columns that
+aggregate are computed when somebody reads the row, once after each change.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from sql.types import key_of
 
 
 class TableRow(Event, eq=False):
-    """A row of a table with the accumulators of its aggregating columns; `stale`: these are not computed yet."""
+    """A row of a table with the accumulators of its aggregating columns; `stale`: these
+    are not computed yet."""
 
     key: Hashable = None
     accumulators: dict[str, Accumulator] = msgspec.field(default_factory=dict)
@@ -60,7 +62,7 @@ class Table:
         """Itself: the rows of a relation of a context are in several parts."""
         return (self,)
 
-    # --- reading ------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def content(self) -> Iterable[Event]:
         """The rows in order of creation."""
@@ -115,7 +117,7 @@ class Table:
             self.indexes.unique[name] = index
         self.named[name] = index
 
-    # --- writing ------------------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def shaped(self, row: Mapping[str, Any]) -> Row:
         """A row of just the declared columns; those it lacks are NULL."""
@@ -135,9 +137,15 @@ class Table:
         self.version += 1
         return Delta([self._add(self.key_of_row(row), row, now_ms) for row in rows], list(leaving))
 
-    def write(self, updates: Sequence[tuple[Event, Row]], rows: Sequence[Mapping[str, Any]],
-              removed: Sequence[Event], now_ms: int) -> Delta:  # fmt: skip
-        """Rows are updated in their place, others come and go, all or none. What came and what was there before.
+    def write(
+        self,
+        updates: Sequence[tuple[Event, Row]],
+        rows: Sequence[Mapping[str, Any]],
+        removed: Sequence[Event],
+        now_ms: int,
+    ) -> Delta:
+        """Rows are updated in their place, others come and go, all or none. What came
+        and what was there before.
 
         `updates`: rows with just the declared columns.
         """
@@ -176,9 +184,14 @@ class Table:
         return Delta([event for event, _ in updates], before)
 
     def upsert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
-        """A row comes, in the place of the one with its key. Raises DataError where a bound or an index refuses it."""
+        """A row comes, in the place of the one with its key. Raises DataError where a bound or an index
+        refuses it."""
         there = self.rows.get(self.key_of_row(row))
-        return self.insert(row, now_ms) if there is None else self.write([(there, self.shaped(row))], (), (), now_ms)
+        return (
+            self.insert(row, now_ms)
+            if there is None
+            else self.write([(there, self.shaped(row))], (), (), now_ms)
+        )
 
     def _rewrite(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> None:
         """Change rows in their place; those whose key changes leave it first, since they may swap keys."""
@@ -209,7 +222,9 @@ class Table:
         self.seq = seq - 1  # an ordered index finds a row by its number
         return self._add(self.key_of_row(row), row, time_ms)
 
-    def _room(self, rows: Sequence[Any], leaving: Mapping[Event, Any], gone: int | None = None) -> dict[Event, None]:
+    def _room(
+        self, rows: Sequence[Any], leaving: Mapping[Event, Any], gone: int | None = None
+    ) -> dict[Event, None]:
         """The rows that go so that `rows` fit; `gone`: how many of those leaving do not come back."""
         held = len(self.rows) - (len(leaving) if gone is None else gone)
         return dict.fromkeys(self.bounded.room(held, len(rows), leaving))
@@ -258,7 +273,7 @@ class Table:
         self.bounded.left(event)
         del self.rows[event.key]
 
-    # --- aggregating --------------------------------------------------------------------------------------------------
+    # --- aggregating ----------------------------------------------------------------------------------------
 
     def row_for(self, values: Sequence[Any], now_ms: int) -> TableRow:
         """The row that `into table` aggregates into; the first event of a key makes it."""

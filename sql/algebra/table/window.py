@@ -1,8 +1,8 @@
 """Named windows: rows that a chain of data windows keeps, indexed, read and written by many statements.
 
-A row enters as an event enters a window of FROM, and leaves as the windows say or by hand. An updated row is a new row:
-the old one leaves, the new one enters every data window as the newest. Rows are never changed in place, so who holds an
-old row keeps it. Every change is a `Delta` that the caller passes on to the consumers.
+A row enters as an event enters a window of FROM, and leaves as the windows say or by hand. An updated row is
+a new row: the old one leaves, the new one enters every data window as the newest. Rows are never changed in
+place, so who holds an old row keeps it. Every change is a `Delta` that the caller passes on to the consumers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class NamedWindow:
         """Itself: the rows of a relation of a context are in several parts."""
         return (self,)
 
-    # --- reading ------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def content(self) -> Iterable[Event]:
         """The rows, in the order of the data windows; of a batch what gathers."""
@@ -76,7 +76,7 @@ class NamedWindow:
             self.indexes.unique[name] = index
         self.named[name] = index
 
-    # --- writing ------------------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def shaped(self, row: Mapping[str, Any]) -> Row:
         """A row of just the declared columns; those it lacks are NULL."""
@@ -98,8 +98,13 @@ class NamedWindow:
             events.append(Event(row, now_ms, self.seq))
         return self._apply(Delta(events, list(leaving)), now_ms)
 
-    def write(self, updates: Sequence[tuple[Event, Row]], rows: Sequence[Mapping[str, Any]],
-              removed: Sequence[Event], now_ms: int) -> Delta:  # fmt: skip
+    def write(
+        self,
+        updates: Sequence[tuple[Event, Row]],
+        rows: Sequence[Mapping[str, Any]],
+        removed: Sequence[Event],
+        now_ms: int,
+    ) -> Delta:
         """Rows are updated, which makes new rows of them, others come and go, all or none of them."""
         changed = [row for _, row in updates]
         return self.change([*changed, *rows], [*(event for event, _ in updates), *removed], now_ms)

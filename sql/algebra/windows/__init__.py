@@ -1,4 +1,5 @@
-"""Windows: policies, triggers and their combinations. Every file is imported, so that each can add to the catalog."""
+"""Windows: policies, triggers and their combinations. Every file is imported, so that each
+can add to the catalog."""
 
 import importlib
 import pkgutil

@@ -3,9 +3,10 @@
 An entry says how the window is written (its parameters), what it is made of (`make`), and what it costs. The
 documentation's window table, `explain` and the binder's error messages derive from it.
 
-Parameter kinds: size (a positive whole number), period (a length of time), value (an expression per event), keys and
-criteria (one or more expressions per event), predicate (an expression over built-in properties), include (a boolean),
-reference (an instant in ms), flags (FORCE_UPDATE, START_EAGER), extras (further columns).
+Parameter kinds: size (a positive whole number), period (a length of time), value (an expression per event),
+keys and criteria (one or more expressions per event), predicate (an expression over built-in properties),
+include (a boolean), reference (an instant in ms), flags (FORCE_UPDATE, START_EAGER), extras (further
+columns).
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class WindowSpec:
-    """One window. `make` takes the start and the evaluated arguments by name, and gives a policy, a trigger or a
-    statistic."""
+    """One window. `make` takes the start and the evaluated arguments by name, and gives a policy, a trigger
+    or a statistic."""
 
     name: str
     namespace: str
@@ -89,105 +90,313 @@ def all_windows() -> tuple[WindowSpec, ...]:
 
 
 def register_window(
-    name: str, namespace: str, role: Any, parameters: str, make: Callable[..., Any] | None,
-    *, composition: str, cost: str, state: str, clock: str, example: str, summary: str,
-) -> None:  # fmt: skip
+    name: str,
+    namespace: str,
+    role: Any,
+    parameters: str,
+    make: Callable[..., Any] | None,
+    *,
+    composition: str,
+    cost: str,
+    state: str,
+    clock: str,
+    example: str,
+    summary: str,
+) -> None:
     """Add an entry to the catalog. `parameters`: `name:kind` words, `?` after the kind of an optional one."""
     words = (word.split(":") for word in parameters.split())
     parsed = tuple(WindowParameter(word, kind.rstrip("?"), kind.endswith("?")) for word, kind in words)  # type: ignore[arg-type]
-    _windows[name] = WindowSpec(name, namespace, role, parsed, make, composition, cost, state, clock, example, summary)
+    _windows[name] = WindowSpec(
+        name, namespace, role, parsed, make, composition, cost, state, clock, example, summary
+    )
 
 
 def _flags(flags: frozenset[str], start: Start) -> dict[str, Any]:
     return {"force": "FORCE_UPDATE" in flags, "start_ms": start.now_ms if "START_EAGER" in flags else None}
 
 
-# --- windows that let events in at once -------------------------------------------------------------------------------
+# --- windows that let events in at once ---------------------------------------------------------------------
 
-register_window("length", "win", "retain", "size:size", lambda start, size: Newest(size),
-        composition="Retain(count n)", cost="O(1)", state="n events", clock="none",
-        example="E#length(5)", summary="the newest n events")  # fmt: skip
-register_window("time", "win", "retain", "period:period", lambda start, period: Lifetime(period, start.zone),
-        composition="Retain(deadline arrival + d)", cost="O(1)", state="the events of d", clock="processing",
-        example="E#time(10 sec)", summary="the events of the last d")  # fmt: skip
-register_window("ext_timed", "win", "retain", "timestamp:value period:period",
-        lambda start, timestamp, period: DataClock(timestamp.nodes, timestamp.of, period, start.zone),
-        composition="Retain(data clock ts, d)", cost="O(1) amortised", state="the events of d", clock="the events' own",
-        example="E#ext_timed(ts, 10 sec)", summary="the last d by the events' own time")  # fmt: skip
-register_window("time_accum", "win", "retain", "period:period", lambda start, period: Gap(period, start.zone),
-        composition="Retain(gap d)", cost="O(1)", state="the events since the last gap", clock="processing",
-        example="E#time_accum(10 sec)", summary="everything until nothing arrives for d")  # fmt: skip
-register_window("keepall", "win", "retain", "", lambda start: Forever(),
-        composition="Retain(never)", cost="O(1)", state="all events", clock="none",
-        example="E#keepall", summary="everything")  # fmt: skip
-register_window("firstlength", "win", "retain", "size:size", lambda start, size: FirstCount(size),
-        composition="Retain(admission first n)", cost="O(1)", state="n events", clock="none",
-        example="E#firstlength(5)", summary="the first n events")  # fmt: skip
-register_window("firsttime", "win", "retain", "period:period",
-        lambda start, period: FirstUntil(period.add(start.now_ms, start.zone)),
-        composition="Retain(admission until start + d)", cost="O(1)", state="the events of the first d",
-        clock="processing", example="E#firsttime(10 sec)", summary="what arrives within d of the start")  # fmt: skip
-register_window("firstevent", "std", "retain", "", lambda start: FirstCount(1),
-        composition="Retain(admission first 1)", cost="O(1)", state="1 event", clock="none",
-        example="E#firstevent", summary="the very first event")  # fmt: skip
-register_window("lastevent", "std", "retain", "", lambda start: Newest(1),
-        composition="Retain(count 1)", cost="O(1)", state="1 event", clock="none",
-        example="E#lastevent", summary="the last event")  # fmt: skip
-register_window("unique", "std", "retain", "keys:keys", lambda start, keys: LatestPerKey(keys.nodes, keys.of),
-        composition="Retain(replace by k)", cost="O(1)", state="1 event per key", clock="none",
-        example="E#unique(k)", summary="the last event per key")  # fmt: skip
-register_window("firstunique", "std", "retain", "keys:keys", lambda start, keys: FirstPerKey(keys.nodes, keys.of),
-        composition="Retain(admission first per k)", cost="O(1)", state="1 event per key", clock="none",
-        example="E#firstunique(k)", summary="the first event per key")  # fmt: skip
-register_window("sort", "ext", "retain", "size:size criteria:criteria",
-        lambda start, size, criteria: Ranked(size, criteria),
-        composition="Retain(rank n by criteria)", cost="O(log n)", state="n events", clock="none",
-        example="E#sort(10, price desc)", summary="the first n in sort order")  # fmt: skip
-register_window("rank", "ext", "retain", "keys:keys size:size criteria:criteria",
-        lambda start, keys, size, criteria: RankedPerKey(size, criteria, keys.of),
-        composition="Retain(rank n by criteria + replace by k)", cost="O(log n)", state="n events", clock="none",
-        example="E#rank(k, 10, price desc)", summary="the first n among the last per key")  # fmt: skip
-register_window("time_order", "ext", "retain", "timestamp:value period:period",
-        lambda start, timestamp, period: Scheduled(timestamp.of, period, start.zone),
-        composition="Retain(deadline ts + d, ordered)", cost="O(log n)", state="the events of d", clock="processing",
-        example="E#time_order(ts, 10 sec)", summary="events put in order of their own time, held for d")  # fmt: skip
-register_window("timetolive", "ext", "retain", "timestamp:value",
-        lambda start, timestamp: Scheduled(timestamp.of, None, start.zone),
-        composition="Retain(deadline ts, ordered)", cost="O(log n)", state="the living events", clock="processing",
-        example="E#timetolive(ts)", summary="events until their own time")  # fmt: skip
-register_window("expr", "win", "retain", "predicate:predicate", lambda start, predicate: WhileTrue(predicate),
-        composition="Retain(while predicate of the oldest)", cost="O(1) amortised + predicate",
-        state="what the predicate keeps", clock="none", example="E#expr(sum(price) < 1000)",
-        summary="the newest for which the predicate holds")  # fmt: skip
+register_window(
+    "length",
+    "win",
+    "retain",
+    "size:size",
+    lambda start, size: Newest(size),
+    composition="Retain(count n)",
+    cost="O(1)",
+    state="n events",
+    clock="none",
+    example="E#length(5)",
+    summary="the newest n events",
+)
+register_window(
+    "time",
+    "win",
+    "retain",
+    "period:period",
+    lambda start, period: Lifetime(period, start.zone),
+    composition="Retain(deadline arrival + d)",
+    cost="O(1)",
+    state="the events of d",
+    clock="processing",
+    example="E#time(10 sec)",
+    summary="the events of the last d",
+)
+register_window(
+    "ext_timed",
+    "win",
+    "retain",
+    "timestamp:value period:period",
+    lambda start, timestamp, period: DataClock(timestamp.nodes, timestamp.of, period, start.zone),
+    composition="Retain(data clock ts, d)",
+    cost="O(1) amortised",
+    state="the events of d",
+    clock="the events' own",
+    example="E#ext_timed(ts, 10 sec)",
+    summary="the last d by the events' own time",
+)
+register_window(
+    "time_accum",
+    "win",
+    "retain",
+    "period:period",
+    lambda start, period: Gap(period, start.zone),
+    composition="Retain(gap d)",
+    cost="O(1)",
+    state="the events since the last gap",
+    clock="processing",
+    example="E#time_accum(10 sec)",
+    summary="everything until nothing arrives for d",
+)
+register_window(
+    "keepall",
+    "win",
+    "retain",
+    "",
+    lambda start: Forever(),
+    composition="Retain(never)",
+    cost="O(1)",
+    state="all events",
+    clock="none",
+    example="E#keepall",
+    summary="everything",
+)
+register_window(
+    "firstlength",
+    "win",
+    "retain",
+    "size:size",
+    lambda start, size: FirstCount(size),
+    composition="Retain(admission first n)",
+    cost="O(1)",
+    state="n events",
+    clock="none",
+    example="E#firstlength(5)",
+    summary="the first n events",
+)
+register_window(
+    "firsttime",
+    "win",
+    "retain",
+    "period:period",
+    lambda start, period: FirstUntil(period.add(start.now_ms, start.zone)),
+    composition="Retain(admission until start + d)",
+    cost="O(1)",
+    state="the events of the first d",
+    clock="processing",
+    example="E#firsttime(10 sec)",
+    summary="what arrives within d of the start",
+)
+register_window(
+    "firstevent",
+    "std",
+    "retain",
+    "",
+    lambda start: FirstCount(1),
+    composition="Retain(admission first 1)",
+    cost="O(1)",
+    state="1 event",
+    clock="none",
+    example="E#firstevent",
+    summary="the very first event",
+)
+register_window(
+    "lastevent",
+    "std",
+    "retain",
+    "",
+    lambda start: Newest(1),
+    composition="Retain(count 1)",
+    cost="O(1)",
+    state="1 event",
+    clock="none",
+    example="E#lastevent",
+    summary="the last event",
+)
+register_window(
+    "unique",
+    "std",
+    "retain",
+    "keys:keys",
+    lambda start, keys: LatestPerKey(keys.nodes, keys.of),
+    composition="Retain(replace by k)",
+    cost="O(1)",
+    state="1 event per key",
+    clock="none",
+    example="E#unique(k)",
+    summary="the last event per key",
+)
+register_window(
+    "firstunique",
+    "std",
+    "retain",
+    "keys:keys",
+    lambda start, keys: FirstPerKey(keys.nodes, keys.of),
+    composition="Retain(admission first per k)",
+    cost="O(1)",
+    state="1 event per key",
+    clock="none",
+    example="E#firstunique(k)",
+    summary="the first event per key",
+)
+register_window(
+    "sort",
+    "ext",
+    "retain",
+    "size:size criteria:criteria",
+    lambda start, size, criteria: Ranked(size, criteria),
+    composition="Retain(rank n by criteria)",
+    cost="O(log n)",
+    state="n events",
+    clock="none",
+    example="E#sort(10, price desc)",
+    summary="the first n in sort order",
+)
+register_window(
+    "rank",
+    "ext",
+    "retain",
+    "keys:keys size:size criteria:criteria",
+    lambda start, keys, size, criteria: RankedPerKey(size, criteria, keys.of),
+    composition="Retain(rank n by criteria + replace by k)",
+    cost="O(log n)",
+    state="n events",
+    clock="none",
+    example="E#rank(k, 10, price desc)",
+    summary="the first n among the last per key",
+)
+register_window(
+    "time_order",
+    "ext",
+    "retain",
+    "timestamp:value period:period",
+    lambda start, timestamp, period: Scheduled(timestamp.of, period, start.zone),
+    composition="Retain(deadline ts + d, ordered)",
+    cost="O(log n)",
+    state="the events of d",
+    clock="processing",
+    example="E#time_order(ts, 10 sec)",
+    summary="events put in order of their own time, held for d",
+)
+register_window(
+    "timetolive",
+    "ext",
+    "retain",
+    "timestamp:value",
+    lambda start, timestamp: Scheduled(timestamp.of, None, start.zone),
+    composition="Retain(deadline ts, ordered)",
+    cost="O(log n)",
+    state="the living events",
+    clock="processing",
+    example="E#timetolive(ts)",
+    summary="events until their own time",
+)
+register_window(
+    "expr",
+    "win",
+    "retain",
+    "predicate:predicate",
+    lambda start, predicate: WhileTrue(predicate),
+    composition="Retain(while predicate of the oldest)",
+    cost="O(1) amortised + predicate",
+    state="what the predicate keeps",
+    clock="none",
+    example="E#expr(sum(price) < 1000)",
+    summary="the newest for which the predicate holds",
+)
 
-# --- windows that hold events back and release them together ----------------------------------------------------------
+# --- windows that hold events back and release them together ------------------------------------------------
 
-register_window("length_batch", "win", "batch", "size:size", lambda start, size: AfterCount(size),
-        composition="Gate(count n); Retain(generation)", cost="O(1) amortised", state="2n events", clock="none",
-        example="E#length_batch(5)", summary="groups of n")  # fmt: skip
-register_window("time_batch", "win", "batch", "period:period reference:reference? flags:flags?",
-        lambda start, period, reference, flags: Every(period, start.zone, reference_ms=reference,
-                                                      **_flags(flags, start)),
-        composition="Gate(every d, origin first event | reference | start); Retain(generation)", cost="O(1)",
-        state="the events of 2d", clock="processing", example='E#time_batch(10 sec, 5000L, "FORCE_UPDATE")',
-        summary="what came in each d")  # fmt: skip
-register_window("time_length_batch", "win", "batch", "period:period size:size flags:flags?",
-        lambda start, period, size, flags: CountOrSince(period, start.zone, size, **_flags(flags, start)),
-        composition="Gate(first of: d since release, n); Retain(generation)", cost="O(1)", state="2n events",
-        clock="processing", example="E#time_length_batch(10 sec, 100)",
-        summary="n events or what came in d, whichever is first")  # fmt: skip
-register_window("ext_timed_batch", "win", "batch", "timestamp:value period:period reference:reference?",
-        lambda start, timestamp, period, reference: DataBoundary(timestamp.of, period, start.zone, reference),
-        composition="Gate(data boundary ts, d); Retain(generation)", cost="O(1)", state="the events of 2d",
-        clock="the events' own", example="E#ext_timed_batch(ts, 10 sec)",
-        summary="what came in each d of the events' own time")  # fmt: skip
-register_window("expr_batch", "win", "batch", "predicate:predicate include:include?",
-        lambda start, predicate, include: WhenTrue(predicate, True if include is None else include),
-        composition="Gate(when predicate); Retain(generation)", cost="O(1) + predicate", state="2 batches",
-        clock="none", example="E#expr_batch(newest_event.k != oldest_event.k, false)",
-        summary="a batch when the predicate becomes true")  # fmt: skip
+register_window(
+    "length_batch",
+    "win",
+    "batch",
+    "size:size",
+    lambda start, size: AfterCount(size),
+    composition="Gate(count n); Retain(generation)",
+    cost="O(1) amortised",
+    state="2n events",
+    clock="none",
+    example="E#length_batch(5)",
+    summary="groups of n",
+)
+register_window(
+    "time_batch",
+    "win",
+    "batch",
+    "period:period reference:reference? flags:flags?",
+    lambda start, period, reference, flags: Every(
+        period, start.zone, reference_ms=reference, **_flags(flags, start)
+    ),
+    composition="Gate(every d, origin first event | reference | start); Retain(generation)",
+    cost="O(1)",
+    state="the events of 2d",
+    clock="processing",
+    example='E#time_batch(10 sec, 5000L, "FORCE_UPDATE")',
+    summary="what came in each d",
+)
+register_window(
+    "time_length_batch",
+    "win",
+    "batch",
+    "period:period size:size flags:flags?",
+    lambda start, period, size, flags: CountOrSince(period, start.zone, size, **_flags(flags, start)),
+    composition="Gate(first of: d since release, n); Retain(generation)",
+    cost="O(1)",
+    state="2n events",
+    clock="processing",
+    example="E#time_length_batch(10 sec, 100)",
+    summary="n events or what came in d, whichever is first",
+)
+register_window(
+    "ext_timed_batch",
+    "win",
+    "batch",
+    "timestamp:value period:period reference:reference?",
+    lambda start, timestamp, period, reference: DataBoundary(timestamp.of, period, start.zone, reference),
+    composition="Gate(data boundary ts, d); Retain(generation)",
+    cost="O(1)",
+    state="the events of 2d",
+    clock="the events' own",
+    example="E#ext_timed_batch(ts, 10 sec)",
+    summary="what came in each d of the events' own time",
+)
+register_window(
+    "expr_batch",
+    "win",
+    "batch",
+    "predicate:predicate include:include?",
+    lambda start, predicate, include: WhenTrue(predicate, True if include is None else include),
+    composition="Gate(when predicate); Retain(generation)",
+    cost="O(1) + predicate",
+    state="2 batches",
+    clock="none",
+    example="E#expr_batch(newest_event.k != oldest_event.k, false)",
+    summary="a batch when the predicate becomes true",
+)
 
-# --- per key ----------------------------------------------------------------------------------------------------------
+# --- per key ------------------------------------------------------------------------------------------------
 
 register_window("groupwin", "std", "group", "keys:keys", None,
         composition="Key(k, window)", cost="+ hash", state="a window per key", clock="that of the window",
@@ -197,7 +406,7 @@ register_window("merge", "std", "merge", "keys:keys", None,
         example="E#groupwin(k)#length(5)#merge(k)#uni(v)", summary="the end of the grouped part")  # fmt: skip
 
 
-# --- derived-value windows --------------------------------------------------------------------------------------------
+# --- derived-value windows ----------------------------------------------------------------------------------
 
 DERIVED_COLUMNS: dict[str, tuple[str, ...]] = {
     "size": ("size",),

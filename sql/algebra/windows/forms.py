@@ -1,7 +1,9 @@
-"""How the windows of eKuiper and of stream queries are made of the same few operators: the rest of the window catalog.
+"""How the windows of eKuiper and of stream queries are made of the same few operators: the
+rest of the window catalog.
 
-EPL windows build themselves from their entry in `catalog.py`. The windows here are chosen by a keyword and built by the
-runtime; their entries say what they are made of, for `explain` and for the documentation's window table.
+EPL windows build themselves from their entry in `catalog.py`. The windows here are chosen by a keyword and
+built by the runtime; their entries say what they are made of, for `explain` and for the documentation's
+window table.
 
 In a composition single letters stand for parameters: d, p, t, m lengths of time; n, c counts; k keys.
 """

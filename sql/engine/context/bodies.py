@@ -1,4 +1,5 @@
-"""What runs of one statement in one partition: an instance of its own, or a cell of the statement that serves all."""
+"""What runs of one statement in one partition: an instance of its own, or a cell of the
+statement that serves all."""
 
 from __future__ import annotations
 
@@ -116,8 +117,8 @@ class Cell(Body):
 class CellStatement(Statement):
     """The statement that serves all cells: whatever it does, it does `at` one of them.
 
-    The compiled loop takes the events of many cells and reads these itself; everything else happens as in a statement
-    with a partition of its own.
+    The compiled loop takes the events of many cells and reads these itself; everything else happens as in a
+    statement with a partition of its own.
     """
 
     def __init__(self, name: str, program: Program, now_ms: int, partition: Sequence[Any]) -> None:
@@ -138,7 +139,7 @@ class CellStatement(Statement):
         """What a partition begins with."""
         return {} if self.whole is None else self.code["Group"](())
 
-    # --- whose state is here ------------------------------------------------------------------------------------------
+    # --- whose state is here --------------------------------------------------------------------------------
 
     def at(self, cell: Cell) -> CellStatement:
         """This statement with the state of a cell."""
@@ -170,7 +171,7 @@ class CellStatement(Statement):
             origin_ms, due_ms = limit.condition.snapshot()
             cell.period = None if origin_ms is None else (origin_ms, due_ms)
 
-    # --- events -------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def push_cells(self, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events with the cells of their partitions, in order."""
@@ -209,7 +210,9 @@ class CellStatement(Statement):
 class BodyIndex:
     """The bodies of a statement whose filter holds `column = context.property`, by that property."""
 
-    def __init__(self, event_key: Callable[[Event], Any], partition_key: Callable[[None, Sequence[Any]], Any]) -> None:
+    def __init__(
+        self, event_key: Callable[[Event], Any], partition_key: Callable[[None, Sequence[Any]], Any]
+    ) -> None:
         self.event_key = event_key
         self.partition_key = partition_key
         self.bodies: Buckets[Body] = Buckets()

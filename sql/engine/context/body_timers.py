@@ -13,7 +13,8 @@ class BodyTimers:
 
     def __init__(self) -> None:
         self.heap: list[tuple[int, int, int, int, Body]] = []
-        """(due, order of the statement, id of the partition, number, body); what no longer holds goes on top."""
+        """(due, order of the statement, id of the partition, number, body); what no
+        longer holds goes on top."""
         self.scheduled = 0
 
     def clear(self) -> None:

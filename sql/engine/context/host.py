@@ -1,4 +1,5 @@
-"""A context in the engine: it acts on events before its statements see them, and owns the time of all partitions."""
+"""A context in the engine: it acts on events before its statements see them, and owns the time of all
+partitions."""
 
 from __future__ import annotations
 
@@ -42,9 +43,15 @@ class ContextHost(Hosted):
                                     priority=context.priority))  # fmt: skip
         self.context = context
         self.catalog = catalog
-        self.functions = FunctionSet(catalog, Context(zone=context.options.zone_info()), Warnings(), text=context.text)
-        self.life = Lifecycle(definitions_of(context, self.functions, catalog), self, context.max_partitions,
-                              oldest_first=context.oldest_first)  # fmt: skip
+        self.functions = FunctionSet(
+            catalog, Context(zone=context.options.zone_info()), Warnings(), text=context.text
+        )
+        self.life = Lifecycle(
+            definitions_of(context, self.functions, catalog),
+            self,
+            context.max_partitions,
+            oldest_first=context.oldest_first,
+        )
         self.overlaps = any(isinstance(level.kind, OverlappingPlan) for level in context.levels)
         self.members: dict[str, Member] = {}
         self.joined = 0
@@ -58,16 +65,17 @@ class ContextHost(Hosted):
         self.wake: Callable[[], None] = lambda: None
         """Called when the next deadline has changed while a statement got an event."""
         self.lane: Lane | None = None
-        """The batch that is being taken, where statements get the events between two changes of partitions together."""
+        """The batch that is being taken, where statements get the events between two changes of partitions
+        together."""
         self.announced: int | None = None
         self.is_passing = False
         """Whether it goes with the last statement: it was not declared by one that stays."""
 
-    # --- statements ---------------------------------------------------------------------------------------------------
+    # --- statements -----------------------------------------------------------------------------------------
 
     def join(self, name: str, plan: Plan, now_ms: int) -> tuple[Member, list[Emission]]:
-        """A statement starts, in every live partition, or takes the place of its earlier version; the first one
-        activates the context.
+        """A statement starts, in every live partition, or takes the place of its earlier version; the first
+        one activates the context.
         """
         self.joined += 1
         self.now_ms = now_ms
@@ -105,7 +113,8 @@ class ContextHost(Hosted):
             raise SqlError([Problem("B819", message, Span(0, 0))])
 
     def _begin(self, member: Member, partition: Partition, now_ms: int, *, is_late: bool = False) -> None:
-        """An instance starts; `is_late`: the partition has been there before, and rows of then are posted by nobody."""
+        """An instance starts; `is_late`: the partition has been there before, and rows of then
+        are posted by nobody."""
         body = new_body(member, partition, now_ms)
         partition.bodies += (body,)
         if member.index is not None:
@@ -132,7 +141,7 @@ class ContextHost(Hosted):
             self._emit(body, body.instance.advance(now_ms))
         self.schedule(body)
 
-    # --- relations ----------------------------------------------------------------------------------------------------
+    # --- relations ------------------------------------------------------------------------------------------
 
     def spread(self, name: str, declaration: WindowDeclaration | TableDeclaration) -> SpreadRelation:
         """The relation that a statement declares in each partition, as seen from outside."""
@@ -148,12 +157,16 @@ class ContextHost(Hosted):
                 return parts(EVERY)
             arrival = self.route(like, Event(row, now_ms, 0), now_ms)
             reached = [] if arrival is None else arrival.rest()
-            return [body.instance.relation for partition in reached for body in partition.bodies
-                    if body.member.name == name]  # fmt: skip
+            return [
+                body.instance.relation
+                for partition in reached
+                for body in partition.bodies
+                if body.member.name == name
+            ]
 
         return SpreadRelation(declaration, parts, owners)
 
-    # --- what the life cycle tells ------------------------------------------------------------------------------------
+    # --- what the life cycle tells --------------------------------------------------------------------------
 
     def settle(self) -> None:
         """Events that statements have still to get come before what changes partitions now."""
@@ -177,7 +190,7 @@ class ContextHost(Hosted):
             if body.member.index is not None:
                 body.member.index.discard(body)
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    # --- driving --------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Act on events; the statements get them afterwards, one event at a time."""
@@ -192,7 +205,8 @@ class ContextHost(Hosted):
         return self.taken()
 
     def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
-        """A condition could not be evaluated, or there are too many partitions: the first statement reports it."""
+        """A condition could not be evaluated, or there are too many partitions: the first
+        statement reports it."""
         self.errors += 1
         member = next(iter(self.members.values()), None)
         if member is not None:
@@ -202,7 +216,8 @@ class ContextHost(Hosted):
             self.out.append(Emission(member.name, now_ms, "error", rows, (), why))
 
     def route(self, stream: str, event: Event, now_ms: int) -> Arrival | None:
-        """Where an event belongs before the context acts on it; None where that cannot be told (it is told then)."""
+        """Where an event belongs before the context acts on it; None where that cannot be
+        told (it is told then)."""
         try:
             return self.life.route(stream, event, now_ms)
         except DATA_ERRORS:
@@ -241,7 +256,8 @@ class ContextHost(Hosted):
             self.out += out
 
     def advance(self, now_ms: int) -> list[Emission]:
-        """Do what is due: the statements' own timers first, then ends, then starts; by due time before that."""
+        """Do what is due: the statements' own timers first, then ends, then starts; by
+        due time before that."""
         self.now_ms = now_ms
         while True:
             body_due, life_due = self.timers.next_ms(), self.life.next_due()
@@ -299,7 +315,7 @@ class ContextHost(Hosted):
         out, self.out = self.out, []
         return out
 
-    # --- looking ------------------------------------------------------------------------------------------------------
+    # --- looking --------------------------------------------------------------------------------------------
 
     def partitions(self, selector: Selector = EVERY) -> list[dict[str, Any]]:
         """The live partitions with their built-in properties."""
@@ -309,7 +325,7 @@ class ContextHost(Hosted):
     def counters(self) -> dict[str, int]:
         return {**self.life.counts, "partitions": len(self.life.live), "errors": self.errors}
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
         return {"version": VERSION, "now": self.now_ms, "life": self.life.snapshot()}

@@ -1,4 +1,5 @@
-"""The fast way of a batch through a context: each statement gets the events between two changes of partitions at once.
+"""The fast way of a batch through a context: each statement gets the events between two
+changes of partitions at once.
 
 A stream has a lane where only one context and its statements hear it, and nothing else can see what they do.
 """
@@ -24,8 +25,8 @@ OnDefect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
 
 
 class Run:
-    """Events that wait for one statement, each with the body that it reaches. `reached`: how many bodies the present
-    event does, where it starts partitions or belongs to several."""
+    """Events that wait for one statement, each with the body that it reaches. `reached`: how many bodies the
+    present event does, where it starts partitions or belongs to several."""
 
     __slots__ = ("bodies", "member", "reached", "rows")
 
@@ -73,16 +74,19 @@ class Lane:
             self._route(root, rows)
         else:
             for run in self.runs.values():
-                run.bodies = [body for partition in found for body in partition.bodies if body.member is run.member]
+                run.bodies = [
+                    body for partition in found for body in partition.bodies if body.member is run.member
+                ]
                 run.rows = list(rows) if run.bodies else []
                 run.bodies *= len(run.rows)
             self.flush()
         return host.taken()
 
-    # --- one event after the other ------------------------------------------------------------------------------------
+    # --- one event after the other --------------------------------------------------------------------------
 
     def _route(self, root: Level, rows: Sequence[Any]) -> None:
-        """The context acts on each event, which then waits for the statements of the partitions it belongs to."""
+        """The context acts on each event, which then waits for the statements of the
+        partitions it belongs to."""
         arrival = Arrival(self.stream, Event(None, self.now_ms, 0), self.now_ms)
         targets, whole, act = arrival.targets, arrival.whole, root.act
         self.event, self.host.lane = arrival.event, self
@@ -130,7 +134,7 @@ class Lane:
         for run in self.runs.values():
             run.add(run.member.reached(arrival.event, arrival), arrival.event.row)
 
-    # --- changes of partitions ----------------------------------------------------------------------------------------
+    # --- changes of partitions ------------------------------------------------------------------------------
 
     def settle(self) -> None:
         """Partitions are about to change: what came before is done first."""

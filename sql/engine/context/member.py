@@ -1,4 +1,5 @@
-"""A statement of a context, as the engine sees it: its events go to its instances in the partitions they belong to."""
+"""A statement of a context, as the engine sees it: its events go to its instances in the partitions they
+belong to."""
 
 from __future__ import annotations
 
@@ -105,7 +106,7 @@ class Member(Hosted):
         retained = sum(body.instance.retained() for body in self.bodies())
         return {**self.counts, "retained": retained, "partitions": len(self.host.life.live)}
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
         bodies = [[body.partition.id, body.instance.snapshot()] for body in self.bodies()]
@@ -141,7 +142,13 @@ def streams_of(plan: Plan) -> set[str]:
 
 def index_of(plan: Plan, functions: FunctionSet) -> BodyIndex | None:
     """The index of a statement over one stream whose filter is correlated with the partition."""
-    if len(plan.sources) != 1 or plan.sources[0].pattern or plan.subqueries or plan.analytics or plan.mode == "lots":
+    if (
+        len(plan.sources) != 1
+        or plan.sources[0].pattern
+        or plan.subqueries
+        or plan.analytics
+        or plan.mode == "lots"
+    ):
         return None
     correlation, _ = correlation_of(plan.sources[0].filter)
     if correlation is None:
@@ -150,5 +157,7 @@ def index_of(plan: Plan, functions: FunctionSet) -> BodyIndex | None:
 
 
 def _watches_variables(plan: Plan) -> bool:
-    expressions = any(window.name in ("expr", "expr_batch") for source in plan.sources for window in source.windows)
+    expressions = any(
+        window.name in ("expr", "expr_batch") for source in plan.sources for window in source.windows
+    )
     return expressions or (plan.output is not None and plan.output.when is not None)

@@ -20,7 +20,9 @@ def new_body(member: Member, partition: Partition, now_ms: int) -> Body:
         catalog = _catalog_for(member, partition)
         return InstanceBody(member, partition, make_instance(member, catalog, now_ms, partition.row), catalog)
     if member.cells is None:
-        program = Program(member.inner, member.host.catalog, "dict", now_ms, member.name, partition.row, in_cells=True)
+        program = Program(
+            member.inner, member.host.catalog, "dict", now_ms, member.name, partition.row, in_cells=True
+        )
         member.cells = CellStatement(member.name, program, now_ms, partition.row)
     return Cell(member, partition, member.cells.new_folded())
 
@@ -32,7 +34,9 @@ def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[A
     plan, program = member.inner, member.program
     if program is None and plan.sources and plan.acts is None:
         program = program_of(member.name, plan, catalog, now_ms, partition=row)
-        if catalog is member.host.catalog:  # else the partition has variables of its own, which the text names
+        if (
+            catalog is member.host.catalog
+        ):  # else the partition has variables of its own, which the text names
             member.program = program
     return running(member.name, plan, catalog, now_ms, partition=row, program=program)
 

@@ -1,4 +1,5 @@
-"""A context that one rule has for itself: in event time each rule has a watermark, and so partitions, of its own."""
+"""A context that one rule has for itself: in event time each rule has a watermark, and so
+partitions, of its own."""
 
 from __future__ import annotations
 
@@ -74,8 +75,14 @@ class OwnContext(Hosted):
 
     def snapshot(self) -> dict[str, Any]:
         member = None if self.member is None else self.member.snapshot()
-        return {"fingerprint": self.plan.fingerprint, "path": "engine", "now": self.now_ms, "counts": self.counts,
-                "host": self.host.snapshot(), "member": member}  # fmt: skip
+        return {
+            "fingerprint": self.plan.fingerprint,
+            "path": "engine",
+            "now": self.now_ms,
+            "counts": self.counts,
+            "host": self.host.snapshot(),
+            "member": member,
+        }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.now_ms = snapshot["now"]

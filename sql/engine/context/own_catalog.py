@@ -1,4 +1,5 @@
-"""The catalog as statements in one partition of a context see it: with variables and relations of the partition."""
+"""The catalog as statements in one partition of a context see it: with variables and relations of the
+partition."""
 
 from __future__ import annotations
 
@@ -14,9 +15,12 @@ from sql.engine.steps import Steps
 
 
 def catalog_of(catalog: Catalog, partition: Partition, within: Container[str]) -> Catalog:
-    """The catalog of a partition; that of all where it has nothing of its own. `within`: the context's statements."""
+    """The catalog of a partition; that of all where it has nothing of its own. `within`: the context's
+    statements."""
     instances = [body.instance for body in partition.bodies]
-    variables = {item.variable.name: item.variable for item in instances if isinstance(item, VariableStatement)}
+    variables = {
+        item.variable.name: item.variable for item in instances if isinstance(item, VariableStatement)
+    }
     declared = [item.relation for item in instances if isinstance(item, WindowStatement | TableStatement)]
     if not variables and not declared:
         return catalog
@@ -24,7 +28,9 @@ def catalog_of(catalog: Catalog, partition: Partition, within: Container[str]) -
     return catalog.within(variables, relations, loop_of(catalog, relations, partition, within))
 
 
-def loop_of(catalog: Catalog, relations: dict[str, Any], partition: Partition, within: Container[str]) -> Loop:
+def loop_of(
+    catalog: Catalog, relations: dict[str, Any], partition: Partition, within: Container[str]
+) -> Loop:
     """The step loop as statements in a partition use it."""
     steps = catalog.loop
     return PartitionLoop(steps, relations, partition.id, within) if isinstance(steps, Steps) else steps
@@ -33,7 +39,9 @@ def loop_of(catalog: Catalog, relations: dict[str, Any], partition: Partition, w
 class PartitionLoop(Loop):
     """What statements of one partition ask of the step loop: rows stay in the partition's relations."""
 
-    def __init__(self, steps: Steps, relations: dict[str, Any], partition: int, within: Container[str]) -> None:
+    def __init__(
+        self, steps: Steps, relations: dict[str, Any], partition: int, within: Container[str]
+    ) -> None:
         self.steps = steps
         self.relations = relations
         self.partition = partition

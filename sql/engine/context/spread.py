@@ -1,4 +1,5 @@
-"""A named window or table of a context as seen from outside: the rows of all its partitions, or of the chosen ones."""
+"""A named window or table of a context as seen from outside: the rows of all its partitions,
+or of the chosen ones."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ Parts = Callable[[Selector], Sequence[Part]]
 
 
 class SpreadRelation:
-    """Reads go over all parts; a row inserted goes to the parts it belongs to, a change to the part that has the row.
+    """Reads go over all parts; a row inserted goes to the parts it belongs to, a change to
+    the part that has the row.
 
     parts    the relations of the partitions
     owners   the relations of the partitions that a row from outside belongs to
@@ -25,8 +27,12 @@ class SpreadRelation:
 
     batches = False
 
-    def __init__(self, declaration: WindowDeclaration | TableDeclaration, parts: Parts,
-                 owners: Callable[[Mapping[str, Any], int], Sequence[Part]]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        declaration: WindowDeclaration | TableDeclaration,
+        parts: Parts,
+        owners: Callable[[Mapping[str, Any], int], Sequence[Part]],
+    ) -> None:
         self.declaration = declaration
         self.kind = "window" if isinstance(declaration, WindowDeclaration) else "table"
         self.name = declaration.name
@@ -44,7 +50,7 @@ class SpreadRelation:
         """The relations of all partitions."""
         return self.parts(EVERY)
 
-    # --- reading ------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     @property
     def rows(self) -> AllRows:
@@ -67,7 +73,11 @@ class SpreadRelation:
 
     def numbers(self) -> dict[Event, Any]:
         """The rows, each with what a snapshot calls it."""
-        return {event: f"{place}.{event.seq}" for place, part in enumerate(self.parts(EVERY)) for event in part.rows}
+        return {
+            event: f"{place}.{event.seq}"
+            for place, part in enumerate(self.parts(EVERY))
+            for event in part.rows
+        }
 
     def __len__(self) -> int:
         return sum(len(part) for part in self.parts(EVERY))
@@ -88,20 +98,27 @@ class SpreadRelation:
             part.create_index(index.name, index.equal, index.ordered, unique=index.unique)
         return part
 
-    # --- writing ------------------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def insert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
         """A row comes from outside the context; where its partition does not live it goes nowhere."""
         deltas = [part.insert(row, now_ms) for part in self.owners(row, now_ms)]
-        return Delta([event for delta in deltas for event in delta.inserted],
-                     [event for delta in deltas for event in delta.removed])  # fmt: skip
+        return Delta(
+            [event for delta in deltas for event in delta.inserted],
+            [event for delta in deltas for event in delta.removed],
+        )
 
     def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
         """Rows leave the parts that have them, and others come."""
         return self.write((), rows, tuple(removed), now_ms)
 
-    def write(self, updates: Sequence[tuple[Event, dict[str, Any]]], rows: Sequence[Mapping[str, Any]],
-              removed: Sequence[Event], now_ms: int) -> Delta:  # fmt: skip
+    def write(
+        self,
+        updates: Sequence[tuple[Event, dict[str, Any]]],
+        rows: Sequence[Mapping[str, Any]],
+        removed: Sequence[Event],
+        now_ms: int,
+    ) -> Delta:
         """Rows are updated and removed in the parts that have them, others come."""
         found = []
         for part in self.parts(EVERY):
@@ -111,8 +128,10 @@ class SpreadRelation:
             if changed or gone:
                 found.append(part.write(changed, (), gone, now_ms))
         found += [self.insert(row, now_ms) for row in rows]
-        return Delta([event for delta in found for event in delta.inserted],
-                     [event for delta in found for event in delta.removed])  # fmt: skip
+        return Delta(
+            [event for delta in found for event in delta.inserted],
+            [event for delta in found for event in delta.removed],
+        )
 
 
 class AllRows:

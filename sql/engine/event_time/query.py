@@ -50,7 +50,8 @@ class EventTime:
     takes_lots = False
 
     def __init__(self, query: Driven, now_ms: int) -> None:
-        """`query`: any that runs in processing time, with `takes_times` and, where that holds, `push_timed`."""
+        """`query`: any that runs in processing time, with `takes_times` and, where that holds,
+        `push_timed`."""
         self.query = query
         self.plan: Plan = query.plan
         self.name = query.name
@@ -61,16 +62,27 @@ class EventTime:
         """What a stage that is shared has found for this rule when another rule's timer fired."""
         self.inbox_ms = now_ms
 
-    # --- sharing ------------------------------------------------------------------------------------------------------
+    # --- sharing --------------------------------------------------------------------------------------------
 
     @property
     def signature(self) -> Any:
         """Equal for rules that treat event time alike; None for a rule of several streams."""
-        if len(self.plan.sources) != 1 or self.stage.tables or self.plan.insert is not None or self.plan.context:
+        if (
+            len(self.plan.sources) != 1
+            or self.stage.tables
+            or self.plan.insert is not None
+            or self.plan.context
+        ):
             return None
         options = self.plan.options
         bounds = (options.late_tolerance_ms, options.idle_timeout_ms, options.max_future_ms, options.zone)
-        return self.plan.streams, self.plan.timestamp, tuple(self.plan.timestamps.items()), bounds, self.stage.waits
+        return (
+            self.plan.streams,
+            self.plan.timestamp,
+            tuple(self.plan.timestamps.items()),
+            bounds,
+            self.stage.waits,
+        )
 
     def leave(self) -> None:
         """Have a stage alone from now on, that has seen the same."""
@@ -83,7 +95,7 @@ class EventTime:
         out, self.inbox = self.inbox, []
         return out
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    # --- driving --------------------------------------------------------------------------------------------
 
     def arriving(self, stream: str, row: Any, now_ms: int) -> None:
         """Filters see relations as they are when the watermark hands the event over."""
@@ -118,11 +130,12 @@ class EventTime:
         return self.inbox_ms if self.inbox else self.stage.next_deadline()
 
     def flush(self, now_ms: int) -> list[Emission]:
-        """The bounded source has ended: everything is released, open windows close at their nominal instants."""
+        """The bounded source has ended: everything is released, open windows close at their nominal
+        instants."""
         self.leave()
         return self.take_inbox() + self.stage.release_all() + self.query.flush(now_ms)
 
-    # --- behind the stage ---------------------------------------------------------------------------------------------
+    # --- behind the stage -----------------------------------------------------------------------------------
 
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Released events."""
@@ -155,7 +168,7 @@ class EventTime:
         self.counts["late"] += 1
         return [Emission(self.name, at_ms, "late", [dict(as_dict(row))])]
 
-    # --- the rest is the query's --------------------------------------------------------------------------------------
+    # --- the rest is the query's ----------------------------------------------------------------------------
 
     def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
         """An event was refused before it came here."""

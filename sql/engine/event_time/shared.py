@@ -1,10 +1,11 @@
 """Shared event-time stages: time stamps, order, lateness and watermark once for rules that treat them alike.
 
-Behind a shared stage stands what stands behind a stream in processing time: a filter index, so that a released event
-meets only rules that can match it, and parties of rules that share groups. Their clock is the watermark; a rule
-that no event meets is only told of the time when something of it is due.
+Behind a shared stage stands what stands behind a stream in processing time: a filter index, so that a
+released event meets only rules that can match it, and parties of rules that share groups. Their clock is the
+watermark; a rule that no event meets is only told of the time when something of it is due.
 
-Rules share a stage from the moment at which theirs are in the same state: the same watermark, the same events waiting.
+Rules share a stage from the moment at which theirs are in the same state: the same watermark,
+the same events waiting.
 """
 
 from __future__ import annotations
@@ -36,12 +37,13 @@ class Audience:
         self.noted: dict[str, int] = {}
         """The deadline of each rule that stands in `timers`."""
         self.timers: list[tuple[int, int, str]] = []
-        """A heap of (deadline, place, rule) by the event clock; what no longer holds is dropped when it surfaces."""
+        """A heap of (deadline, place, rule) by the event clock; what no longer holds is dropped when it
+        surfaces."""
         self.place = {member.name: place for place, member in enumerate(members)}
         for member in members:
             self._schedule(member.name)
 
-    # --- membership ---------------------------------------------------------------------------------------------------
+    # --- membership -----------------------------------------------------------------------------------------
 
     def leave(self, member: EventTime) -> None:
         """A rule has a stage of its own again."""
@@ -59,7 +61,7 @@ class Audience:
             member.inbox_ms = due_ms
         self.index.reconcile()  # rules may have changed since events came last, and no index of the stream be there
 
-    # --- events and time ----------------------------------------------------------------------------------------------
+    # --- events and time ------------------------------------------------------------------------------------
 
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Released events, for the rules that can match them."""
@@ -103,7 +105,9 @@ class Audience:
         raise AssertionError(msg)
 
     def refuse(self, row: Any, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
-        return [out for member in self.members for out in member.refuse(row, why, now_ms, is_future=is_future)]
+        return [
+            out for member in self.members for out in member.refuse(row, why, now_ms, is_future=is_future)
+        ]
 
     def late(self, row: Any, at_ms: int) -> list[Emission]:
         return [out for member in self.members for out in member.late(row, at_ms)]
@@ -152,7 +156,7 @@ class StageParty(Several):
         found = (audience.index.shares_with(name) for _, audience in self.shared)
         return [other for names in found for other in names]
 
-    # --- joining ------------------------------------------------------------------------------------------------------
+    # --- joining --------------------------------------------------------------------------------------------
 
     def _group(self) -> None:
         """Find out which members share a stage."""
@@ -173,7 +177,9 @@ class StageParty(Several):
         self.reconcile()
         heads: dict[Stage, Stage] = {}
         for stage in dict.fromkeys(member.stage for member in self.members):
-            heads[stage] = next((head for head in dict.fromkeys(heads.values()) if head.is_like(stage)), stage)
+            heads[stage] = next(
+                (head for head in dict.fromkeys(heads.values()) if head.is_like(stage)), stage
+            )
         if all(stage is head for stage, head in heads.items()):
             return
         for member in self.members:

@@ -1,7 +1,8 @@
 """The event-time stage: events are put in order of their own time stamps, and the watermark is the clock.
 
-Watermark = highest time stamp − lateTolerance, the minimum over the streams. An event below it is late. Whatever is at
-or below it is released in order of (time stamp, arrival); what is due by then is done before events of that instant.
+Watermark = highest time stamp − lateTolerance, the minimum over the streams. An event below it is late.
+Whatever is at or below it is released in order of (time stamp, arrival); what is due by then is done before
+events of that instant.
 
 A stage works for one rule, or for several that treat event time alike (`sql.engine.event_time.shared`).
 """
@@ -87,7 +88,7 @@ class Stage:
         self.heard_ms = dict.fromkeys(streams, now_ms)
         self.watermark: int | None = None
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    # --- driving --------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Any, now_ms: int) -> list[Emission]:
         """Events arrive at `now_ms` of the processing clock."""
@@ -124,10 +125,11 @@ class Stage:
         heappush(self.heap, (at_ms, self.arrivals, stream, row))
         return self._release(now_ms)
 
-    # --- batches: what a generated loop takes in one go --------------------------------------------------------------
+    # --- batches: what a generated loop takes in one go -----------------------------------------------------
 
     def _whole_stamps(self, rows: Any, now_ms: int) -> list[int] | None:
-        """The time stamps, if all are whole numbers and none is late or too far ahead; else each event is looked at."""
+        """The time stamps, if all are whole numbers and none is late or too far ahead; else each event is
+        looked at."""
         name = attribute_name(self.column)
         try:
             times = [row[self.column] if row.__class__ is dict else getattr(row, name) for row in rows]
@@ -156,8 +158,9 @@ class Stage:
         if self.watermark is None or mark > self.watermark:
             self.watermark = mark
         if self.heap or times[-1] > self.watermark or self.options.late_tolerance_ms:
-            released = self._through(zip(times, range(first, self.arrivals + 1), repeat(stream), rows, strict=False),
-                                     len(rows))  # fmt: skip
+            released = self._through(
+                zip(times, range(first, self.arrivals + 1), repeat(stream), rows, strict=False), len(rows)
+            )
             times = [entry[0] for entry in released]
             rows = [entry[3] for entry in released]
         out = self.behind.give(stream, rows, times) if rows else []
@@ -178,7 +181,7 @@ class Stage:
         self.heap = waiting[passed:]
         return waiting[:passed]
 
-    # --- the watermark ------------------------------------------------------------------------------------------------
+    # --- the watermark --------------------------------------------------------------------------------------
 
     def _release(self, now_ms: int) -> list[Emission]:
         """Move the watermark and hand over what it has passed."""
@@ -228,7 +231,7 @@ class Stage:
             return None
         return min(self.heard_ms.values()) + timeout
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def copied_to(self, behind: Behind, now_ms: int) -> Stage:
         """A stage that has seen the same, for other rules."""
@@ -242,20 +245,28 @@ class Stage:
 
     def is_like(self, other: Stage) -> bool:
         """Whether this stage and another, of the same settings, will do the same with all that comes."""
-        if self.watermark != other.watermark or self.highest != other.highest or len(self.heap) != len(other.heap):
+        if (
+            self.watermark != other.watermark
+            or self.highest != other.highest
+            or len(self.heap) != len(other.heap)
+        ):
             return False
         if self.heap and self.heard_ms != other.heard_ms:
             return False
         return all(
             mine[0] == theirs[0] and (mine[3] is theirs[3] or repr(mine[3]) == repr(theirs[3]))
-            for mine, theirs in zip(sorted(self.heap, key=_place), sorted(other.heap, key=_place), strict=True)
+            for mine, theirs in zip(
+                sorted(self.heap, key=_place), sorted(other.heap, key=_place), strict=True
+            )
         )
 
     def snapshot(self) -> list[Any]:
         """What waits and what was seen, as plain data."""
         from sql.algebra.state import pack_row
 
-        heap = [[at, number, stream, pack_row(row)] for at, number, stream, row in sorted(self.heap, key=_place)]
+        heap = [
+            [at, number, stream, pack_row(row)] for at, number, stream, row in sorted(self.heap, key=_place)
+        ]
         return [heap, self.arrivals, self.highest, self.heard_ms, self.watermark]
 
     def restore(self, state: list[Any], make_row: Any) -> None:

@@ -33,11 +33,15 @@ VERSION = 1
 class WindowStatement(Statement):
     """`create window`: the timers of the named window, and the post of its insert and remove stream."""
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None) -> None:
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
         super().__init__(name, plan)
         declaration, options = plan.acts, plan.options
         assert isinstance(declaration, WindowDeclaration)
-        context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id=name, start_ms=now_ms, partition=partition)
+        context = Context(
+            now_ms=now_ms, zone=options.zone_info(), rule_id=name, start_ms=now_ms, partition=partition
+        )
         builder = WindowBuilder(declaration.source, options, catalog, context, Warnings(), "dict")
         batches = any(_is_batch(plan.name) for plan in declaration.source.windows)
         operator = builder.build(now_ms, Event, lambda: now_ms)  # type: ignore[arg-type]
@@ -54,7 +58,9 @@ class WindowStatement(Statement):
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         delta = changes[self.window.name]
-        return self.shown([event.row for event in delta.inserted], [event.row for event in delta.removed], now_ms)
+        return self.shown(
+            [event.row for event in delta.inserted], [event.row for event in delta.removed], now_ms
+        )
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.now_ms = max(self.now_ms, now_ms)
@@ -68,7 +74,9 @@ class WindowStatement(Statement):
         return self.now_ms if self.late else self.window.next_deadline()
 
     def variable_changed(self, name: str) -> None:
-        self.late += [event for delta in self.window.operator.variable_changed(self.now_ms) for event in delta.removed]
+        self.late += [
+            event for delta in self.window.operator.variable_changed(self.now_ms) for event in delta.removed
+        ]
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return [event.row for event in self.window.content()]
@@ -118,7 +126,8 @@ def _is_batch(name: str) -> bool:
 
 
 class TableStatement(Statement):
-    """`create table`: it posts nothing. One with a source keeps the newest row of each key that comes from there."""
+    """`create table`: it posts nothing. One with a source keeps the newest row of each key
+    that comes from there."""
 
     def __init__(self, name: str, plan: Plan) -> None:
         super().__init__(name, plan)

@@ -1,7 +1,7 @@
 """Questions on demand: select, insert, update and delete over named windows and tables, between two events.
 
-A question is parsed, bound and answered once. A change is a step: consumers are told of it before the answer is given.
-What is refused changes nothing.
+A question is parsed, bound and answered once. A change is a step: consumers are told of it before the answer
+is given. What is refused changes nothing.
 """
 
 from __future__ import annotations
@@ -40,9 +40,17 @@ class Answer:
     emissions: list[Emission] = field(default_factory=list)
 
 
-def ask(text: str, catalog: Catalog, now_ms: int, forward: Forward, *, read_only: bool = False,
-        options: RuleOptions | None = None) -> list[Row]:  # fmt: skip
-    """The rows that answer one question. Raises SqlError for what cannot be asked, DataError for what cannot be done.
+def ask(
+    text: str,
+    catalog: Catalog,
+    now_ms: int,
+    forward: Forward,
+    *,
+    read_only: bool = False,
+    options: RuleOptions | None = None,
+) -> list[Row]:
+    """The rows that answer one question. Raises SqlError for what cannot be asked, DataError
+    for what cannot be done.
 
     Rows that a change inserts elsewhere go to `forward`. `read_only` refuses everything but SELECT.
     """
@@ -65,8 +73,12 @@ def ask(text: str, catalog: Catalog, now_ms: int, forward: Forward, *, read_only
         into = statement.insert_into
         into = into if into.columns else ast.InsertInto(into.stream, "istream", named, span=into.span)
         return _insert(ast.InsertRows(into, (row,), span=statement.span), catalog, options, text, now_ms)
-    raise _refused(text, statement, "a question selects from, deletes from, updates or inserts into a relation",
-                   "deploy it as a statement")  # fmt: skip
+    raise _refused(
+        text,
+        statement,
+        "a question selects from, deletes from, updates or inserts into a relation",
+        "deploy it as a statement",
+    )
 
 
 def chosen(catalog: Catalog, selector: Selector) -> Catalog:
@@ -80,7 +92,9 @@ def _refused(text: str, statement: ast.Statement, message: str, hint: str | None
     return SqlError([Problem("B557", message, statement.span, hint)], text)
 
 
-def _select(statement: ast.Select, catalog: Catalog, options: RuleOptions, text: str, now_ms: int) -> list[Row]:
+def _select(
+    statement: ast.Select, catalog: Catalog, options: RuleOptions, text: str, now_ms: int
+) -> list[Row]:
     if statement.source is None:
         raise _refused(text, statement, "a question reads a named window or a table", "add FROM")
     plan = bind_question(statement, catalog, options, text).plan
@@ -91,8 +105,14 @@ def _select(statement: ast.Select, catalog: Catalog, options: RuleOptions, text:
     return rows
 
 
-def _change(statement: ast.DeleteRows | ast.UpdateRows, catalog: Catalog, options: RuleOptions, text: str, now_ms: int,
-            forward: Forward) -> list[Row]:  # fmt: skip
+def _change(
+    statement: ast.DeleteRows | ast.UpdateRows,
+    catalog: Catalog,
+    options: RuleOptions,
+    text: str,
+    now_ms: int,
+    forward: Forward,
+) -> list[Row]:
     binder = TriggerBinder(None, statement.relation, catalog, options, text)
     if isinstance(statement, ast.DeleteRows):
         plan = binder.delete(statement.where)
@@ -104,15 +124,26 @@ def _change(statement: ast.DeleteRows | ast.UpdateRows, catalog: Catalog, option
     return [] if catalog.relations[plan.relation].kind == "table" else [event.row for event in shown]
 
 
-def _functions(plan: TriggerPlan, catalog: Catalog, options: RuleOptions, text: str, now_ms: int) -> FunctionSet:
+def _functions(
+    plan: TriggerPlan, catalog: Catalog, options: RuleOptions, text: str, now_ms: int
+) -> FunctionSet:
     context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id="question", start_ms=now_ms)
     warnings = Warnings()
-    subqueries = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, "dict",
-                            lambda part: looking("question", part, catalog, now_ms))  # fmt: skip
+    subqueries = Subqueries(
+        plan.subqueries,
+        catalog,
+        context,
+        warnings,
+        now_ms,
+        "dict",
+        lambda part: looking("question", part, catalog, now_ms),
+    )
     return FunctionSet(catalog, context, warnings, joined=True, text=text, subqueries=subqueries.answers)
 
 
-def _insert(statement: ast.InsertRows, catalog: Catalog, options: RuleOptions, text: str, now_ms: int) -> list[Row]:
+def _insert(
+    statement: ast.InsertRows, catalog: Catalog, options: RuleOptions, text: str, now_ms: int
+) -> list[Row]:
     relation = catalog.relations.get(statement.into.stream)
     if relation is None:
         hint = did_you_mean(statement.into.stream, catalog.relations)
@@ -123,14 +154,25 @@ def _insert(statement: ast.InsertRows, catalog: Catalog, options: RuleOptions, t
     return [] if relation.kind == "table" else [event.row for event in delta.inserted]
 
 
-def _row(statement: ast.InsertRows, values: tuple[ast.Expr, ...], columns: tuple[str, ...], catalog: Catalog,
-         options: RuleOptions, text: str, now_ms: int) -> Row:  # fmt: skip
+def _row(
+    statement: ast.InsertRows,
+    values: tuple[ast.Expr, ...],
+    columns: tuple[str, ...],
+    catalog: Catalog,
+    options: RuleOptions,
+    text: str,
+    now_ms: int,
+) -> Row:
     if len(values) != len(columns):
         raise _refused(text, statement, f"{len(columns)} columns and {len(values)} values")
-    items = tuple(ast.SelectItem(value, name, span=value.span) for value, name in zip(values, columns, strict=True))
+    items = tuple(
+        ast.SelectItem(value, name, span=value.span) for value, name in zip(values, columns, strict=True)
+    )
     action = ast.MergeAction("insert", None, columns, items, span=statement.span)
     relation = ast.StreamSource(statement.into.stream, statement.into.stream, span=statement.into.span)
-    merge = ast.OnMerge(relation, relation, None, (ast.MergeBranch(False, None, (action,)),), span=statement.span)
+    merge = ast.OnMerge(
+        relation, relation, None, (ast.MergeBranch(False, None, (action,)),), span=statement.span
+    )
     plan = TriggerBinder(None, relation, catalog, options, text).merge(merge)
     insert = Insert(plan.branches[0].actions[0], _functions(plan, catalog, options, text, now_ms))
     row: Row = insert.row(Event(({}, None, None), now_ms, 0))

@@ -1,4 +1,5 @@
-"""The base of what the engine hosts beside queries: by default it keeps nothing and has nothing to do in time."""
+"""The base of what the engine hosts beside queries: by default it keeps nothing and has
+nothing to do in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`into table`: the groups of a statement are rows of a table, whose aggregates several statements may feed."""
+"""`into table`: the groups of a statement are rows of a table, whose aggregates
+several statements may feed."""
 
 from __future__ import annotations
 
@@ -44,13 +45,15 @@ class IntoTable:
         self.counted: dict[Event, Counted] = {}
         """What is counted in a row that is deleted leaves no other."""
 
-    # --- groups -------------------------------------------------------------------------------------------------------
+    # --- groups ---------------------------------------------------------------------------------------------
 
     def group_at(self, key: Any, event: Event) -> Any:
         """The row of a key as a group of the compiled text; an empty group where the table has none."""
         row = self.table.rows.get(key)
         columns = self.into.columns
-        accumulators = self.aggregates.fresh() if row is None else [row.accumulators[name] for name in columns]
+        accumulators = (
+            self.aggregates.fresh() if row is None else [row.accumulators[name] for name in columns]
+        )
         group = self.statement.empty_group(key, event)
         for name, accumulator in zip(self.slots, accumulators, strict=True):
             setattr(group, name, accumulator)
@@ -63,14 +66,17 @@ class IntoTable:
             return [row]
         values = [value(event) for value in self.keys]
         return [
-            self.table.row_for([item if i in chosen else None for i, item in enumerate(values)], event.time_ms)
+            self.table.row_for(
+                [item if i in chosen else None for i, item in enumerate(values)], event.time_ms
+            )
             for chosen in self.into.sets
         ]
 
-    # --- changes ------------------------------------------------------------------------------------------------------
+    # --- changes --------------------------------------------------------------------------------------------
 
     def change(self, delta: Delta, new: list[Any], old: list[Any]) -> None:
-        """One update of the windows or the join: rows of the table change, and the statement's rows are made."""
+        """One update of the windows or the join: rows of the table change, and the
+        statement's rows are made."""
         statement, show = self.statement, self.statement.program.text.show
         came = [(event, key) for event in delta.inserted if (key := self._key_of(event)) is not NO_KEY]
         gone = [(event, self.counted[event][2]) for event in delta.removed if event in self.counted]
@@ -147,7 +153,7 @@ class IntoTable:
         for key, event in keyed:
             show(self.statement, event, self.group_at(key, event), rows, is_new)
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def held(self) -> Iterable[Event]:
         """The events that are counted."""

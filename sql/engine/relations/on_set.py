@@ -18,7 +18,9 @@ from sql.rows import as_dict
 class SetStatement(Triggered):
     """Assigns variables, in order: each assignment sees those before it."""
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None) -> None:
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
         acts = plan.acts
         assert isinstance(acts, SetPlan)
         super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
@@ -42,7 +44,11 @@ class SetStatement(Triggered):
 
 def _plain(value: Any) -> Any:
     """A whole event as a plain object."""
-    return value if value is None or value.__class__ in (str, int, float, bool, list, dict) else dict(as_dict(value))
+    return (
+        value
+        if value is None or value.__class__ in (str, int, float, bool, list, dict)
+        else dict(as_dict(value))
+    )
 
 
 def _with(variable: Variable, index: Any, value: Any) -> list[Any]:

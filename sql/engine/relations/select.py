@@ -21,8 +21,11 @@ from sql.plan.relations import ChoicePlan
 Row = dict[str, Any]
 
 
-def select_statement(name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None) -> Statement:
-    """What runs an on … select: the loop of a join where each event gives rows of its own and takes none away."""
+def select_statement(
+    name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+) -> Statement:
+    """What runs an on … select: the loop of a join where each event gives rows of its
+    own and takes none away."""
     acts, asked = plan.acts, replace(plan, acts=None)
     assert isinstance(acts, ChoicePlan)
     if not acts.delete and drives(asked) and makes_rows(asked):
@@ -33,7 +36,9 @@ def select_statement(name: str, plan: Plan, catalog: Catalog, now_ms: int, parti
 class LoopedSelect(Statement):
     """An on … select whose events go through the compiled loop of a join."""
 
-    def __init__(self, name: str, plan: Plan, asked: Plan, catalog: Catalog, now_ms: int, partition: Partition) -> None:
+    def __init__(
+        self, name: str, plan: Plan, asked: Plan, catalog: Catalog, now_ms: int, partition: Partition
+    ) -> None:
         """`asked`: the plan as a join."""
         super().__init__(name, plan)
         self.query = looking(name, asked, catalog, now_ms, partition=partition)
@@ -52,13 +57,17 @@ class LoopedSelect(Statement):
 class SelectStatement(Triggered):
     """on … select: answers from the rows that are there, and with `and delete` removes those that matched."""
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None) -> None:
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
         acts = plan.acts
         assert isinstance(acts, ChoicePlan)
         super().__init__(name, plan, catalog, plan.sources[0], (), now_ms, partition)
         where, bare = plan.where, replace(plan, where=None, acts=None)
         self.query = looking(name, bare, catalog, now_ms, partition=partition)
-        self.evaluation = Evaluation(bare, self.query.program.text, self.query.output.row_limit, self.query.fail)
+        self.evaluation = Evaluation(
+            bare, self.query.program.text, self.query.output.row_limit, self.query.fail
+        )
         self.subqueries = self.query.sources.subqueries or self.subqueries
         functions = self.query.program.functions
         self.passes = self.query.program.filters[0]

@@ -35,7 +35,9 @@ class Statement(Hosted):
         """What happened so far."""
         return dict(self.counts)
 
-    def shown(self, rows: list[dict[str, Any]], removed: Sequence[dict[str, Any]], now_ms: int) -> list[Emission]:
+    def shown(
+        self, rows: list[dict[str, Any]], removed: Sequence[dict[str, Any]], now_ms: int
+    ) -> list[Emission]:
         """What the statement posts: nothing where nothing changed."""
         if not rows and not removed:
             return []
@@ -54,15 +56,25 @@ Partition = Sequence[Any] | None
 
 
 class Triggered(Statement):
-    """A statement that acts on each event of its trigger: of a stream, a row that enters a named window, or a match."""
+    """A statement that acts on each event of its trigger: of a stream, a row that enters a
+    named window, or a match."""
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, source: SourcePlan,
-                 subqueries: Sequence[SubqueryPlan], now_ms: int, partition: Partition = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        catalog: Catalog,
+        source: SourcePlan,
+        subqueries: Sequence[SubqueryPlan],
+        now_ms: int,
+        partition: Partition = None,
+    ) -> None:
         """`partition`: the properties of the context partition that the instance belongs to."""
         super().__init__(name, plan)
         self.catalog = catalog
-        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms,
-                               partition=partition)  # fmt: skip
+        self.context = Context(
+            now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms, partition=partition
+        )
         self.warnings = Warnings()
 
         def run(part: Plan) -> Any:
@@ -72,16 +84,31 @@ class Triggered(Statement):
         self.source = source
         self.passes: Callable[..., Any] | None = None
         if source.filter is not None:
-            alone = FunctionSet(catalog, self.context, self.warnings, text=plan.text,
-                                subqueries=self.subqueries.answers)  # fmt: skip
+            alone = FunctionSet(
+                catalog, self.context, self.warnings, text=plan.text, subqueries=self.subqueries.answers
+            )
             self.passes = alone.true(source.filter)
-        self.functions = FunctionSet(catalog, self.context, self.warnings, joined=True, text=plan.text,
-                                     subqueries=self.subqueries.answers)  # fmt: skip
+        self.functions = FunctionSet(
+            catalog,
+            self.context,
+            self.warnings,
+            joined=True,
+            text=plan.text,
+            subqueries=self.subqueries.answers,
+        )
         self.looked: bool | None = None
         self.matches: Matches | None = None
         if source.pattern is not None:
-            self.matches = Matches(source, plan.options, catalog, self.context, self.warnings, "dict", now_ms,
-                                   is_heard=partition is not None)  # fmt: skip
+            self.matches = Matches(
+                source,
+                plan.options,
+                catalog,
+                self.context,
+                self.warnings,
+                "dict",
+                now_ms,
+                is_heard=partition is not None,
+            )
 
     def arriving(self, stream: str, row: Any, now_ms: int) -> None:
         self.context.now_ms = now_ms
@@ -94,7 +121,12 @@ class Triggered(Statement):
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         out: list[Emission] = []
         self.context.now_ms = now_ms
-        if self.passes is None and self.matches is None and self.looked is None and not self.subqueries.queries:
+        if (
+            self.passes is None
+            and self.matches is None
+            and self.looked is None
+            and not self.subqueries.queries
+        ):
             return self._push_all(rows, now_ms)
         for row in rows:
             self.counts["events_in"] += 1
@@ -170,8 +202,11 @@ class Triggered(Statement):
         return self.counts | ({} if self.matches is None else self.matches.counters())
 
     def snapshot(self) -> dict[str, Any]:
-        kept = {"fingerprint": self.plan.fingerprint, "subqueries": self.subqueries.snapshot(),
-                "counts": dict(self.counts)}  # fmt: skip
+        kept = {
+            "fingerprint": self.plan.fingerprint,
+            "subqueries": self.subqueries.snapshot(),
+            "counts": dict(self.counts),
+        }
         return kept if self.matches is None else kept | {"pattern": self.matches.snapshot()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:

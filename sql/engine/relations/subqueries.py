@@ -1,8 +1,8 @@
 """Subqueries: `(select …)`, exists, in, any and all, over a stream with windows, a named window or a table.
 
-Each is a function of the event that the statement around it is evaluated for. One that reads nothing of that event is a
-query of its own, whose present rows are its answer. A correlated one keeps its rows with the index that its condition
-asks for, or uses that of its relation, and is computed over the rows that match.
+Each is a function of the event that the statement around it is evaluated for. One that reads nothing of that
+event is a query of its own, whose present rows are its answer. A correlated one keeps its rows with the index
+that its condition asks for, or uses that of its relation, and is computed over the rows that match.
 """
 
 from __future__ import annotations
@@ -42,15 +42,30 @@ Run = Callable[[Plan], "Statement"]
 class Correlated:
     """A subquery whose condition or values read the event around it."""
 
-    def __init__(self, part: SubqueryPlan, catalog: Catalog, context: Context, warnings: Warnings, now_ms: int,
-                 shape: Shape, run: Run) -> None:  # fmt: skip
+    def __init__(
+        self,
+        part: SubqueryPlan,
+        catalog: Catalog,
+        context: Context,
+        warnings: Warnings,
+        now_ms: int,
+        shape: Shape,
+        run: Run,
+    ) -> None:
         plan = self.plan = part.plan
         source = plan.sources[0]
         self.make_row: Callable[[Any], Any] = lambda row: row
         self.seq = 0
         self.inner = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, shape, run)
-        functions = FunctionSet(catalog, context, warnings, shape=shape, joined=True, text=plan.text,
-                                subqueries=self.inner.answers)  # fmt: skip
+        functions = FunctionSet(
+            catalog,
+            context,
+            warnings,
+            shape=shape,
+            joined=True,
+            text=plan.text,
+            subqueries=self.inner.answers,
+        )
         builder = WindowBuilder(source, plan.options, catalog, context, warnings, shape, self.inner.answers)
         passes = None if source.filter is None else builder.functions.true(source.filter)
         self.passes = passes
@@ -61,7 +76,9 @@ class Correlated:
         else:
             self.rows = Pulled(as_seen(source, catalog, context.rule_id), passes)
         width = range(1, 1 + len(part.outer))
-        self.answer = AnswerText(part, self.rows, functions, shape).compiled() if answers_by_row(part) else None
+        self.answer = (
+            AnswerText(part, self.rows, functions, shape).compiled() if answers_by_row(part) else None
+        )
         """The value itself, where every row that is found is a row of the subquery."""
         if self.answer is not None:
             return
@@ -167,7 +184,9 @@ class Alone:
 
     def _note(self, emissions: list[Emission]) -> None:
         if emissions and self.shows_each:
-            self.shown = next((each.inserted for each in reversed(emissions) if each.kind == "rows"), self.shown)
+            self.shown = next(
+                (each.inserted for each in reversed(emissions) if each.kind == "rows"), self.shown
+            )
 
     def next_deadline(self) -> int | None:
         return self.query.next_deadline()
@@ -200,22 +219,27 @@ class Alone:
 
 
 class Choice:
-    """A select over the present rows of relations, for an event or for none: on-select, and queries on demand.
+    """A select over the present rows of relations, for an event or for none:
+    on-select, and queries on demand.
 
     Every evaluation starts anew: nothing accumulates.
     """
 
     def __init__(self, plan: Plan, catalog: Catalog, query: Any, *, trigger: bool) -> None:
-        """`query` compiles the expressions; `trigger`: source 0 is the event, and gives no rows of its own."""
+        """`query` compiles the expressions; `trigger`: source 0 is the event, and
+        gives no rows of its own."""
         self.plan = plan
         self.trigger = trigger
         self.joined = len(plan.sources) > 1
         self.evaluation = Evaluation(plan, query.program.text, query.output.row_limit, query.fail)
-        self.stores = [query.windows[i].rows if source.relation else None for i, source in enumerate(plan.sources)]
+        self.stores = [
+            query.windows[i].rows if source.relation else None for i, source in enumerate(plan.sources)
+        ]
         self.product = query.sources.joined
         if not self.joined:
-            functions = FunctionSet(catalog, query.context, query.program.warnings, joined=True,
-                                    subqueries=query.program.answers)  # fmt: skip
+            functions = FunctionSet(
+                catalog, query.context, query.program.warnings, joined=True, subqueries=query.program.answers
+            )
             self.functions = functions
             self.find = finder(plan.where, 0, (), self.stores[0], functions)
 
@@ -238,26 +262,38 @@ class Choice:
 
 def _shows_each(plan: Plan) -> bool:
     """Whether each change of the content gives one row, which depends on nothing but the content."""
-    is_whole = plan.row_kind == "aggregate" and plan.having is None and plan.output is None and plan.limit is None
+    is_whole = (
+        plan.row_kind == "aggregate" and plan.having is None and plan.output is None and plan.limit is None
+    )
     return is_whole and plan.selector == "istream" and not any(is_fleeting(item.value) for item in plan.items)
 
 
 def _keeps_rows(part: SubqueryPlan) -> bool:
-    """Whether a subquery of its own answers with the rows its windows have posted, and not with aggregates."""
+    """Whether a subquery of its own answers with the rows its windows have posted, and not with
+    aggregates."""
     return part.plan.row_kind != "aggregate" and not any(source.relation for source in part.plan.sources)
 
 
 class Subqueries:
     """All subqueries of a statement; `answers[i]` is the value of subquery i for an event."""
 
-    def __init__(self, parts: Sequence[SubqueryPlan], catalog: Catalog, context: Context, warnings: Warnings,
-                 now_ms: int, shape: Shape, run: Run) -> None:  # fmt: skip
+    def __init__(
+        self,
+        parts: Sequence[SubqueryPlan],
+        catalog: Catalog,
+        context: Context,
+        warnings: Warnings,
+        now_ms: int,
+        shape: Shape,
+        run: Run,
+    ) -> None:
         self.warnings = warnings
         self.queries: list[Correlated | Alone] = [
             Correlated(part, catalog, context, warnings, now_ms, shape, run)
-            if part.correlated or _keeps_rows(part) else Alone(part, catalog, context.rule_id, run)
+            if part.correlated or _keeps_rows(part)
+            else Alone(part, catalog, context.rule_id, run)
             for part in parts
-        ]  # fmt: skip
+        ]
         self.answers: list[Answer] = [
             self._answer(part, query) for part, query in zip(parts, self.queries, strict=True)
         ]

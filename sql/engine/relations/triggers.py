@@ -55,7 +55,9 @@ NOTHING = Delta()
 class ActingStatement(Triggered):
     """on … delete, update and merge: they act at once."""
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None) -> None:
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
         acts = plan.acts
         assert isinstance(acts, TriggerPlan) and acts.trigger is not None
         super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
@@ -84,7 +86,9 @@ class ActingStatement(Triggered):
 class SplitStatement(Triggered):
     """on … insert into A select … insert into B select …: rows are queued as those of `insert into`."""
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None) -> None:
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
         acts = plan.acts
         assert isinstance(acts, SplitPlan)
         super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)

@@ -59,7 +59,11 @@ class Content:
     def present(self) -> list[dict[str, Any]]:
         """The rows of the present content; while a batch is being released, that is this batch."""
         plan, rows = self.statement.plan, self.present_rows()
-        outs = rows if plan.order_by or self.statement.program.text.show.makes_outs else [Out(row) for row in rows]
+        outs = (
+            rows
+            if plan.order_by or self.statement.program.text.show.makes_outs
+            else [Out(row) for row in rows]
+        )
         return in_order(outs, plan, (None, 0), self.statement.output.spreads)
 
     def read(self) -> list[dict[str, Any]]:

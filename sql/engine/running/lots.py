@@ -1,7 +1,7 @@
 """A running stream query: one net lot per activation, over all partitions of the window.
 
-An activation is what one message, or the rows that another query gave out together, cause; or what is due at one
-instant. Its deltas are netted, and aggregates are evaluated once for the whole lot.
+An activation is what one message, or the rows that another query gave out together, cause; or what is due at
+one instant. Its deltas are netted, and aggregates are evaluated once for the whole lot.
 """
 
 from __future__ import annotations
@@ -24,8 +24,16 @@ class StreamQuery(Statement):
 
     takes_lots = True
 
-    def __init__(self, name: str, program: Program, now_ms: int, make_row: Any = None, partition: Any = None, *,
-                 pulls: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        now_ms: int,
+        make_row: Any = None,
+        partition: Any = None,
+        *,
+        pulls: bool = False,
+    ) -> None:
         super().__init__(name, program, now_ms, make_row, partition, pulls=pulls)
         self.items: list[Event] = []
         """Items without window: in this activation only."""
@@ -52,8 +60,8 @@ class StreamQuery(Statement):
                 self._activate(index, self._admitted(index, rows, now_ms), now_ms)
 
     def _admitted(self, index: int, rows: Sequence[Any], now_ms: int) -> list[Delta]:
-        """The updates of a source's window as a lot enters. An item whose key cannot be evaluated is sorted out before:
-        a lot enters as a whole, perhaps later."""
+        """The updates of a source's window as a lot enters. An item whose key cannot be evaluated is sorted
+        out before: a lot enters as a whole, perhaps later."""
         window, admitted = self.windows[index], []
         for row in rows:
             event = self.new_event(row, now_ms)
@@ -95,7 +103,8 @@ class StreamQuery(Statement):
             deltas: list[Delta] = []
             while (due := window.next_deadline()) is not None and due <= now_ms:
                 deltas += window.advance(now_ms)
-            # A gate's deadline lies one ms behind its update point, so that the lot holds the arrivals of the point.
+            # A gate's deadline lies one ms behind its update point, so that the lot holds the
+            # arrivals of the point.
             self._activate(index, deltas, now_ms - 1 if is_batched else now_ms)
         return self.take()
 

@@ -1,6 +1,7 @@
 """A source of FROM that is fed by the matches of a pattern instead of by events.
 
-This is the one place where a running query meets `sql.algebra.pattern`: streams and time go in, rows come out.
+This is the one place where a running query meets `sql.algebra.pattern`: streams and
+time go in, rows come out.
 """
 
 from __future__ import annotations
@@ -39,9 +40,15 @@ class Matches:
         self.source = source
         self.plan = source.pattern
         self.streams = frozenset(self.plan.streams)
-        self.functions = FunctionSet(catalog, context, warnings, shape=shape, text=self.plan.text, kind=PatternReader)
-        bounds = Bounds(options.max_pattern_partials, options.pattern_overflow, options.max_pattern_rows,
-                        options.max_pattern_keys)  # fmt: skip
+        self.functions = FunctionSet(
+            catalog, context, warnings, shape=shape, text=self.plan.text, kind=PatternReader
+        )
+        bounds = Bounds(
+            options.max_pattern_partials,
+            options.pattern_overflow,
+            options.max_pattern_rows,
+            options.max_pattern_keys,
+        )
         self.pattern = PatternBuilder(self.plan, self.functions, context.zone, bounds).fastest()
         first = self.pattern.start(now_ms)
         self.first = first if is_heard else []
@@ -106,17 +113,30 @@ def is_plain(plan: Plan) -> bool:
     source = plan.sources[0]
     if source.pattern is None or source.windows or source.matches_by_name or source.keeps_last or plan.joins:
         return False
-    if plan.where or plan.having or plan.group_by or plan.order_by or plan.distinct or plan.limit or plan.offset:
+    if (
+        plan.where
+        or plan.having
+        or plan.group_by
+        or plan.order_by
+        or plan.distinct
+        or plan.limit
+        or plan.offset
+    ):
         return False
     if plan.aggregates or plan.subqueries or plan.analytics or plan.prevs or plan.spreads or plan.into_table:
         return False
     return (
-        plan.output is None and plan.selector != "rstream" and not (source.pattern.suppress or source.pattern.discard)
+        plan.output is None
+        and plan.selector != "rstream"
+        and not (source.pattern.suppress or source.pattern.discard)
     )
 
 
-def show_matches(statement: Statement, matches: Matches, stream: str, rows: Sequence[Any], now_ms: int) -> None:
-    """Events for a pattern whose matches are the statement's rows; what one event completes is one emission."""
+def show_matches(
+    statement: Statement, matches: Matches, stream: str, rows: Sequence[Any], now_ms: int
+) -> None:
+    """Events for a pattern whose matches are the statement's rows; what one event completes is one
+    emission."""
 
     def fail(row: Any, error: BaseException) -> None:
         statement.errors.append(statement.error_of(row, str(matches.functions.failure(error)), now_ms))

@@ -1,7 +1,8 @@
-"""A sampled rule among others that keep the same groups: what it holds when it works alone, and what others found.
+"""A sampled rule among others that keep the same groups: what it holds when it works
+alone, and what others found.
 
-While a rule shares groups (`sql.engine.sharing`) its own core is empty: one core keeps the groups of all. What that
-finds when a window closes lies in the rule's inbox until the rule's own timer fires.
+While a rule shares groups (`sql.engine.sharing`) its own core is empty: one core keeps the groups of all.
+What that finds when a window closes lies in the rule's inbox until the rule's own timer fires.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Closing:
         """The groups with the aggregates at these places."""
         found = self.picked.get(places)
         if found is None:
-            found = self.picked[places] = [(entry, [values[place] for place in places]) for entry, values in self.pairs]
+            found = self.picked[places] = [
+                (entry, [values[place] for place in places]) for entry, values in self.pairs
+            ]
         return found
 
 
@@ -87,10 +90,11 @@ class Member:
 
     @property
     def signature(self) -> Any:
-        """Equal for rules that find the same groups for the same events; None for a rule that always works alone.
+        """Equal for rules that find the same groups for the same events; None for a rule
+        that always works alone.
 
-        Aggregates that look at more than numbers are not shared, nor expressions that count divisions by zero for
-        their rule or ask for its time.
+        Aggregates that look at more than numbers are not shared, nor expressions that count divisions by zero
+        for their rule or ask for its time.
         """
         query = self.query
         plan, made = query.plan, query.core.composition
@@ -103,7 +107,15 @@ class Member:
         if own or not all(map(is_numeric, plan.aggregates)):
             return None
         options = plan.options
-        return window, plan.where, plan.group_by, options.zone, options.max_groups, query.shape, query.is_timed
+        return (
+            window,
+            plan.where,
+            plan.group_by,
+            options.zone,
+            options.max_groups,
+            query.shape,
+            query.is_timed,
+        )
 
     @property
     def overlap_ms(self) -> int:
@@ -111,7 +123,7 @@ class Member:
         window = self.query.core.window.plan
         return max(0, window.length_ms - (window.hop_ms or window.length_ms))
 
-    # --- alone --------------------------------------------------------------------------------------------------------
+    # --- alone ----------------------------------------------------------------------------------------------
 
     def leave(self) -> None:
         """Work alone from now on, with a copy of the shared groups."""
@@ -130,7 +142,7 @@ class Member:
         """What the rule holds, by itself or through the shared groups."""
         return self.query.core.pack() if self.shared is None else self.shared.state_of(self.query)
 
-    # --- together -----------------------------------------------------------------------------------------------------
+    # --- together -------------------------------------------------------------------------------------------
 
     @property
     def core(self) -> Core:

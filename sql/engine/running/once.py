@@ -21,12 +21,14 @@ class Once(RunningQuery):
 
     steps_itself = takes_lots = takes_times = False
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
+    ) -> None:
         super().__init__(name, plan, now_ms)
         self.catalog = catalog
-        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms,
-                               partition=partition)  # fmt: skip
+        self.context = Context(
+            now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms, partition=partition
+        )
         self.functions = FunctionSet(catalog, self.context, Warnings(), text=plan.text)
         self.row = self.functions.row(plan.items, [])
         self.at_end = None if plan.output is None else plan.output.terminated
@@ -72,13 +74,19 @@ class Once(RunningQuery):
     def snapshot(self) -> dict[str, Any]:
         """The state as plain data."""
         return {
-            "version": SNAPSHOT_VERSION, "fingerprint": self.plan.fingerprint, "now": self.now_ms,
-            "counts": dict(self.counts), "due": self.due_ms,
-        }  # fmt: skip
+            "version": SNAPSHOT_VERSION,
+            "fingerprint": self.plan.fingerprint,
+            "now": self.now_ms,
+            "counts": dict(self.counts),
+            "due": self.due_ms,
+        }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put a snapshot back; CorruptState where it does not fit."""
-        if snapshot.get("version") != SNAPSHOT_VERSION or snapshot.get("fingerprint") != self.plan.fingerprint:
+        if (
+            snapshot.get("version") != SNAPSHOT_VERSION
+            or snapshot.get("fingerprint") != self.plan.fingerprint
+        ):
             raise CorruptState("the snapshot is of another plan or version")
         self.now_ms, self.due_ms = snapshot["now"], snapshot["due"]
         self.counts |= snapshot["counts"]

@@ -35,8 +35,16 @@ class Output:
         self.limit: OutputLimit | None = None
         if plan.output is not None:
             content, zone = statement.content, statement.context.zone
-            builder = LimitBuilder(plan, functions, statement.catalog, statement.now_ms, zone, content.present_rows,
-                                   content.current, self._of_touched())  # fmt: skip
+            builder = LimitBuilder(
+                plan,
+                functions,
+                statement.catalog,
+                statement.now_ms,
+                zone,
+                content.present_rows,
+                content.current,
+                self._of_touched(),
+            )
             self.limit = builder.build(plan.output)
 
     def _of_touched(self) -> Callable[[], list[Out]] | None:
@@ -58,7 +66,7 @@ class Output:
         self.waits = False
         return False
 
-    # --- steps --------------------------------------------------------------------------------------------------------
+    # --- steps ----------------------------------------------------------------------------------------------
 
     def end_step(
         self, now_ms: int, new: Sequence[Any] = (), old: Sequence[Any] = (), *, is_timer: bool = False
@@ -81,7 +89,8 @@ class Output:
                 window.end_step()
 
     def _post_updates(self, updates: list[Update], now_ms: int, *, is_timer: bool) -> None:
-        """The updates of windows that post at empty boundaries: a release by the clock is posted whatever it holds.
+        """The updates of windows that post at empty boundaries: a release by the clock is
+        posted whatever it holds.
 
         Events that HAVING keeps back are no empty boundary.
         """
@@ -125,7 +134,7 @@ class Output:
         for rows in self.limit.terminate(now_ms):
             self.give(*rows, now_ms, is_ticked=self.limit.given.ends_empty)
 
-    # --- emissions ----------------------------------------------------------------------------------------------------
+    # --- emissions ------------------------------------------------------------------------------------------
 
     def give(self, new: list[Any], old: list[Any], now_ms: int, *, is_ticked: bool) -> None:
         """The emission of one output; `is_ticked`: given out even without rows."""
@@ -149,7 +158,7 @@ class Output:
         outs = rows if self.plan.order_by or self.show.makes_outs else [Out(row) for row in rows]
         return in_order(outs, self.plan, self.row_limit, self.spreads)
 
-    # --- time and state -----------------------------------------------------------------------------------------------
+    # --- time and state -------------------------------------------------------------------------------------
 
     @property
     def is_pending(self) -> bool:

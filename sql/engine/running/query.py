@@ -27,26 +27,29 @@ class RunningQuery:
         self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
         self.seq = 0
 
-    # --- emissions ----------------------------------------------------------------------------------------------------
+    # --- emissions ------------------------------------------------------------------------------------------
 
     def take(self) -> list[Emission]:
         """The emissions since the last call, errors last."""
         out, self.out = self.out, []
         if out:
-            self.counts["rows_out"] += sum([len(emission.inserted) for emission in out if emission.kind == "rows"])
+            self.counts["rows_out"] += sum(
+                [len(emission.inserted) for emission in out if emission.kind == "rows"]
+            )
         if self.errors:
             out += self.errors
             self.errors = []
         return out
 
     def unseen(self, emissions: list[Emission]) -> list[Emission]:
-        """Leave out results that come too late (`catchUp: skip`), and count them as skipped; errors remain."""
+        """Leave out results that come too late (`catchUp: skip`), and count them as
+        skipped; errors remain."""
         skipped = sum(len(emission.inserted) for emission in emissions if emission.kind == "rows")
         self.counts["rows_out"] -= skipped
         self.counts["rows_skipped"] = self.counts.get("rows_skipped", 0) + skipped
         return [emission for emission in emissions if emission.kind != "rows"]
 
-    # --- what only some queries do ------------------------------------------------------------------------------------
+    # --- what only some queries do --------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one stream arrive, in order, at `now_ms`."""
@@ -85,7 +88,7 @@ class RunningQuery:
         """What happened so far."""
         return dict(self.counts)
 
-    # --- errors -------------------------------------------------------------------------------------------------------
+    # --- errors ---------------------------------------------------------------------------------------------
 
     def error_of(self, row: Any, why: str, at_ms: int) -> Emission:
         """Count an error; its emission."""

@@ -1,4 +1,5 @@
-"""match_recognize behind the windows of a source: changes of the window go in, measures of matches come out."""
+"""match_recognize behind the windows of a source: changes of the window go in,
+measures of matches come out."""
 
 from __future__ import annotations
 
@@ -25,12 +26,21 @@ if TYPE_CHECKING:
 class Recognized:
     """The matches of one source. Rows of measures are dicts."""
 
-    def __init__(self, source: SourcePlan, options: RuleOptions, catalog: Catalog, context: Context,
-                 warnings: Warnings, shape: Shape) -> None:  # fmt: skip
+    def __init__(
+        self,
+        source: SourcePlan,
+        options: RuleOptions,
+        catalog: Catalog,
+        context: Context,
+        warnings: Warnings,
+        shape: Shape,
+    ) -> None:
         plan = source.recognize
         assert plan is not None
         self.plan = plan
-        self.conditions = FunctionSet(catalog, context, warnings, shape=shape, text=plan.text, kind=PatternReader)
+        self.conditions = FunctionSet(
+            catalog, context, warnings, shape=shape, text=plan.text, kind=PatternReader
+        )
         self.functions = FunctionSet(catalog, context, warnings, shape=shape, text=plan.text, joined=True)
         fits = {
             place: self.conditions.true(variable.condition)
@@ -38,14 +48,25 @@ class Recognized:
             if variable.condition is not None
         }
         interval = None if plan.interval is None else plan.interval
-        length = None if interval is None else period(PeriodArgument(interval.parts, interval.span), self.functions)
-        self.recognizer = Recognizer(plan, fits=fits, key=self.conditions.key(plan.partition_by), interval=length,
-                                     zone=context.zone, most=options.max_recognize_attempts,
-                                     windowed=bool(source.windows))  # fmt: skip
+        length = (
+            None
+            if interval is None
+            else period(PeriodArgument(interval.parts, interval.span), self.functions)
+        )
+        self.recognizer = Recognizer(
+            plan,
+            fits=fits,
+            key=self.conditions.key(plan.partition_by),
+            interval=length,
+            zone=context.zone,
+            most=options.max_recognize_attempts,
+            windowed=bool(source.windows),
+        )
         items = tuple(ItemPlan(name, value) for name, value in plan.measures)
         self.project = self.functions.row(items, [plan.row_columns for _ in plan.variables])
-        self.aggregates = [(AggregateSet((call,), self.functions, Removal.NEVER), place)
-                           for call, place in plan.aggregates]  # fmt: skip
+        self.aggregates = [
+            (AggregateSet((call,), self.functions, Removal.NEVER), place) for call, place in plan.aggregates
+        ]
 
     def change(self, delta: Delta, now_ms: int) -> list[dict[str, Any]]:
         """The rows of the matches that a change of the window completes."""
@@ -101,11 +122,19 @@ def _rows(events: Iterable[Event]) -> Iterable[tuple[int, Any, int]]:
 
 
 def is_alone(plan: Plan) -> bool:
-    """Whether a statement reads one stream through match_recognize, without a window, and nothing beside it."""
+    """Whether a statement reads one stream through match_recognize, without a window,
+    and nothing beside it."""
     source = plan.sources[0]
     if len(plan.sources) != 1 or source.recognize is None or source.recognize.interval is not None:
         return False
-    beside = plan.relations or plan.subqueries or plan.analytics or source.pattern or source.lot or source.keeps_last
+    beside = (
+        plan.relations
+        or plan.subqueries
+        or plan.analytics
+        or source.pattern
+        or source.lot
+        or source.keeps_last
+    )
     return not (source.keeps or beside)
 
 

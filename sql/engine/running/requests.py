@@ -1,14 +1,16 @@
-"""`dedup_trigger(start, end, now, expire_ms)`: requests for spans of time, each answered at its end, no part twice.
+"""`dedup_trigger(start, end, now, expire_ms)`: requests for spans of time, each answered
+at its end, no part twice.
 
-A rule without a window asks for `[start, end)` on the clock of its data, of which `now` tells the present. The row is
-held until that clock reaches `end`; then it is given out with the parts of the span that no earlier row has had:
+A rule without a window asks for `[start, end)` on the clock of its data, of which `now` tells the present.
+The row is held until that clock reaches `end`; then it is given out with the parts of the span that no
+earlier row has had:
 
     asked [10, 20)          -> [{"start_key": "10", "end_key": "20"}]
     asked [15, 30) later    -> [{"start_key": "20", "end_key": "30"}]
     asked [12, 18) later    -> NULL
 
-Between events the data's clock goes on with the rule's. Spans that ended more than `expire_ms` before a row's `now` are
-forgotten, and what a row asks for before that is cut off.
+Between events the data's clock goes on with the rule's. Spans that ended more than `expire_ms` before a row's
+`now` are forgotten, and what a row asks for before that is cut off.
 """
 
 from __future__ import annotations

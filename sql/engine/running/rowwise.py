@@ -23,15 +23,23 @@ from sql.rows import Shape
 class Rowwise(RunningQuery):
     """Filter and project.
 
-    `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event time results
-    and errors come out in the order in which they happen; else the errors of a push follow its results.
+    `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event
+    time results and errors come out in the order in which they happen; else the errors of a push follow its
+    results.
     """
 
     steps_itself = takes_lots = False
     takes_times = True
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
-                 make_row: MakeRow | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        catalog: Catalog,
+        now_ms: int,
+        shape: Shape = "dict",
+        make_row: MakeRow | None = None,
+    ) -> None:
         super().__init__(name, plan, now_ms)
         self.catalog = catalog
         self.shape = shape
@@ -53,7 +61,7 @@ class Rowwise(RunningQuery):
         """The loop that serves all rules that differ from this one in name and first condition alone."""
         return self.text.family()
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    # --- driving --------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one instant."""
@@ -109,7 +117,7 @@ class Rowwise(RunningQuery):
         why = error if span is None else positioned(error, span, self.plan.text)
         told.append(self.error_of(row, str(why), at_ms))
 
-    # --- looking and state --------------------------------------------------------------------------------------------
+    # --- looking and state ----------------------------------------------------------------------------------
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         """It has no content."""
@@ -126,14 +134,20 @@ class Rowwise(RunningQuery):
     def snapshot(self) -> dict[str, Any]:
         """The state as plain data: counters, and what analytic functions remember."""
         return {
-            "version": SNAPSHOT_VERSION, "fingerprint": self.plan.fingerprint, "now": self.now_ms,
-            "start": self.context.start_ms, "counts": dict(self.counts),
+            "version": SNAPSHOT_VERSION,
+            "fingerprint": self.plan.fingerprint,
+            "now": self.now_ms,
+            "start": self.context.start_ms,
+            "counts": dict(self.counts),
             "analytic": None if self.analytic is None else self.analytic.snapshot(),
-        }  # fmt: skip
+        }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put a snapshot back; CorruptState where it does not fit."""
-        if snapshot.get("version") != SNAPSHOT_VERSION or snapshot.get("fingerprint") != self.plan.fingerprint:
+        if (
+            snapshot.get("version") != SNAPSHOT_VERSION
+            or snapshot.get("fingerprint") != self.plan.fingerprint
+        ):
             raise CorruptState("the snapshot is of another plan or version")
         self.now_ms, self.context.start_ms = snapshot["now"], snapshot["start"]
         self.counts |= snapshot["counts"]

@@ -32,19 +32,31 @@ from sql.rows import Shape
 
 
 class SampledQuery(RunningQuery):
-    """A rule with a window in GROUP BY. Its windows go through due instants by themselves: their bounds are nominal.
+    """A rule with a window in GROUP BY. Its windows go through due instants by themselves:
+    their bounds are nominal.
 
-    `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event time results
-    and errors come out in the order in which they happen; else the errors of a push follow its results.
+    `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event
+    time results and errors come out in the order in which they happen; else the errors of a push follow its
+    results.
     """
 
     steps_itself = True
     takes_lots = False
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int, *, shape: Shape = "dict",
-                 make_row: MakeRow | None = None, tap: Tap | None = None,
-                 by_instants: bool = False) -> None:  # fmt: skip
-        """`tap` observes the windows; `by_instants`: events come with an instant each, in processing time too."""
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        catalog: Catalog,
+        now_ms: int,
+        *,
+        shape: Shape = "dict",
+        make_row: MakeRow | None = None,
+        tap: Tap | None = None,
+        by_instants: bool = False,
+    ) -> None:
+        """`tap` observes the windows; `by_instants`: events come with an instant each,
+        in processing time too."""
         super().__init__(name, plan, now_ms)
         self.catalog = catalog
         self.shape = shape
@@ -64,19 +76,37 @@ class SampledQuery(RunningQuery):
         self.row_limit = row_limit(plan, self.functions)
         self.is_plain_output = not (
             plan.order_by or plan.distinct or plan.spreads or self.row_limit != (None, 0)
-        )  # fmt: skip
+        )
         self.join = SourceJoin(plan, self.functions, self.pair_failed) if plan.joins else None
-        made = compose(plan, self.catalog, self.shape, self.hits, self.context.zone, self.make_row,
-                       is_timed=self.is_timed, tap=tap)  # fmt: skip
+        made = compose(
+            plan,
+            self.catalog,
+            self.shape,
+            self.hits,
+            self.context.zone,
+            self.make_row,
+            is_timed=self.is_timed,
+            tap=tap,
+        )
         see = None if self.analytic is None else self.analytic.see
         self.core = Core(made, self.text_functions(), self, self.now_ms, see=see, join=self.join)
         self.member = Member(self)
-        self.sampled_rows = SampledRows(plan, self.catalog, self.shape, self.text_functions(), self.hits, made.entries)
+        self.sampled_rows = SampledRows(
+            plan, self.catalog, self.shape, self.text_functions(), self.hits, made.entries
+        )
 
     def text_functions(self) -> FunctionSet:
         """What is needed to write expressions into a text of its own."""
-        return FunctionSet(self.catalog, self.context, self.warnings, shape=self.shape, joined=bool(self.plan.joins),
-                           text=self.plan.text, hits=self.hits, literals=False)  # fmt: skip
+        return FunctionSet(
+            self.catalog,
+            self.context,
+            self.warnings,
+            shape=self.shape,
+            joined=bool(self.plan.joins),
+            text=self.plan.text,
+            hits=self.hits,
+            literals=False,
+        )
 
     @property
     def source(self) -> str:
@@ -87,10 +117,13 @@ class SampledQuery(RunningQuery):
             (self.core.functions, self.core.code),
             (self.sampled_rows.loop.functions, self.sampled_rows.code),
         ):
-            parts += ["".join(f"{name} = {value!r}\n" for name, value in functions.names.constants.items()), code.text]
+            parts += [
+                "".join(f"{name} = {value!r}\n" for name, value in functions.names.constants.items()),
+                code.text,
+            ]
         return "\n".join(part for part in parts if part)
 
-    # --- driving ------------------------------------------------------------------------------------------------------
+    # --- driving --------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         self.leave()
@@ -150,7 +183,7 @@ class SampledQuery(RunningQuery):
         self.errors.clear()
         return out
 
-    # --- what the core tells ------------------------------------------------------------------------------------------
+    # --- what the core tells --------------------------------------------------------------------------------
 
     def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
         """The window [start, end) is shown; its rows."""
@@ -211,7 +244,7 @@ class SampledQuery(RunningQuery):
             self.out += self.errors
             self.errors.clear()
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def retained(self) -> int:
         return self.member.core.retained()
@@ -225,7 +258,11 @@ class SampledQuery(RunningQuery):
 
     def counters(self) -> dict[str, int]:
         """What happened so far."""
-        return {**self.counts, "division_by_zero": self.warnings.division_by_zero, "retained": self.retained()}
+        return {
+            **self.counts,
+            "division_by_zero": self.warnings.division_by_zero,
+            "retained": self.retained(),
+        }
 
     def snapshot(self) -> dict[str, Any]:
         """The whole state as plain JSON-able data."""
@@ -248,7 +285,10 @@ class SampledQuery(RunningQuery):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put a snapshot back into a query just made; CorruptState where it does not fit."""
-        if snapshot.get("version") != SNAPSHOT_VERSION or snapshot.get("fingerprint") != self.plan.fingerprint:
+        if (
+            snapshot.get("version") != SNAPSHOT_VERSION
+            or snapshot.get("fingerprint") != self.plan.fingerprint
+        ):
             raise CorruptState("the snapshot is of another plan or version")
         store = EventStore()
         store.unpack(snapshot["events"], self.make_row)

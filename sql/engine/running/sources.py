@@ -1,7 +1,8 @@
-"""The sources of a statement: what an event, a match, a relation or time changes in their windows, and in their join.
+"""The sources of a statement: what an event, a match, a relation or time changes in their
+windows, and in their join.
 
-Changes come as deltas of events that the compiled text takes in. A source of a join changes first, with all others that
-the step changes, then the join does.
+Changes come as deltas of events that the compiled text takes in. A source of a join changes first, with all
+others that the step changes, then the join does.
 """
 
 from __future__ import annotations
@@ -38,8 +39,15 @@ class Sources:
         self.plan = plan
         self.subqueries: Subqueries | None = None
         if plan.subqueries:
-            self.subqueries = Subqueries(plan.subqueries, statement.catalog, statement.context, program.warnings,
-                                         statement.start_ms, statement.shape, statement.looking)  # fmt: skip
+            self.subqueries = Subqueries(
+                plan.subqueries,
+                statement.catalog,
+                statement.context,
+                program.warnings,
+                statement.start_ms,
+                statement.shape,
+                statement.looking,
+            )
         self.windows = [self._window(index, source, pulls=pulls) for index, source in enumerate(plan.sources)]
         self.joined: Joined | None = None
         if plan.joins:
@@ -54,13 +62,15 @@ class Sources:
         settings = plan.options, statement.catalog, statement.context, program.warnings, statement.shape
         self.matches = {
             index: Matches(source, *settings, statement.start_ms, is_heard=statement.partition is not None)
-            for index, source in enumerate(plan.sources) if source.pattern is not None
-        }  # fmt: skip
+            for index, source in enumerate(plan.sources)
+            if source.pattern is not None
+        }
         """The patterns among the sources, by their place."""
         self.recognized = {
             index: Recognized(source, *settings)
-            for index, source in enumerate(plan.sources) if source.recognize is not None
-        }  # fmt: skip
+            for index, source in enumerate(plan.sources)
+            if source.recognize is not None
+        }
         """The sources with match_recognize, by their place."""
         self.arrived: list[tuple[int, Event]] | None = None
         """By source the event that passed its filter, between `arriving` and `enter`."""
@@ -80,13 +90,15 @@ class Sources:
 
     @property
     def starts_anew(self) -> bool:
-        """Whether aggregates begin anew with each change: what each event of a unidirectional stream finds."""
+        """Whether aggregates begin anew with each change: what each event of a
+        unidirectional stream finds."""
         return self.joined is not None and bool(self.joined.drivers)
 
-    # --- events -------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def arriving(self, stream: str, row: Any, now_ms: int) -> None:
-        """An event arrives: the windows of subqueries take it, then the filters of the sources are evaluated."""
+        """An event arrives: the windows of subqueries take it, then the filters of the sources are
+        evaluated."""
         if self.subqueries is not None:
             self.subqueries.push(stream, row, now_ms)
         self.arrived = []
@@ -110,7 +122,8 @@ class Sources:
             return None
 
     def enter(self, stream: str, row: Any, now_ms: int) -> Iterator[Delta]:
-        """What an event changes, in order; matches last, so that a match meets the event in the windows beside it."""
+        """What an event changes, in order; matches last, so that a match meets the event in the windows
+        beside it."""
         if self.arrived is None:
             self.arriving(stream, row, now_ms)
         arrived, self.arrived = self.arrived, None
@@ -144,7 +157,8 @@ class Sources:
             return ()
 
     def _matched(self, index: int, rows: Iterable[Any], now_ms: int) -> Iterator[Delta]:
-        """Matches come one by one, whatever has completed several at once; those compared with each other together."""
+        """Matches come one by one, whatever has completed several at once; those compared with each other
+        together."""
         matches = self.matches[index]
         if matches.plan.suppress or matches.plan.discard:
             events = [self.statement.new_event(row, now_ms) for row in rows]
@@ -158,7 +172,7 @@ class Sources:
         for failure in matches.failures():
             self.statement.errors.append(self.statement.error_of(None, str(failure), now_ms))
 
-    # --- relations ----------------------------------------------------------------------------------------------------
+    # --- relations ------------------------------------------------------------------------------------------
 
     def fed(self, changes: Mapping[str, Delta], now_ms: int) -> Iterator[Delta]:
         """Named windows have changed, all of them before anything is computed from one."""
@@ -180,7 +194,7 @@ class Sources:
                 posts[index] = window.push(Delta(rows), self.statement.now_ms) if rows else []
         return self.changes({index: deltas for index, deltas in posts.items() if deltas})
 
-    # --- what windows post --------------------------------------------------------------------------------------------
+    # --- what windows post ----------------------------------------------------------------------------------
 
     def changes(self, posts: Posts) -> Iterator[Delta]:
         """The changes of the statement's rows that the posts of one step make."""
@@ -216,7 +230,7 @@ class Sources:
                 for event in delta.inserted:
                     yield joined.change({index: Delta((event,))})
 
-    # --- time ---------------------------------------------------------------------------------------------------------
+    # --- time -----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
         """The earliest instant at which something is due."""
@@ -231,7 +245,11 @@ class Sources:
 
         At one instant what a window lets go comes before the timers of patterns.
         """
-        due = [(deadline, False, i) for i, w in enumerate(self.windows) if (deadline := w.next_deadline()) is not None]
+        due = [
+            (deadline, False, i)
+            for i, w in enumerate(self.windows)
+            if (deadline := w.next_deadline()) is not None
+        ]
         timed: dict[int, Matches | Recognized] = {**self.matches, **self.recognized}
         due += [(deadline, True, i) for i, p in timed.items() if (deadline := p.next_deadline()) is not None]
         return min(due) if due else None
@@ -262,7 +280,7 @@ class Sources:
         """A variable has a new value: what windows let go of because of it."""
         return [delta for window in self.windows for delta in window.variable_changed(now_ms)]
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def machines(self) -> list[Matches | Recognized]:
         """What finds matches, of patterns over events and over rows."""

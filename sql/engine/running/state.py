@@ -79,7 +79,9 @@ def _restore_memory(statement: Statement, snapshot: dict[str, Any], store: Event
     if statement.analytic is not None:
         statement.analytic.restore(snapshot["analytic"])
     statement.hits.restore(snapshot["hits"])
-    statement.late_posts = [Delta(*([find(seq) for seq in side] for side in post)) for post in snapshot["posts"]]
+    statement.late_posts = [
+        Delta(*([find(seq) for seq in side] for side in post)) for post in snapshot["posts"]
+    ]
     if statement.prior is not None:
         statement.prior.recent.extend(find(seq) for seq in snapshot["prior"])
     for kept, rows in ((statement.recent, snapshot["recent"]), (statement.older, snapshot.get("older", ()))):
@@ -95,10 +97,14 @@ def pack_groups(statement: Statement) -> Any:
     slots = fold.kept.slots
     groups = statement.groups.values() if statement.whole is None else (statement.whole,)
     return [
-        [pack_key(group.key), group.n, group.first.seq if fold.keeps_first else None,
-         [slot.pack(getattr(group, slot.name)) for slot in slots]]
+        [
+            pack_key(group.key),
+            group.n,
+            group.first.seq if fold.keeps_first else None,
+            [slot.pack(getattr(group, slot.name)) for slot in slots],
+        ]
         for group in groups
-    ]  # fmt: skip
+    ]
 
 
 def unpack_groups(statement: Statement, snapshot: dict[str, Any], store: EventStore) -> None:

@@ -1,7 +1,7 @@
 """A running statement: EPL statements and stream queries on their compiled text.
 
-Events enter through the compiled loop, or as deltas of the sources (`sql.engine.running.sources`) where several things
-change in one step. Rows leave through the output (`sql.engine.running.output`).
+Events enter through the compiled loop, or as deltas of the sources (`sql.engine.running.sources`) where
+several things change in one step. Rows leave through the output (`sql.engine.running.output`).
 """
 
 from __future__ import annotations
@@ -43,10 +43,18 @@ class Statement(RunningQuery):
     takes_times = False
     """Whether events may be given with their own instants, many at a time."""
 
-    def __init__(self, name: str, program: Program, now_ms: int, make_row: MakeRow | None = None,
-                 partition: Sequence[Any] | None = None, *, pulls: bool = False) -> None:  # fmt: skip
-        """`partition`: the properties of the context partition that the instance belongs to. `pulls`: named windows
-        are only looked into, and do not feed the statement."""
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        now_ms: int,
+        make_row: MakeRow | None = None,
+        partition: Sequence[Any] | None = None,
+        *,
+        pulls: bool = False,
+    ) -> None:
+        """`partition`: the properties of the context partition that the instance belongs to. `pulls`: named
+        windows are only looked into, and do not feed the statement."""
         super().__init__(name, program.plan, now_ms)
         plan = program.plan
         self.program = program
@@ -79,7 +87,8 @@ class Statement(RunningQuery):
         self.prior = PriorMemory(plan) if program.text.earlier.notes_prior else None
         depth = program.text.earlier.depth or 1
         self.recent: deque[Any] = deque(maxlen=depth)
-        """The newest rows, and in `older` those that left the queue last, where `prior` is read in the text."""
+        """The newest rows, and in `older` those that left the queue last, where
+        `prior` is read in the text."""
         self.older: deque[Any] = deque(maxlen=depth)
         self.queue: list[Event] = []
         """The content of the queue while it is shown, and in `places` where each event stands; else empty."""
@@ -106,7 +115,7 @@ class Statement(RunningQuery):
         if self.answers:
             self.program.answers[:] = self.answers
 
-    # --- events -------------------------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def new_event(self, row: Any, time_ms: int) -> Event:
         """An event with the next number."""
@@ -150,7 +159,8 @@ class Statement(RunningQuery):
         return []
 
     def arriving(self, stream: str, row: Any, now_ms: int) -> None:
-        """An event arrives: filters that read relations are evaluated before any statement has acted on it."""
+        """An event arrives: filters that read relations are evaluated before any
+        statement has acted on it."""
         self.now_ms = now_ms
         self.begin(now_ms)
         self.sources.arriving(stream, row, now_ms)
@@ -164,11 +174,13 @@ class Statement(RunningQuery):
         self.output.end_step(now_ms, new, old)
 
     def joined(self, events: Sequence[Event], now_ms: int) -> None:
-        """The rows that one event makes: those of the join that it drives, or of the matches that it completes."""
+        """The rows that one event makes: those of the join that it drives, or of the matches that it
+        completes."""
         self._step((Delta(events),) if events else (), now_ms)
 
     def change(self, delta: Delta, new: list[Any], old: list[Any]) -> None:
-        """One change, through the compiled text: its rows go to `new` and `old`, or as an update to the output."""
+        """One change, through the compiled text: its rows go to `new` and `old`, or as an
+        update to the output."""
         if self.sources.starts_anew:
             self.reset()
         if self.into is not None:
@@ -179,7 +191,7 @@ class Statement(RunningQuery):
         else:
             self.code["change"](self, delta.inserted, delta.removed, self.now_ms, new, old)
 
-    # --- groups -------------------------------------------------------------------------------------------------------
+    # --- groups ---------------------------------------------------------------------------------------------
 
     def reset(self) -> None:
         """Forget what was aggregated."""
@@ -195,7 +207,9 @@ class Statement(RunningQuery):
 
     def empty_group(self, key: Any, event: Event) -> Any:
         """A group without events."""
-        return self.code["Group"](key, event) if self.program.text.fold.keeps_first else self.code["Group"](key)
+        return (
+            self.code["Group"](key, event) if self.program.text.fold.keeps_first else self.code["Group"](key)
+        )
 
     def beside(self, event: Event, is_new: bool) -> list[Any]:
         """Values of prev calls for an event, at their offsets."""
@@ -231,7 +245,8 @@ class Statement(RunningQuery):
             self.representatives.update((group.key, event) for group, event in changed.items())
 
     def forget_idle(self, now_ms: int) -> None:
-        """Groups without a window that no event has touched for long begin anew; nothing has left, so no row tells."""
+        """Groups without a window that no event has touched for long begin anew; nothing has
+        left, so no row tells."""
         assert self.reclaim is not None
         for key in self.reclaim.aged(now_ms):
             self.groups.pop(key, None)
@@ -245,9 +260,11 @@ class Statement(RunningQuery):
         """What went wrong, with its place in the text of the statement."""
         line = self.code.line_of(error)
         span = None if line is None else self.code.spans.get(line)
-        return str(self.program.functions.failure(error) if span is None else positioned(error, span, self.plan.text))
+        return str(
+            self.program.functions.failure(error) if span is None else positioned(error, span, self.plan.text)
+        )
 
-    # --- time ---------------------------------------------------------------------------------------------------------
+    # --- time -----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
         """The earliest instant at which `advance` has something to do."""
@@ -256,7 +273,8 @@ class Statement(RunningQuery):
         return earliest((self.sources.next_deadline(), self.output.next_deadline()))
 
     def advance(self, now_ms: int) -> list[Emission]:
-        """Do what is due at or before `now_ms`, once: in order of due times; at one instant windows before output."""
+        """Do what is due at or before `now_ms`, once: in order of due times; at one instant
+        windows before output."""
         self.now_ms = max(self.now_ms, now_ms)
         self.begin(self.now_ms)
         if self.sources.subqueries is not None:
@@ -289,7 +307,8 @@ class Statement(RunningQuery):
         self.output.tick(now_ms)
 
     def terminate(self, now_ms: int) -> list[Emission]:
-        """The context partition of the instance ends: the output of `when terminated`. Nothing comes after it."""
+        """The context partition of the instance ends: the output of `when terminated`.
+        Nothing comes after it."""
         self.now_ms = max(self.now_ms, now_ms)
         self.begin(self.now_ms)
         self.output.terminate(now_ms)
@@ -304,7 +323,7 @@ class Statement(RunningQuery):
         self.late_posts += self.sources.variable_changed(self.now_ms)
         self.output.variable_changed()
 
-    # --- looking ------------------------------------------------------------------------------------------------------
+    # --- looking --------------------------------------------------------------------------------------------
 
     def present(self) -> list[dict[str, Any]]:
         """The rows of the present content."""
@@ -327,7 +346,7 @@ class Statement(RunningQuery):
                 counts[name] = counts.get(name, 0) + count
         return counts
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def beside_windows(self) -> Iterable[Event]:
         """What the state refers to beside the windows: mostly events that are in them as well."""
@@ -371,8 +390,19 @@ class Statement(RunningQuery):
         state.restore(self, snapshot)
 
 
-def looking(name: str, plan: Plan, catalog: Catalog, now_ms: int, shape: Shape = "dict",
-            partition: Sequence[Any] | None = None) -> Statement:  # fmt: skip
+def looking(
+    name: str,
+    plan: Plan,
+    catalog: Catalog,
+    now_ms: int,
+    shape: Shape = "dict",
+    partition: Sequence[Any] | None = None,
+) -> Statement:
     """A statement that only looks into named windows."""
-    return Statement(name, Program(plan, catalog, shape, now_ms, name, partition or ()), now_ms, partition=partition,
-                     pulls=True)  # fmt: skip
+    return Statement(
+        name,
+        Program(plan, catalog, shape, now_ms, name, partition or ()),
+        now_ms,
+        partition=partition,
+        pulls=True,
+    )

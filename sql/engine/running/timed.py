@@ -43,7 +43,9 @@ class TimedStatement(Statement):
         """Do what is due up to `until_ms`, in turn."""
         while (deadline := self.next_deadline()) is not None and deadline <= until_ms:
             found = self.advance(deadline)
-            self.counts["rows_out"] -= sum(len(emission.inserted) for emission in found if emission.kind == "rows")
+            self.counts["rows_out"] -= sum(
+                len(emission.inserted) for emission in found if emission.kind == "rows"
+            )
             self.out += found
 
     def fail(self, row: Any, error: BaseException) -> None:

@@ -1,4 +1,5 @@
-"""A process that is meant to be killed: commits rows with its position, uploads, and prints what it was promised.
+"""A process that is meant to be killed: commits rows with its position, uploads, and
+prints what it was promised.
 
     python -m tests.integration.cloud.writer SPOOL BUCKET
 
@@ -27,7 +28,9 @@ def main(path: str, bucket: str) -> None:
     number = int(spool.state().get("position", b"0"))
     while True:
         group = number % 7 + 1
-        spool.append([Record("hot", "2025-11-21", b'{"n":%d}' % (number + i)) for i in range(1, group + 1)], NOW_MS)
+        spool.append(
+            [Record("hot", "2025-11-21", b'{"n":%d}' % (number + i)) for i in range(1, group + 1)], NOW_MS
+        )
         number += group
         spool.commit(NOW_MS, {"position": str(number).encode()})
         sys.stdout.write(f"{number}\n")

@@ -70,7 +70,13 @@ class Process:
             "127.0.0.1:0",
         ]
         command += ["--broker", self.broker] if self.broker else []
-        command += ["--gateway-id", "gw", "--client-id", f"test-{os.getpid()}-{self.folder.name}", *self.arguments]
+        command += [
+            "--gateway-id",
+            "gw",
+            "--client-id",
+            f"test-{os.getpid()}-{self.folder.name}",
+            *self.arguments,
+        ]
         with self.log_path.open("ab") as log:
             self._child = subprocess.Popen(
                 command,
@@ -178,7 +184,9 @@ class Publisher:
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
 
-    def send(self, topic: str, payload: Any, qos: int = 1, *, retain: bool = False, wait: bool = True) -> None:
+    def send(
+        self, topic: str, payload: Any, qos: int = 1, *, retain: bool = False, wait: bool = True
+    ) -> None:
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         sent = self._client.publish(topic, body, qos, retain)
         if wait:

@@ -1,4 +1,5 @@
-"""`enableCache` of mqtt and rest actions: the destination is away, the gateway is killed, and all arrives in order."""
+"""`enableCache` of mqtt and rest actions: the destination is away, the gateway is killed, and
+all arrives in order."""
 
 from __future__ import annotations
 
@@ -24,11 +25,10 @@ rules:
 """
 
 COUNT = 1_500
-"""More than bufferLength and the gateway's own bound (500 rows) hold: without the file the source would wait."""
+"""More than bufferLength and the gateway's own bound (500 rows) hold: without the file
+the source would wait."""
 
-SETTINGS = (
-    "enableCache: true, bufferLength: 100, memoryCacheThreshold: 100, retryMaxInterval: 200ms, retryInterval: 50ms"
-)
+SETTINGS = "enableCache: true, bufferLength: 100, memoryCacheThreshold: 100, retryMaxInterval: 200ms, retryInterval: 50ms"
 LIMITS = {"PENSTOCK__LIMITS__DELIVERY_ROWS_MAX": "500"}
 
 
@@ -76,7 +76,11 @@ def far_broker(folder: Path, port: int) -> Iterator[list[int]]:
 @pytest.mark.parametrize("sink", ["mqtt", "rest"])
 def test_nothing_is_lost_while_the_destination_is_away(sink: str, broker: Mosquitto, tmp_path: Path) -> None:
     port = free_port()
-    address = f'server: "tcp://127.0.0.1:{port}", topic: out' if sink == "mqtt" else f'url: "http://127.0.0.1:{port}/"'
+    address = (
+        f'server: "tcp://127.0.0.1:{port}", topic: out'
+        if sink == "mqtt"
+        else f'url: "http://127.0.0.1:{port}/"'
+    )
     rule = STREAM + RULE.format(action=f"{sink}: {{{address}, {SETTINGS}}}")
     with daemon(tmp_path, broker.url, {"rule.yaml": rule}, **LIMITS) as gateway:
         gateway.wait_ready()
@@ -86,8 +90,10 @@ def test_nothing_is_lost_while_the_destination_is_away(sink: str, broker: Mosqui
 
         def taken() -> bool:
             status = gateway.status()
-            return bool(status["rules"]["each"]["counters"]["events_in"] == COUNT
-                        and status["intake"]["unacknowledged"] == 0)  # fmt: skip
+            return bool(
+                status["rules"]["each"]["counters"]["events_in"] == COUNT
+                and status["intake"]["unacknowledged"] == 0
+            )
 
         wait_for(taken, 20, "all messages, acknowledged while the destination is away")
         gateway.kill()
@@ -95,6 +101,8 @@ def test_nothing_is_lost_while_the_destination_is_away(sink: str, broker: Mosqui
         destination = far_broker(tmp_path / "far", port) if sink == "mqtt" else web_server(port)
         with destination as numbers:
             wait_for(lambda: len(numbers) >= COUNT, 30, "all results")
-            wait_for(lambda: gateway.status()["rules"]["each"]["actions"][0]["queued"] == 0, 10, "an empty file")
+            wait_for(
+                lambda: gateway.status()["rules"]["each"]["actions"][0]["queued"] == 0, 10, "an empty file"
+            )
             assert numbers == list(range(COUNT))
         assert gateway.stop() == 0

@@ -43,21 +43,29 @@ def until_windows(gateway: Process, plant: Publisher, count: int) -> int:
 
 @pytest.mark.broker
 def test_windows_go_on_when_the_clock_is_set(broker: Mosquitto, tmp_path: Path) -> None:
-    """Ahead: at once. Back: time goes on, slower. No event is lost or counted twice, and no window comes again."""
+    """Ahead: at once. Back: time goes on, slower. No event is lost or counted twice, and
+    no window comes again."""
     offset = tmp_path / "offset"
     offset.write_text("+0\n")
     fake = {
-        "LD_PRELOAD": str(library()), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1",
+        "LD_PRELOAD": str(library()),
+        "FAKETIME_TIMESTAMP_FILE": str(offset),
+        "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }  # fmt: skip
-    with daemon(tmp_path, broker.url, {"counts.yaml": COUNTS}, **fake) as gateway, publisher(broker.port) as plant:
+    }
+    with (
+        daemon(tmp_path, broker.url, {"counts.yaml": COUNTS}, **fake) as gateway,
+        publisher(broker.port) as plant,
+    ):
         gateway.wait_ready()
         sent = until_windows(gateway, plant, 2)
         offset.write_text(f"+{HOUR_S}\n")
         sent += until_windows(gateway, plant, 4)
         offset.write_text("+0\n")
         sent += until_windows(gateway, plant, 6)
-        wait_for(lambda: sum(row["c"] for row in gateway.output("counts.jsonl")) >= sent, what="the last window")
+        wait_for(
+            lambda: sum(row["c"] for row in gateway.output("counts.jsonl")) >= sent, what="the last window"
+        )
         windows = [(row["from_ms"], row["to_ms"]) for row in gateway.output("counts.jsonl")]
         assert sum(row["c"] for row in gateway.output("counts.jsonl")) == sent
         assert all(end - start == 1_000 for start, end in windows)

@@ -1,4 +1,5 @@
-"""Contexts of a running gateway: their partitions on the command line, and a shift by the wall clock as it is set."""
+"""Contexts of a running gateway: their partitions on the command line, and a shift by the
+wall clock as it is set."""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ def test_the_command_line_lists_partitions(
         wait_for(lambda: len(gateway.output("mean.jsonl")) == 5, what="the rows of five partitions")
         assert main(["partitions", *address]) == 0
         heading, *lines = capsys.readouterr().out.splitlines()
-        assert heading.startswith("context per_device: 5 of 100000 partitions, 5 started, 0 ended, 0 refused, ")
+        assert heading.startswith(
+            "context per_device: 5 of 100000 partitions, 5 started, 0 ended, 0 refused, "
+        )
         assert lines == [f"  id={number}  key1=pump-{number}" for number in range(5)]
         assert main(["partitions", "per_device", "--json", *address]) == 0
         first = json.loads(capsys.readouterr().out.splitlines()[0])
@@ -78,17 +81,25 @@ def test_a_shift_begins_and_ends_when_the_clock_is_set(broker: Mosquitto, tmp_pa
 
     set_clock(5, 59)
     fake = {
-        "LD_PRELOAD": str(library()), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1",
+        "LD_PRELOAD": str(library()),
+        "FAKETIME_TIMESTAMP_FILE": str(offset),
+        "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }  # fmt: skip
-    with daemon(tmp_path, broker.url, {"count.yaml": SHIFT}, **fake) as gateway, publisher(broker.port) as plant:
+    }
+    with (
+        daemon(tmp_path, broker.url, {"count.yaml": SHIFT}, **fake) as gateway,
+        publisher(broker.port) as plant,
+    ):
         gateway.wait_ready()
 
         def send(count: int) -> None:
             before = sum(gateway.status()["intake"]["received"].values())
             for number in range(count):
                 plant.send("plant/a", {"n": number})
-            wait_for(lambda: sum(gateway.status()["intake"]["received"].values()) == before + count, what="messages")
+            wait_for(
+                lambda: sum(gateway.status()["intake"]["received"].values()) == before + count,
+                what="messages",
+            )
 
         def live() -> int:
             return int(gateway.status()["contexts"]["early"]["counters"]["partitions"])

@@ -51,7 +51,9 @@ def test_without_a_system_broker(tmp_path: Path) -> None:
     """The embedded broker speaks MQTT 3.1.1 only; nothing but Python packages is needed."""
     with (
         amqtt() as embedded,
-        daemon(tmp_path, embedded.url, {"hot.yaml": HOT}, PENSTOCK__MQTT__PROTOCOL_VERSION="3.1.1") as gateway,
+        daemon(
+            tmp_path, embedded.url, {"hot.yaml": HOT}, PENSTOCK__MQTT__PROTOCOL_VERSION="3.1.1"
+        ) as gateway,
     ):
         gateway.wait_ready()
         with publisher(embedded.port) as plant:
@@ -93,7 +95,9 @@ rules:
     sql: SELECT total * 10 AS tenfold FROM averages
     actions: [{file: {path: second.jsonl, sendSingle: true}}]
 """
-    first = COUNT.replace("{file: {path: three.jsonl, sendSingle: true}}", "{memory: {topic: averages/three}}")
+    first = COUNT.replace(
+        "{file: {path: three.jsonl, sendSingle: true}}", "{memory: {topic: averages/three}}"
+    )
     with (
         daemon(tmp_path, broker.url, {"first.yaml": first, "second.yaml": second}) as gateway,
         publisher(broker.port) as plant,
@@ -126,7 +130,17 @@ def test_pages(broker: Mosquitto, tmp_path: Path) -> None:
         assert values['penstock_source_connected{source="mqtt"}'] == 1
         health = [sys.executable, "-m", "edge.cli", "health", "--address", gateway.address]
         assert subprocess.run(health, check=False, cwd=ROOT, capture_output=True).returncode == 0
-        top = [sys.executable, "-m", "edge.cli", "top", "--once", "--interval", "0.1", "--address", gateway.address]
+        top = [
+            sys.executable,
+            "-m",
+            "edge.cli",
+            "top",
+            "--once",
+            "--interval",
+            "0.1",
+            "--address",
+            gateway.address,
+        ]
         top += ["--data", str(gateway.data)]
         shown = subprocess.run(top, check=False, cwd=ROOT, capture_output=True, text=True)
         assert "hot" in shown.stdout, shown
@@ -174,15 +188,19 @@ def test_a_second_signal_exits_at_once(broker: Mosquitto, tmp_path: Path) -> Non
 
 
 @pytest.mark.broker
-def test_streams_whose_topics_contain_each_other_get_a_message_once(broker: Mosquitto, tmp_path: Path) -> None:
+def test_streams_whose_topics_contain_each_other_get_a_message_once(
+    broker: Mosquitto, tmp_path: Path
+) -> None:
     """mosquitto sends a copy for each subscription that matches, in MQTT 5."""
     streams = {"narrow": "plant/+/temp", "wide": "plant/#"}
     text = "streams:\n" + "".join(
-        f"  - CREATE STREAM {name} () WITH (DATASOURCE='{topic}', FORMAT='json')\n" for name, topic in streams.items()
+        f"  - CREATE STREAM {name} () WITH (DATASOURCE='{topic}', FORMAT='json')\n"
+        for name, topic in streams.items()
     )
     action = "actions: [{file: {path: NAME.jsonl, sendSingle: true}}]"
     rules = {
-        name: f"  - {{id: {name}, sql: SELECT n FROM {name}, {action.replace('NAME', name)}}}\n" for name in streams
+        name: f"  - {{id: {name}, sql: SELECT n FROM {name}, {action.replace('NAME', name)}}}\n"
+        for name in streams
     }
     with (
         daemon(tmp_path, broker.url, {"a.yaml": text + "rules:\n" + "".join(rules.values())}) as gateway,
@@ -200,7 +218,9 @@ def test_streams_whose_topics_contain_each_other_get_a_message_once(broker: Mosq
         wait_for(lambda: "wide" not in gateway.status()["rules"], what="the reload")
         wait_for(lambda: gateway.get("/readyz")[0] == 200, what="the narrower subscription")
         plant.send("plant/8/temp", {"n": 6})
-        wait_for(lambda: {"n": 6} in gateway.output("narrow.jsonl"), what="a message on the narrower subscription")
+        wait_for(
+            lambda: {"n": 6} in gateway.output("narrow.jsonl"), what="a message on the narrower subscription"
+        )
 
 
 @pytest.mark.broker

@@ -60,7 +60,10 @@ def test_rows_of_a_topic_and_of_a_file_are_looked_up_by_key(broker: Mosquitto, t
             plant.send("plant/reading", {"dev": "b", "temp": 4.0})
             # What the file had not confirmed at the kill is written again before.
             wait_for(lambda: {"dev": "b"} in gateway.output("placed.jsonl"), what="the row of b")
-            assert gateway.output("placed.jsonl")[-2:] == [{"dev": "a", "site": "south", "city": "Ulm"}, {"dev": "b"}]
+            assert gateway.output("placed.jsonl")[-2:] == [
+                {"dev": "a", "site": "south", "city": "Ulm"},
+                {"dev": "b"},
+            ]
             wait_for(lambda: bool(gateway.output("counted.jsonl")), what="the count")
             assert gateway.output("counted.jsonl") == [{"site": "south", "n": 3}]
             (folder / "site.csv").write_text("name,city\nnorth,Kiel\nsouth,Bonn\neast,Jena\n")

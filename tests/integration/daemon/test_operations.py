@@ -1,4 +1,5 @@
-"""What people do to a running gateway: watch it, ask which version it is, send dead letters again, visit the broker."""
+"""What people do to a running gateway: watch it, ask which version it is, send dead letters
+again, visit the broker."""
 
 from __future__ import annotations
 
@@ -57,7 +58,9 @@ class Terminal:
         self._master, slave = pty.openpty()
         command = [sys.executable, "-m", "edge.cli", "top", "--interval", "0.2", *arguments]
         environment = {**os.environ, "COLUMNS": "80", "LINES": "40", "PYTHONPATH": str(ROOT)}
-        self._child = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=ROOT)
+        self._child = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=ROOT
+        )
         os.close(slave)
         self._text = b""
 
@@ -124,7 +127,9 @@ def test_dead_letters_are_sent_again_once(
         assert lines[-1].startswith(("2 dead letters", "3 dead letters"))
 
 
-def test_doctor_visits_the_broker(broker: Mosquitto, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_visits_the_broker(
+    broker: Mosquitto, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rules = tmp_path / "rules"
     rules.mkdir()
     (rules / "a.yaml").write_text("""\
@@ -136,7 +141,15 @@ rules:
   - {id: q, sql: SELECT a FROM quiet, actions: [{nop: {}}]}
 """)
     (tmp_path / "gateway.yaml").write_text(f"mqtt: {{server: '{broker.url}'}}\n")
-    doctor = ["doctor", "--data", str(tmp_path), "--config", str(tmp_path / "gateway.yaml"), "--rules", str(rules)]
+    doctor = [
+        "doctor",
+        "--data",
+        str(tmp_path),
+        "--config",
+        str(tmp_path / "gateway.yaml"),
+        "--rules",
+        str(rules),
+    ]
     with publisher(broker.port) as plant:
         plant.send("visited/7/temp", {"a": 1}, retain=True)
         assert main([*doctor, "--seconds", "0.5"]) == 0
@@ -172,7 +185,9 @@ def test_dead_letters_of_rules_carry_their_topic(broker: Mosquitto, tmp_path: Pa
     with daemon(tmp_path, broker.url, {"hot.yaml": rule}) as gateway, publisher(broker.port) as plant:
         gateway.wait_ready()
         for number in range(5):
-            plant.send(f"plant/{number}", {"device": "p", "temp": "hot" if number == 3 else number}, wait=False)
+            plant.send(
+                f"plant/{number}", {"device": "p", "temp": "hot" if number == 3 else number}, wait=False
+            )
         wait_for(lambda: gateway.status()["rules"]["hot"]["counters"]["errors"] == 1, what="the error")
         wait_for(lambda: gateway.status()["dead_letters"]["written"] >= 1, what="the letter")
         letters = read_letters(gateway.data)

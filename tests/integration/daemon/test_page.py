@@ -51,7 +51,9 @@ def address(gateway: Process) -> str:
     """What `penstock ui` opens."""
     command = [sys.executable, "-m", "edge.cli", "ui", "--print", "--address", gateway.address]
     command += ["--data", str(gateway.data)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
+    ).stdout.strip()
 
 
 def test_rules_streams_and_dead_letters_are_shown(page: Browser) -> None:
@@ -73,7 +75,9 @@ def test_a_rule_says_why_it_did_not_fire(page: Browser) -> None:
     page.wait_text("#findings", "HAVING avg(temp) > 90 failed")
     page.wait_text("#stages", "received")
     page.wait_text("#clauses", "HAVING avg(temp) > 90: failed")
-    wait_for(lambda: page.run("return document.querySelector('#timeline').naturalWidth > 0"), what="the timeline")
+    wait_for(
+        lambda: page.run("return document.querySelector('#timeline').naturalWidth > 0"), what="the timeline"
+    )
     if folder := os.environ.get("PENSTOCK_SCREENSHOTS"):
         page.screenshot(Path(folder) / "page.png")
 
@@ -108,7 +112,9 @@ def test_live_events_with_a_condition(page: Browser, broker: Mosquitto, gateway:
 def test_keyboard_narrow_screens_and_the_second_view(page: Browser) -> None:
     page.run("document.querySelector('#rules button').focus()")
     first = page.run("return document.activeElement.dataset.rule")
-    page.run("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}))")
+    page.run(
+        "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}))"
+    )
     assert page.run("return document.activeElement.dataset.rule") != first
     page.resize(420, 800)
     assert page.run("return document.documentElement.scrollWidth <= window.innerWidth")

@@ -88,7 +88,9 @@ def test_what_is_sent_again_counts_once(broker: Mosquitto, tmp_path: Path, dies:
         proxy.muted = True
         for number in range(10):
             plant.send("plant/x", {"n": number})
-        wait_for(lambda: sum(uploaded(tmp_path).values()) == 10, what="the upload, without any acknowledgement")
+        wait_for(
+            lambda: sum(uploaded(tmp_path).values()) == 10, what="the upload, without any acknowledgement"
+        )
         if dies:
             gateway.kill()
         proxy.muted = False
@@ -139,12 +141,18 @@ def test_three_thousand_in_flight_at_a_kill_count_once(tmp_path: Path) -> None:
             proxy.muted = True
             for number in range(count):
                 plant.send("plant/x", {"n": number}, wait=number == count - 1)
-            wait_for(lambda: sum(uploaded(tmp_path).values()) == count, 30, "the upload, without an acknowledgement")
+            wait_for(
+                lambda: sum(uploaded(tmp_path).values()) == count,
+                30,
+                "the upload, without an acknowledgement",
+            )
             gateway.kill()
             proxy.muted = False
             proxy.cut()
             gateway.start()
-            wait_for(lambda: gateway.status()["intake"]["redelivered"] == count, 30, "the broker sending again")
+            wait_for(
+                lambda: gateway.status()["intake"]["redelivered"] == count, 30, "the broker sending again"
+            )
             plant.send("plant/x", {"n": count})
             wait_for(lambda: uploaded(tmp_path)[count], what="a new message")
             assert uploaded(tmp_path) == Counter(range(count + 1))

@@ -22,11 +22,19 @@ def reloads(gateway: Process, count: int) -> None:
     wait_for(lambda: f"penstock_reloads_total {count}" in gateway.get("/metrics")[1], what=f"reload {count}")
 
 
-def test_a_bad_file_leaves_the_last_good_version_running_and_says_why(broker: Mosquitto, tmp_path: Path) -> None:
-    files = {"s.yaml": STREAM, "a.yaml": rule("a", "SELECT n FROM m"), "b.yaml": rule("b", "SELECT n * 2 AS n FROM m")}
+def test_a_bad_file_leaves_the_last_good_version_running_and_says_why(
+    broker: Mosquitto, tmp_path: Path
+) -> None:
+    files = {
+        "s.yaml": STREAM,
+        "a.yaml": rule("a", "SELECT n FROM m"),
+        "b.yaml": rule("b", "SELECT n * 2 AS n FROM m"),
+    }
     with daemon(tmp_path, broker.url, files) as gateway, publisher(broker.port) as plant:
         gateway.wait_ready()
-        for number, bad in enumerate(("rules: [", rule("a", "SELECT n FRO m"), rule("a", "SELECT n, FROM nowhere")), 2):
+        for number, bad in enumerate(
+            ("rules: [", rule("a", "SELECT n FRO m"), rule("a", "SELECT n, FROM nowhere")), 2
+        ):
             gateway.write_rule("a.yaml", bad)
             reloads(gateway, number)
             plant.send("plant/x", {"n": number})
@@ -49,7 +57,10 @@ def test_a_bad_file_leaves_the_last_good_version_running_and_says_why(broker: Mo
 
 def test_rules_come_and_go(broker: Mosquitto, tmp_path: Path) -> None:
     grace = {"PENSTOCK__GATEWAY__REMOVEDGRACEMS": "1500"}
-    with daemon(tmp_path, broker.url, {"s.yaml": STREAM}, **grace) as gateway, publisher(broker.port) as plant:
+    with (
+        daemon(tmp_path, broker.url, {"s.yaml": STREAM}, **grace) as gateway,
+        publisher(broker.port) as plant,
+    ):
         gateway.wait_ready()
         assert gateway.status()["rules"] == {}
         gateway.write_rule("a.yaml", rule("a", "SELECT n FROM m"))
@@ -66,9 +77,14 @@ def test_rules_come_and_go(broker: Mosquitto, tmp_path: Path) -> None:
         assert gateway.status()["leaving"] == {}
 
 
-def test_a_rule_whose_file_comes_back_within_its_grace_has_missed_nothing(broker: Mosquitto, tmp_path: Path) -> None:
+def test_a_rule_whose_file_comes_back_within_its_grace_has_missed_nothing(
+    broker: Mosquitto, tmp_path: Path
+) -> None:
     text = rule("a", "SELECT n FROM m")
-    with daemon(tmp_path, broker.url, {"s.yaml": STREAM, "a.yaml": text}) as gateway, publisher(broker.port) as plant:
+    with (
+        daemon(tmp_path, broker.url, {"s.yaml": STREAM, "a.yaml": text}) as gateway,
+        publisher(broker.port) as plant,
+    ):
         gateway.wait_ready()
         (gateway.rules / "a.yaml").unlink()
         reloads(gateway, 2)

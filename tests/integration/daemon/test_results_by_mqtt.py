@@ -1,4 +1,5 @@
-"""Results that the loop publishes: one connection for all actions, a broker that goes away, messages it refuses."""
+"""Results that the loop publishes: one connection for all actions, a broker that goes
+away, messages it refuses."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def numbers(seen: Consumer, prefix: str) -> list[int]:
 
 def test_actions_share_a_connection(tmp_path: Path, broker: Mosquitto, start_source: StartSource) -> None:
     before = (broker.folder / "mosquitto.log").read_text()  # of the tests that had this broker earlier
-    _, seen = start_source(broker.url, {"results/#": 1, "everything": 0}, client_id="watcher", status_prefix=None)
+    _, seen = start_source(
+        broker.url, {"results/#": 1, "everything": 0}, client_id="watcher", status_prefix=None
+    )
     with daemon(tmp_path, broker.url, {"rules.yaml": RULES}) as gateway, publisher(broker.port) as plant:
         gateway.wait_ready()
         for n in range(50):
@@ -44,12 +47,16 @@ def test_actions_share_a_connection(tmp_path: Path, broker: Mosquitto, start_sou
         assert numbers(seen, "results") == list(range(1, 50))
         assert numbers(seen, "everything") == list(range(50))
         told = (broker.folder / "mosquitto.log").read_text().removeprefix(before)
-        assert told.count("New client connected") == 4, "two of the test, one for the streams, one for all results"
+        assert told.count("New client connected") == 4, (
+            "two of the test, one for the streams, one for all results"
+        )
         assert gateway.status()["rules"]["hot"]["actions"][0]["sent"] == 49
         assert gateway.stop() == 0
 
 
-def test_results_wait_for_a_broker_that_is_away(tmp_path: Path, broker: Mosquitto, start_source: StartSource) -> None:
+def test_results_wait_for_a_broker_that_is_away(
+    tmp_path: Path, broker: Mosquitto, start_source: StartSource
+) -> None:
     """The broker of the results is another one than that of the streams, and starts last."""
     with mosquitto(tmp_path / "other") as other:
         other.stop()
@@ -61,7 +68,9 @@ def test_results_wait_for_a_broker_that_is_away(tmp_path: Path, broker: Mosquitt
             gateway.wait_ready()
             for n in range(1, 4):
                 plant.send("plant/a", {"n": n})
-            wait_for(lambda: gateway.status()["rules"]["hot"]["actions"][0]["queued"] == 3, what="waiting results")
+            wait_for(
+                lambda: gateway.status()["rules"]["hot"]["actions"][0]["queued"] == 3, what="waiting results"
+            )
             assert gateway.status()["rules"]["hot"]["actions"][0]["state"] == "retrying"
             other.start()
             wait_for(lambda: gateway.status()["rules"]["hot"]["actions"][0]["queued"] == 0, what="delivery")
@@ -70,7 +79,9 @@ def test_results_wait_for_a_broker_that_is_away(tmp_path: Path, broker: Mosquitt
 
 
 def test_a_topic_that_is_none_becomes_a_dead_letter(tmp_path: Path, broker: Mosquitto) -> None:
-    rules = RULES.replace("SELECT n FROM m WHERE n > 0", "SELECT n, t FROM m WHERE n > 0").replace("{{.n}}", "{{.t}}")
+    rules = RULES.replace("SELECT n FROM m WHERE n > 0", "SELECT n, t FROM m WHERE n > 0").replace(
+        "{{.n}}", "{{.t}}"
+    )
     with daemon(tmp_path, broker.url, {"rules.yaml": rules}) as gateway, publisher(broker.port) as plant:
         gateway.wait_ready()
         plant.send("plant/a", {"n": 1, "t": "x" * 70_000})

@@ -1,4 +1,5 @@
-"""Tables of a running gateway: they survive kill -9, are asked over HTTP and the command line, and keep to bounds."""
+"""Tables of a running gateway: they survive kill -9, are asked over HTTP and the command
+line, and keep to bounds."""
 
 from __future__ import annotations
 
@@ -95,8 +96,11 @@ def test_a_stop_keeps_tables_and_variables_in_the_snapshot(broker: Mosquitto, tm
             before = content(gateway)
             assert [row["machine"] for row in before["open_alarms"]] == ["m2", "m3", "m4"]
             assert gateway.status()["tables"]["open_alarms"] == {
-                "rows": 3, "refused": 0, "expired": 0, "dropped": 2,
-            }  # fmt: skip
+                "rows": 3,
+                "refused": 0,
+                "expired": 0,
+                "dropped": 2,
+            }
             gateway.stop()
             gateway.start()
             gateway.wait_ready()
@@ -142,8 +146,12 @@ def test_another_declaration_empties_a_table_and_says_so(broker: Mosquitto, tmp_
         with publisher(broker.port) as plant:
             plant.send("plant/reading", {"machine": "a", "temp": 90.0})
             arrived(gateway, 1)
-            gateway.write_rule("alarms.yaml", RULES.replace("heat sum(double)", "heat avg(double)").replace(
-                "sum(temp) as heat", "avg(temp) as heat"))  # fmt: skip
+            gateway.write_rule(
+                "alarms.yaml",
+                RULES.replace("heat sum(double)", "heat avg(double)").replace(
+                    "sum(temp) as heat", "avg(temp) as heat"
+                ),
+            )
             wait_for(lambda: "table.emptied" in gateway.log(), what="the log line")
             plant.send("plant/reading", {"machine": "b", "temp": 50.0})
             wait_for(lambda: asked(gateway, "select * from totals") != [], what="the new row")

@@ -30,9 +30,20 @@ def gateway(broker: Mosquitto, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @contextmanager
 def command(gateway: Process, *words: str) -> Iterator[subprocess.Popen[str]]:
     """A command that listens; it is listening when the block begins."""
-    line = [sys.executable, "-m", "edge.cli", *words, "--address", gateway.address, "--data", str(gateway.data)]
+    line = [
+        sys.executable,
+        "-m",
+        "edge.cli",
+        *words,
+        "--address",
+        gateway.address,
+        "--data",
+        str(gateway.data),
+    ]
     wait_for(lambda: gateway.status()["listeners"] == 0, 10, "the end of the listener before")
-    with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             wait_for(lambda: gateway.status()["listeners"] == 1, 20, "the listener")
             yield process
@@ -47,7 +58,10 @@ def lines(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
 
 
 def test_events_of_a_stream_with_a_condition(gateway: Process, broker: Mosquitto) -> None:
-    with publisher(broker.port) as plant, command(gateway, "tap", "m", "--where", "n > 1", "--count", "3") as tap:
+    with (
+        publisher(broker.port) as plant,
+        command(gateway, "tap", "m", "--where", "n > 1", "--count", "3") as tap,
+    ):
         for number in range(3):
             plant.send("plant/7", {"n": number, "beside": [1]})
         plant.send("plant/7", b"{nonsense")
@@ -73,7 +87,16 @@ def test_what_is_not_there_is_named(gateway: Process) -> None:
         (["tap", "hott"], "there is no stream or rule 'hott'; did you mean 'hot'?"),
         (["tap", "m", "--where", "n >"], "n >"),
     ):
-        line = [sys.executable, "-m", "edge.cli", *words, "--address", gateway.address, "--data", str(gateway.data)]
+        line = [
+            sys.executable,
+            "-m",
+            "edge.cli",
+            *words,
+            "--address",
+            gateway.address,
+            "--data",
+            str(gateway.data),
+        ]
         done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == 2
         assert text in done.stderr
@@ -94,7 +117,10 @@ def test_nobody_without_the_token_listens(gateway: Process) -> None:
 
 def test_a_recording_is_replayed(gateway: Process, broker: Mosquitto, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    with publisher(broker.port) as plant, command(gateway, "record", "--for", "3s", "-o", str(path)) as record:
+    with (
+        publisher(broker.port) as plant,
+        command(gateway, "record", "--for", "3s", "-o", str(path)) as record,
+    ):
         for number in (1, 4, 5):
             plant.send("plant/7", {"n": number})
         _, errors = record.communicate(timeout=20)

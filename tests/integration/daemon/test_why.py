@@ -25,16 +25,18 @@ def stream(name: str, topic: str, columns: str = "", more: str = "") -> str:
     return f"  - 'CREATE STREAM {name} ({columns}) WITH (DATASOURCE=\"{topic}\"{more})'\n"
 
 
-STREAMS = "streams:\n" + "".join([
-    stream("m", "plant/+/temp"),
-    stream("nobody", "plant/+/tmeperature"),
-    stream("k", "plant/+/pressure"),
-    stream("secret", "secret/+/temp"),
-    stream("typed", "plant/+/typed", "dev STRING, temp STRING"),
-    stream("stamped", "plant/+/stamped", "", ', TIMESTAMP="ts"'),
-    stream("seconds", "plant/+/seconds", "", ', TIMESTAMP="ts"'),
-    stream("broken", "plant/+/broken"),
-])  # fmt: skip
+STREAMS = "streams:\n" + "".join(
+    [
+        stream("m", "plant/+/temp"),
+        stream("nobody", "plant/+/tmeperature"),
+        stream("k", "plant/+/pressure"),
+        stream("secret", "secret/+/temp"),
+        stream("typed", "plant/+/typed", "dev STRING, temp STRING"),
+        stream("stamped", "plant/+/stamped", "", ', TIMESTAMP="ts"'),
+        stream("seconds", "plant/+/seconds", "", ', TIMESTAMP="ts"'),
+        stream("broken", "plant/+/broken"),
+    ]
+)
 
 BY_SECOND = "GROUP BY dev, TUMBLINGWINDOW(ms, 200)"
 RULES = {
@@ -71,7 +73,12 @@ def dynamic_security(folder: Path) -> tuple[str, ...]:
         {"acltype": "subscribePattern", "topic": "secret/#", "priority": 1, "allow": False},
         {"acltype": "subscribePattern", "topic": "#", "allow": True},
     ]
-    everything = {"publishClientSend": True, "publishClientReceive": True, "subscribe": False, "unsubscribe": True}
+    everything = {
+        "publishClientSend": True,
+        "publishClientReceive": True,
+        "subscribe": False,
+        "unsubscribe": True,
+    }
     settings = {
         "defaultACLAccess": everything,
         "roles": [{"rolename": "anybody", "acls": acls}],
@@ -97,7 +104,9 @@ def gateway(strict_broker: Mosquitto, tmp_path_factory: pytest.TempPathFactory) 
     files = {"s.yaml": STREAMS, "r.yaml": rules()}
     folder = tmp_path_factory.mktemp("why")
     with daemon(folder, strict_broker.url, files) as running, publisher(strict_broker.port) as plant:
-        wait_for(lambda: "refused" in running.get("/readyz")[1], 10, "the broker's answer to all subscriptions")
+        wait_for(
+            lambda: "refused" in running.get("/readyz")[1], 10, "the broker's answer to all subscriptions"
+        )
         _publish(plant)
         wait_for(lambda: running.status()["intake"]["received"]["m"] == 12, 10, "the messages")
         yield running
@@ -117,8 +126,20 @@ def _publish(plant: Publisher) -> None:
 
 
 def why(gateway: Process, rule: str, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "edge.cli", "why", rule, "--address", gateway.address, "--data", str(gateway.data)]
-    return subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "edge.cli",
+        "why",
+        rule,
+        "--address",
+        gateway.address,
+        "--data",
+        str(gateway.data),
+    ]
+    return subprocess.run(
+        [*command, *more], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def cause(gateway: Process, rule: str, *more: str) -> tuple[str, str]:
@@ -138,7 +159,10 @@ def test_wrong_topic(gateway: Process) -> None:
 
 def test_wrong_column(gateway: Process) -> None:
     code, text = cause(gateway, "wrong-column")
-    assert (code, text) == ("column", "column 'tmep' was in none of 12 events of stream 'm'; did you mean 'temp'?")
+    assert (code, text) == (
+        "column",
+        "column 'tmep' was in none of 12 events of stream 'm'; did you mean 'temp'?",
+    )
 
 
 def test_wrong_type(gateway: Process) -> None:
@@ -169,9 +193,10 @@ def test_threshold(gateway: Process) -> None:
 def test_cool_down(gateway: Process) -> None:
     done = json.loads(why(gateway, "cool-down", "--json").stdout)
     assert done["fired"]["rows"] == 1
-    assert {"code": "limit", "text": "11 of 12 rows fulfilled all conditions and were held back: output limit"} in done[
-        "findings"
-    ]
+    assert {
+        "code": "limit",
+        "text": "11 of 12 rows fulfilled all conditions and were held back: output limit",
+    } in done["findings"]
 
 
 def test_access_denied(gateway: Process) -> None:

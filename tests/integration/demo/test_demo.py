@@ -1,4 +1,5 @@
-"""The demo, run as `make demo` runs it, only shorter: what it prints is what came out of the rules and of Spark."""
+"""The demo, run as `make demo` runs it, only shorter: what it prints is what came out of
+the rules and of Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ def demo(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.spark
-@pytest.mark.skipif(find_spec("amqtt") is None or find_spec("pyspark") is None, reason="needs penstock[demo,cloud]")
+@pytest.mark.skipif(
+    find_spec("amqtt") is None or find_spec("pyspark") is None, reason="needs penstock[demo,cloud]"
+)
 def test_from_machines_to_the_fleet_table(tmp_path: Path) -> None:
     done = demo(tmp_path / "run", "--seconds", "14")
     assert done.returncode == 0, done.stdout + done.stderr

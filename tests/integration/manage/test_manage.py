@@ -31,7 +31,9 @@ class Gateway:
     rules: Path
     data: Path
 
-    def ask(self, method: str, path: str, body: Any = None, token: str | None = "open-sesame") -> tuple[int, Any]:
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str | None = "open-sesame"
+    ) -> tuple[int, Any]:
         """Status and answer of a request."""
         data = None if body is None else json.dumps(body).encode()
         request = Request(f"{self.url}{path}", data=data, method=method)
@@ -123,11 +125,17 @@ def test_what_is_wrong_is_refused_and_changes_nothing(gateway: Gateway) -> None:
     assert gateway.ask("POST", "/streams", {"sql": "SELECT 1"})[0] == 400
     assert gateway.ask("POST", "/streams", {"sql": STREAM.replace("BIGINT", "BIGNIT")})[0] == 400
     assert gateway.ask("PUT", "/rules/mine", RULE)[0] == 400
-    status, answer = gateway.ask("PUT", "/rules/mine", {"sql": "SELECT 1 AS a FROM byhand", "actions": [{"nop": {}}]})
+    status, answer = gateway.ask(
+        "PUT", "/rules/mine", {"sql": "SELECT 1 AS a FROM byhand", "actions": [{"nop": {}}]}
+    )
     assert status == 409 and "written by hand: change hand.yaml" in answer["message"]
-    assert gateway.ask("DELETE", "/rules/mine")[0] == 409 and gateway.ask("POST", "/rules/mine/stop")[0] == 409
+    assert (
+        gateway.ask("DELETE", "/rules/mine")[0] == 409 and gateway.ask("POST", "/rules/mine/stop")[0] == 409
+    )
     assert gateway.ask("POST", "/rules/validate", {**RULE, "sql": "SELECT x FROM"})[0] == 422
-    assert gateway.ask("POST", "/rules/validate", {**RULE, "sql": "SELECT * FROM byhand"})[1]["sources"] == ["byhand"]
+    assert gateway.ask("POST", "/rules/validate", {**RULE, "sql": "SELECT * FROM byhand"})[1]["sources"] == [
+        "byhand"
+    ]
     assert not list(gateway.rules.glob("managed/*"))
 
 

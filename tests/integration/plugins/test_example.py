@@ -71,9 +71,14 @@ def test_the_plug_ins_are_listed_with_what_they_add_and_what_is_wrong(site: Path
     found = {(item["kind"], item["name"]): item for item in map(json.loads, listed.stdout.splitlines())}
     assert listed.returncode == 1
     assert {kind: item["adds"] for (kind, name), item in found.items() if name == "climate"} == {
-        "functions": ["careless", "endless", "fahrenheit"], "aggregates": ["spread"], "windows": ["latest_of"],
-        "sources": ["weather"], "codecs": ["pair"], "sinks": ["shout"], "targets": ["tmp"],
-    }  # fmt: skip
+        "functions": ["careless", "endless", "fahrenheit"],
+        "aggregates": ["spread"],
+        "windows": ["latest_of"],
+        "sources": ["weather"],
+        "codecs": ["pair"],
+        "sinks": ["shout"],
+        "targets": ["tmp"],
+    }
     assert found["sinks", "broken"]["error"] == "RuntimeError: the licence has run out"
     assert found["sinks", "climate"]["distribution"] == "penstock-climate"
     assert found["sinks", "climate"]["version"] == "1.2.0"
@@ -115,8 +120,20 @@ class TestShout(SinkContract):
 
 def test_its_own_tests_can_run_the_contract_of_sinks(site: Path, tmp_path: Path) -> None:
     (tmp_path / "test_shout.py").write_text(CONTRACTS)
-    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
-    done = subprocess.run(run, capture_output=True, text=True, env=environment(site), cwd=tmp_path, check=False)
+    run = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        str(tmp_path),
+    ]
+    done = subprocess.run(
+        run, capture_output=True, text=True, env=environment(site), cwd=tmp_path, check=False
+    )
     assert "5 passed" in done.stdout, done.stdout + done.stderr
 
 
@@ -128,7 +145,9 @@ def test_a_gateway_runs_them_and_survives_what_they_raise(site: Path, tmp_path: 
     config = tmp_path / "gateway.yaml"
     config.write_text(f"data: {{dir: {tmp_path / 'data'}}}\nhttp: {{bind: 'off'}}\n")
     run = [sys.executable, "-m", "edge.cli", "run", "--config", str(config), str(rules)]
-    process = subprocess.Popen(run, env=environment(site), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        run, env=environment(site), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         wait_for(lambda: out.exists() and out.read_text().count("\n") >= 2)
         wait_for(lambda: any((tmp_path / "data" / "dead-letters").glob("*")))
@@ -137,8 +156,9 @@ def test_a_gateway_runs_them_and_survives_what_they_raise(site: Path, tmp_path: 
         process.wait(20)
     assert process.returncode == 0
     assert [json.loads(line.lower()) for line in out.read_text().splitlines()] == [
-        [{"f": 32.0, "c": 10.0}], [{"f": 50.0, "c": 0.0}],
-    ]  # fmt: skip
+        [{"f": 32.0, "c": 10.0}],
+        [{"f": 50.0, "c": 0.0}],
+    ]
     letters = "".join(path.read_text() for path in (tmp_path / "data" / "dead-letters").glob("*"))
     assert letters.count("careless() raised Odd: negative") == 2
 

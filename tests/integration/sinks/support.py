@@ -73,8 +73,8 @@ class Request:
 
 @dataclass
 class HttpPeer:
-    """A server on a free port. `answers` holds (status, headers, body, delay in seconds) for the next requests;
-    then it says 200."""
+    """A server on a free port. `answers` holds (status, headers, body, delay in seconds) for the next
+    requests; then it says 200."""
 
     answers: list[tuple[int, dict[str, str], bytes, float]] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
@@ -87,7 +87,9 @@ class HttpPeer:
         assert self.server
         return f"http://127.0.0.1:{self.server.server_port}"
 
-    def answer(self, status: int, headers: dict[str, str] | None = None, body: bytes = b"", delay_s: float = 0) -> None:
+    def answer(
+        self, status: int, headers: dict[str, str] | None = None, body: bytes = b"", delay_s: float = 0
+    ) -> None:
         """Queue one answer."""
         self.answers.append((status, headers or {}, body, delay_s))
 
@@ -148,7 +150,9 @@ class Listener:
         self.messages: list[tuple[str, bytes, bool]] = []
         self._ready = threading.Event()
         self._client = mqtt.Client(CallbackAPIVersion.VERSION2)
-        self._client.on_connect = lambda client, data, flags, reason, properties: client.subscribe(topic_filter, qos)
+        self._client.on_connect = lambda client, data, flags, reason, properties: client.subscribe(
+            topic_filter, qos
+        )
         self._client.on_subscribe = lambda client, data, mid, reasons, properties: self._ready.set()
         self._client.on_message = lambda client, data, message: self.messages.append(
             (message.topic, bytes(message.payload), message.retain)

@@ -94,7 +94,9 @@ def to_mqtt(bench: Bench, folder: Path) -> Destination:
         broker.stop()
 
     settings = {"server": broker.url, "topic": "out", "username": "u", "password": Secret(HIDDEN)}
-    return Destination(settings, lambda: [json.loads(payload)["n"] for payload in listener.payloads()], close, HIDDEN)
+    return Destination(
+        settings, lambda: [json.loads(payload)["n"] for payload in listener.payloads()], close, HIDDEN
+    )
 
 
 def to_sql(bench: Bench, folder: Path) -> Destination:

@@ -1,4 +1,5 @@
-"""The influx sinks against an HTTP server that keeps what it is sent; the line protocol is checked by hand."""
+"""The influx sinks against an HTTP server that keeps what it is sent; the line
+protocol is checked by hand."""
 
 from __future__ import annotations
 
@@ -12,8 +13,16 @@ from tests.unit.sinks.support import rows
 
 
 def test_points_of_version_2(gateway: Gateway, http_peer: HttpPeer) -> None:
-    settings = {"addr": http_peer.url, "org": "o", "bucket": "b", "token": "t", "measurement": "{{.m}}",
-                "tags": {"dev": "{{.d}}", "site": "north"}, "tsFieldName": "ts", "excludeFields": ["m"]}  # fmt: skip
+    settings = {
+        "addr": http_peer.url,
+        "org": "o",
+        "bucket": "b",
+        "token": "t",
+        "measurement": "{{.m}}",
+        "tags": {"dev": "{{.d}}", "site": "north"},
+        "tsFieldName": "ts",
+        "excludeFields": ["m"],
+    }
     settings["measurement"] = "room"
     delivery = gateway.action("influx2", settings)
     delivery.submit(rows({"d": "a 1", "t": 21.5, "ts": 1000, "gap": None}, {"d": "b", "t": 3, "ts": 2000}), 1)
@@ -22,13 +31,21 @@ def test_points_of_version_2(gateway: Gateway, http_peer: HttpPeer) -> None:
     assert request.path == "/api/v2/write?org=o&bucket=b&precision=ms"
     assert request.headers["authorization"] == "Token t"
     assert request.body.decode().split("\n") == [
-        'room,dev=a\\ 1,site=north d="a 1",t=21.5 1000', 'room,dev=b,site=north d="b",t=3i 2000',
-    ]  # fmt: skip
+        'room,dev=a\\ 1,site=north d="a 1",t=21.5 1000',
+        'room,dev=b,site=north d="b",t=3i 2000',
+    ]
 
 
 def test_points_of_version_1(gateway: Gateway, http_peer: HttpPeer) -> None:
-    settings = {"addr": http_peer.url, "database": "d", "username": "u", "password": "p", "measurement": "m{{.k}}",
-                "precision": "us", "compression": "gzip"}  # fmt: skip
+    settings = {
+        "addr": http_peer.url,
+        "database": "d",
+        "username": "u",
+        "password": "p",
+        "measurement": "m{{.k}}",
+        "precision": "us",
+        "compression": "gzip",
+    }
     gateway.action("influx", settings).submit(rows({"k": 1, "ok": True}), 1)
     gateway.await_receipts(1)
     (request,) = http_peer.requests
@@ -37,7 +54,9 @@ def test_points_of_version_1(gateway: Gateway, http_peer: HttpPeer) -> None:
     assert gzip.decompress(request.body).decode().startswith("m1 k=1i,ok=true ")
 
 
-def test_a_refused_point_is_a_dead_letter_and_the_others_are_written(gateway: Gateway, http_peer: HttpPeer) -> None:
+def test_a_refused_point_is_a_dead_letter_and_the_others_are_written(
+    gateway: Gateway, http_peer: HttpPeer
+) -> None:
     http_peer.answer(400, body=b"field type conflict")
     http_peer.answer(204)
     http_peer.answer(400, body=b"field type conflict")

@@ -22,8 +22,13 @@ def kafka() -> Kafka:
 
 def test_records_arrive_in_order_with_key_and_headers(gateway: Gateway, kafka: Kafka) -> None:
     topic = kafka.topic()
-    settings = {"brokers": kafka.brokers, "topic": topic, "sendSingle": True, "key": "m{{.machine}}",
-                "headers": {"site": "{{.site}}"}}  # fmt: skip
+    settings = {
+        "brokers": kafka.brokers,
+        "topic": topic,
+        "sendSingle": True,
+        "key": "m{{.machine}}",
+        "headers": {"site": "{{.site}}"},
+    }
     action = gateway.action("kafka", settings)
     for number in range(50):
         assert action.submit(rows({"n": number, "machine": 7, "site": "north"}), number)
@@ -46,7 +51,9 @@ def test_compressed_batches(gateway: Gateway, kafka: Kafka, compression: str) ->
 
 def test_the_topic_may_depend_on_the_row(gateway: Gateway, kafka: Kafka) -> None:
     topic = kafka.topic()
-    action = gateway.action("kafka", {"brokers": kafka.brokers, "topic": f"{topic}-{{{{.site}}}}", "sendSingle": True})
+    action = gateway.action(
+        "kafka", {"brokers": kafka.brokers, "topic": f"{topic}-{{{{.site}}}}", "sendSingle": True}
+    )
     action.submit(rows({"n": 1, "site": "a"}, {"n": 2, "site": "b"}), "x")
     gateway.await_receipts(1)
     assert json.loads(kafka.records(f"{topic}-a", 1)[0].value()) == {"n": 1, "site": "a"}
@@ -104,9 +111,21 @@ def test_settings_that_cannot_work(settings: dict[str, Any], words: str) -> None
 
 
 def test_the_names_of_ekuiper_are_known() -> None:
-    written = {"brokers": "a:9092,b:9092", "topic": "t", "saslAuthType": "scram_sha_512", "saslUserName": "u",
-               "saslPassword": "p", "insecureSkipVerify": True, "requiredACKs": 1, "rootCaPath": "/ca.pem"}  # fmt: skip
+    written = {
+        "brokers": "a:9092,b:9092",
+        "topic": "t",
+        "saslAuthType": "scram_sha_512",
+        "saslUserName": "u",
+        "saslPassword": "p",
+        "insecureSkipVerify": True,
+        "requiredACKs": 1,
+        "rootCaPath": "/ca.pem",
+    }
     found: Any = sink_kind("kafka").settings.model_validate(written)
     client = found.client_settings
-    assert (client["security.protocol"], client["sasl.mechanism"], client["acks"]) == ("SASL_SSL", "SCRAM-SHA-512", 1)
+    assert (client["security.protocol"], client["sasl.mechanism"], client["acks"]) == (
+        "SASL_SSL",
+        "SCRAM-SHA-512",
+        1,
+    )
     assert client["enable.idempotence"] is False

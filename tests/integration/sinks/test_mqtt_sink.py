@@ -41,7 +41,9 @@ def test_publishes_in_order(gateway: Gateway, broker: Mosquitto, qos: int, versi
 
 
 def test_retained_messages_are_kept_by_the_broker(gateway: Gateway, broker: Mosquitto) -> None:
-    gateway.action("mqtt", {"server": broker.url, "topic": "last", "retained": True}).submit(rows({"n": 1}), 1)
+    gateway.action("mqtt", {"server": broker.url, "topic": "last", "retained": True}).submit(
+        rows({"n": 1}), 1
+    )
     gateway.await_receipts(1)
     listener = Listener(broker.port, "last")
     poll(lambda: listener.messages)
@@ -49,7 +51,9 @@ def test_retained_messages_are_kept_by_the_broker(gateway: Gateway, broker: Mosq
     listener.close()
 
 
-def test_an_absent_broker_is_awaited_and_a_restart_loses_nothing(gateway: Gateway, make_broker: MakeBroker) -> None:
+def test_an_absent_broker_is_awaited_and_a_restart_loses_nothing(
+    gateway: Gateway, make_broker: MakeBroker
+) -> None:
     broker = make_broker()
     delivery = gateway.action("mqtt", {"server": broker.url, "topic": "t", "timeout": 2000})
     delivery.submit(rows({"n": 0}), 0)
@@ -143,7 +147,9 @@ def test_a_topic_without_rights_is_a_dead_letter_in_mqtt_5(
     assert all("Not authorized" in letter["reason"] for letter in letters)
 
 
-def test_tls_with_the_right_and_the_wrong_authority(gateway: Gateway, tmp_path: Path, make_broker: MakeBroker) -> None:
+def test_tls_with_the_right_and_the_wrong_authority(
+    gateway: Gateway, tmp_path: Path, make_broker: MakeBroker
+) -> None:
     made = make_certificates(tmp_path / "certificates")
     broker = make_broker(lines=made.lines(client_required=True)).start()
     server = f"ssl://localhost:{broker.port}"
@@ -153,5 +159,7 @@ def test_tls_with_the_right_and_the_wrong_authority(gateway: Gateway, tmp_path: 
     assert "certificate" in distrustful.stats().last_error
     client = {"certificationPath": str(made.client), "privateKeyPath": str(made.client_key)}
     for case in ({"rootCaPath": str(made.authority)}, {"insecureSkipVerify": True}):
-        gateway.action("mqtt", {"server": server, "topic": "t", **client, **case}).submit(rows({"n": 1}), str(case))
+        gateway.action("mqtt", {"server": server, "topic": "t", **client, **case}).submit(
+            rows({"n": 1}), str(case)
+        )
     gateway.await_receipts(2)

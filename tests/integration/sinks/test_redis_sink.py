@@ -37,7 +37,9 @@ def settings(server: Redis, **more: Any) -> dict[str, Any]:
 
 def test_messages_are_stored_under_keys(gateway: Gateway, server: Redis) -> None:
     gateway.action("redis", settings(server, key="last")).submit(rows({"n": 1}, {"n": 2}), 1)
-    gateway.action("redis", settings(server, key="dev-{{.d}}", expiration=100)).submit(rows({"d": "a", "n": 3}), 2)
+    gateway.action("redis", settings(server, key="dev-{{.d}}", expiration=100)).submit(
+        rows({"d": "a", "n": 3}), 2
+    )
     gateway.action("redis", settings(server, field="d", db=1)).submit(rows({"d": "k", "n": 4}), 3)
     gateway.action("redis", settings(server, keyType="multiple")).submit(rows({"x": 5, "y": "z"}), 4)
     gateway.action("redis", settings(server, key="list", dataType="list")).submit(rows({"n": 6}, {"n": 7}), 5)

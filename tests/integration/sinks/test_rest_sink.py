@@ -58,7 +58,11 @@ def test_other_answers_make_dead_letters(gateway: Gateway, http_peer: HttpPeer, 
     delivery.submit(rows({"n": 2}), 2)
     assert dict(gateway.await_receipts(2))[1] == "rejected"
     letter = json.loads(gateway.dead_letters().splitlines()[0])
-    assert (letter["reason"], letter["rule"], letter["sink"]) == (f"HTTP {status}: no such thing", "hot", "rest")
+    assert (letter["reason"], letter["rule"], letter["sink"]) == (
+        f"HTTP {status}: no such thing",
+        "hot",
+        "rest",
+    )
     assert letter["target"] == http_peer.url
     assert [request.body for request in http_peer.requests] == [b'[{"n":1}]', b'[{"n":2}]']
 
@@ -108,7 +112,12 @@ def test_methods_types_forms_compression_and_paths(gateway: Gateway, http_peer: 
     cases: list[dict[str, Any]] = [
         {"method": "put", "compression": "gzip"},
         {"bodyType": "form", "sendSingle": True},
-        {"bodyType": "none", "method": "get", "sendSingle": True, "url": http_peer.url + "/d/{{.dev}}?n={{.n}}"},
+        {
+            "bodyType": "none",
+            "method": "get",
+            "sendSingle": True,
+            "url": http_peer.url + "/d/{{.dev}}?n={{.n}}",
+        },
         {"format": "delimited", "hasHeader": True},
         {"bodyType": "text", "dataTemplate": "{{.dev}} is on", "sendSingle": True},
     ]
@@ -149,7 +158,7 @@ def test_tls_is_verified_unless_switched_off(gateway: Gateway, http_peer: HttpPe
     assert "TLS files cannot be used" in missing.stats().last_error
 
 
-# --- tokens -----------------------------------------------------------------------------------------------------------
+# --- tokens -------------------------------------------------------------------------------------------------
 
 O_AUTH = {"access": {"body": '{"user": "u"}'}}
 
@@ -186,7 +195,9 @@ def test_a_refused_token_is_got_again(gateway: Gateway, http_peer: HttpPeer) -> 
     assert http_peer.requests[-1].headers["authorization"] == "Bearer t2"
 
 
-def test_an_old_token_is_refreshed_with_fields_of_the_one_before(gateway: Gateway, http_peer: HttpPeer) -> None:
+def test_an_old_token_is_refreshed_with_fields_of_the_one_before(
+    gateway: Gateway, http_peer: HttpPeer
+) -> None:
     http_peer.answer(200, body=b'{"token": "t1", "id": 7, "s": 0}')
     http_peer.answer(200)
     http_peer.answer(200, body=b'{"token": "t2", "s": 3600}')

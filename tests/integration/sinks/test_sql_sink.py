@@ -69,7 +69,11 @@ def postgres_store(server: Postgres) -> Store:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return sqlite_store(tmp_path) if request.param == "sqlite" else postgres_store(request.getfixturevalue("postgres"))
+    return (
+        sqlite_store(tmp_path)
+        if request.param == "sqlite"
+        else postgres_store(request.getfixturevalue("postgres"))
+    )
 
 
 def test_rows_are_written_in_order_with_their_types(gateway: Gateway, store: Store) -> None:
@@ -78,8 +82,10 @@ def test_rows_are_written_in_order_with_their_types(gateway: Gateway, store: Sto
     delivery.submit(rows({"n": 3, "x": -0.5}), 2)
     assert dict(gateway.await_receipts(2)) == {1: "delivered", 2: "delivered"}
     assert [tuple(row) for row in store.ask("SELECT n, s, x, o FROM t ORDER BY n")] == [
-        (1, 'a "b"', 1.5, '{"k":[1]}'), (2, None, None, None), (3, None, -0.5, None),
-    ]  # fmt: skip
+        (1, 'a "b"', 1.5, '{"k":[1]}'),
+        (2, None, None, None),
+        (3, None, -0.5, None),
+    ]
 
 
 def test_what_is_refused_is_a_dead_letter_and_the_rest_is_written(gateway: Gateway, store: Store) -> None:
@@ -103,7 +109,13 @@ def test_upserts_updates_and_deletions(gateway: Gateway, store: Store) -> None:
 
 
 def test_an_action_for_all_rows_and_a_table_by_field(gateway: Gateway, store: Store) -> None:
-    settings = {"url": store.url, "table": "{{.to}}", "action": "upsert", "keyField": ["n"], "excludeFields": ["to"]}
+    settings = {
+        "url": store.url,
+        "table": "{{.to}}",
+        "action": "upsert",
+        "keyField": ["n"],
+        "excludeFields": ["to"],
+    }
     delivery = gateway.action("sql", settings)
     delivery.submit(rows({"n": 1, "s": "a", "to": "t"}, {"n": 1, "s": "b", "to": "t"}), 1)
     assert gateway.await_receipts(1) == [(1, "delivered")]
@@ -119,7 +131,9 @@ def test_rows_inside_of_a_column(gateway: Gateway, store: Store) -> None:
 
 def test_without_the_server_all_wait(gateway: Gateway, postgres: Postgres) -> None:
     store = postgres_store(postgres)
-    delivery = gateway.action("sql", {"url": store.url, "table": "t", "retryInterval": 20, "retryMaxInterval": 50})
+    delivery = gateway.action(
+        "sql", {"url": store.url, "table": "t", "retryInterval": 20, "retryMaxInterval": 50}
+    )
     delivery.submit(rows({"n": 1}), 1)
     gateway.await_receipts(1)
     postgres.stop()

@@ -29,8 +29,11 @@ def over(make: Callable[..., Accumulator], values: Sequence[Any], *constants: An
     return accumulator.result()
 
 
-def windowed(make: Callable[..., Accumulator], values: Sequence[Any], length: int, *constants: Any) -> list[Any]:
-    """The result after each value, over the last `length` of them; what leaves does so after the new one came."""
+def windowed(
+    make: Callable[..., Accumulator], values: Sequence[Any], length: int, *constants: Any
+) -> list[Any]:
+    """The result after each value, over the last `length` of them; what leaves does so
+    after the new one came."""
     accumulator = make(Removal.FIFO, *constants)
     results = []
     for seq, value in enumerate(values):

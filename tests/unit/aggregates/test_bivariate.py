@@ -121,6 +121,8 @@ def test_slope_is_that_of_fractions(points: list[tuple[float, float]]) -> None:
     x, y = [Fraction(a) for a, _ in points], [Fraction(b) for _, b in points]
     divisor = n * sum(a * a for a in x) - sum(x) ** 2
     expected = (
-        float((n * sum(a * b for a, b in zip(x, y, strict=True)) - sum(x) * sum(y)) / divisor) if divisor else NAN
+        float((n * sum(a * b for a, b in zip(x, y, strict=True)) - sum(x) * sum(y)) / divisor)
+        if divisor
+        else NAN
     )
     assert same(fed(Regression(), points)["slope"], expected)

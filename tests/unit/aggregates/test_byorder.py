@@ -66,10 +66,16 @@ def test_several_criteria_some_descending(values: list[Any], removal: Removal, s
 
 
 @examples(40)
-@given(st.lists(st.one_of(st.none(), st.integers(0, 3), st.booleans()), max_size=10), removals, st.integers(0, 99))
+@given(
+    st.lists(st.one_of(st.none(), st.integers(0, 3), st.booleans()), max_size=10),
+    removals,
+    st.integers(0, 99),
+)
 def test_deduplicate(values: list[Any], removal: Removal, seed: int) -> None:
     every, newest = make("deduplicate", removal, True), make("deduplicate", removal, False)
-    for live, _ in zip(steps(every, values, removal, seed), steps(newest, values, removal, seed), strict=True):
+    for live, _ in zip(
+        steps(every, values, removal, seed), steps(newest, values, removal, seed), strict=True
+    ):
         first: dict[Any, Any] = {}
         for value, event in live:
             first.setdefault(key_of(value), event)

@@ -55,8 +55,11 @@ def rounded(exact: Fraction | float) -> float:
 
 def mean(values: list[Any]) -> float:
     odd = total(values)
-    return odd if not math.isfinite(odd) and not all(map(math.isfinite, values)) else rounded(
-        sum(map(Fraction, values), Fraction(0)) / len(values))  # fmt: skip
+    return (
+        odd
+        if not math.isfinite(odd) and not all(map(math.isfinite, values))
+        else rounded(sum(map(Fraction, values), Fraction(0)) / len(values))
+    )
 
 
 def nan_last(value: Any) -> Any:
@@ -93,7 +96,9 @@ def weighted(pairs: list[Any]) -> Any:
     pairs = [pair for pair in pairs if None not in pair]
     if not pairs:
         return None
-    if not all(math.isfinite(part) for pair in pairs for part in pair) or not sum(Fraction(w) for _, w in pairs):
+    if not all(math.isfinite(part) for pair in pairs for part in pair) or not sum(
+        Fraction(w) for _, w in pairs
+    ):
         return NAN
     return rounded(sum(Fraction(x) * Fraction(w) for x, w in pairs) / sum(Fraction(w) for _, w in pairs))
 
@@ -108,7 +113,9 @@ def spread(sample: bool, rooted: bool) -> Callable[[list[Any]], Any]:
         if not all(map(math.isfinite, values)):
             return NAN
         centre = sum(map(Fraction, values), Fraction(0)) / len(values)
-        variance: Fraction = sum((Fraction(value) - centre) ** 2 for value in values) / Fraction(len(values) - sample)
+        variance: Fraction = sum((Fraction(value) - centre) ** 2 for value in values) / Fraction(
+            len(values) - sample
+        )
         if not rooted:
             return rounded(variance)
         # The root of a quotient too large or small for a float: 60 more digits as an integer root.
@@ -221,7 +228,9 @@ def check(case: Case, accumulator: Accumulator, live: Live) -> None:
 @cases
 @examples(40)
 @given(data=st.data(), removal=removals, seed=st.integers(0, 1000))
-def test_equals_plain_python_at_every_step(case: Case, data: st.DataObject, removal: Removal, seed: int) -> None:
+def test_equals_plain_python_at_every_step(
+    case: Case, data: st.DataObject, removal: Removal, seed: int
+) -> None:
     values = data.draw(st.lists(case.values, max_size=12))
     accumulator = case.make(removal)
     for live in steps(accumulator, values, removal, seed):
@@ -231,7 +240,9 @@ def test_equals_plain_python_at_every_step(case: Case, data: st.DataObject, remo
 @cases
 @examples(25)
 @given(data=st.data(), removal=removals, seed=st.integers(0, 1000), interrupt=st.integers(0, 20))
-def test_goes_on_after_a_restore(case: Case, data: st.DataObject, removal: Removal, seed: int, interrupt: int) -> None:
+def test_goes_on_after_a_restore(
+    case: Case, data: st.DataObject, removal: Removal, seed: int, interrupt: int
+) -> None:
     """A snapshot taken at any step goes through JSON text; from there on both accumulators say the same."""
     values = data.draw(st.lists(case.values, min_size=1, max_size=12))
     accumulator = case.make(removal)

@@ -65,7 +65,9 @@ def test_nan_is_the_largest_number() -> None:
 
 
 @pytest.mark.parametrize("removal", list(Removal))
-@pytest.mark.parametrize(("values", "odd"), [([1, 2.5], "a"), (["a"], 1), ([], True), ([], [1]), ([math.nan], "a")])
+@pytest.mark.parametrize(
+    ("values", "odd"), [([1, 2.5], "a"), (["a"], 1), ([], True), ([], [1]), ([math.nan], "a")]
+)
 def test_extremes_refuse_mixed_types(removal: Removal, values: list[object], odd: object) -> None:
     accumulator = extremes.make_max(removal)
     for seq, value in enumerate(values):

@@ -19,12 +19,15 @@ def ms(text: str) -> int:
 
 
 def times(fields: str | list[str], start: str, count: int, zone: timezone | ZoneInfo = UTC) -> list[str]:
-    """The next times after `start`, in the zone; fields stand in a list, or in a text with ", " between them."""
+    """The next times after `start`, in the zone; fields stand in a list, or in a text
+    with ", " between them."""
     crontab = Crontab.parse(fields.split(", ") if isinstance(fields, str) else fields, zone)
     at, found = ms(start), []
     for _ in range(count):
         at = crontab.next_after(at)
-        found.append(datetime.fromtimestamp(at / 1000, zone).isoformat(timespec="auto").removesuffix("+00:00"))
+        found.append(
+            datetime.fromtimestamp(at / 1000, zone).isoformat(timespec="auto").removesuffix("+00:00")
+        )
     return found
 
 
@@ -63,7 +66,10 @@ def test_with_both_day_fields_set_either_matches() -> None:
 
 
 def test_spaces_inside_a_field_do_not_matter() -> None:
-    assert times(["0", "0", "[1, 15]", "* / 6", " 5   last "], "1970-06-02T00:00Z", 2)[0] == "1970-06-15T00:00:00"
+    assert (
+        times(["0", "0", "[1, 15]", "* / 6", " 5   last "], "1970-06-02T00:00Z", 2)[0]
+        == "1970-06-15T00:00:00"
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,22 +107,35 @@ def test_the_seventh_field_names_a_zone(zone: str) -> None:
 
 def test_skipped_times_come_at_the_jump_once() -> None:
     assert times("[0,30], 2, *, *, *", "2025-03-29T12:00Z", 3, BERLIN) == [
-        "2025-03-30T03:00:00+02:00", "2025-03-31T02:00:00+02:00", "2025-03-31T02:30:00+02:00"]  # fmt: skip
+        "2025-03-30T03:00:00+02:00",
+        "2025-03-31T02:00:00+02:00",
+        "2025-03-31T02:30:00+02:00",
+    ]
     # Every half hour: the jump is one of the times anyhow.
     assert times("*/30, *, *, *, *", "2025-03-30T00:20Z", 3, BERLIN) == [
-        "2025-03-30T01:30:00+01:00", "2025-03-30T03:00:00+02:00", "2025-03-30T03:30:00+02:00"]  # fmt: skip
+        "2025-03-30T01:30:00+01:00",
+        "2025-03-30T03:00:00+02:00",
+        "2025-03-30T03:30:00+02:00",
+    ]
 
 
 def test_repeated_times_come_once_unless_every_hour_is_meant() -> None:
     assert times("30, 2, *, *, *", "2025-10-25T12:00Z", 2, BERLIN) == [
-        "2025-10-26T02:30:00+02:00", "2025-10-27T02:30:00+01:00"]  # fmt: skip
+        "2025-10-26T02:30:00+02:00",
+        "2025-10-27T02:30:00+01:00",
+    ]
     assert times("30, *, *, *, *", "2025-10-26T00:00Z", 3, BERLIN) == [
-        "2025-10-26T02:30:00+02:00", "2025-10-26T02:30:00+01:00", "2025-10-26T03:30:00+01:00"]  # fmt: skip
+        "2025-10-26T02:30:00+02:00",
+        "2025-10-26T02:30:00+01:00",
+        "2025-10-26T03:30:00+01:00",
+    ]
 
 
 def test_midnight_that_does_not_exist() -> None:
     assert times("0, 0, *, *, *", "2018-11-03T12:00Z", 2, ZoneInfo("America/Sao_Paulo")) == [
-        "2018-11-04T01:00:00-02:00", "2018-11-05T00:00:00-02:00"]  # fmt: skip
+        "2018-11-04T01:00:00-02:00",
+        "2018-11-05T00:00:00-02:00",
+    ]
 
 
 def test_the_end_of_the_calendar() -> None:
@@ -128,12 +147,22 @@ numbers = st.lists(st.integers(0, 6), min_size=1, max_size=3)
 
 
 @examples(60)
-@given(minutes=numbers, hours=numbers, days=st.one_of(st.none(), numbers), weekdays=st.one_of(st.none(), numbers),
-       start=st.integers(0, 50 * 365 * 1440))  # fmt: skip
-def test_equals_trying_every_minute(minutes: list[int], hours: list[int], days: list[int] | None,
-                                    weekdays: list[int] | None, start: int) -> None:  # fmt: skip
+@given(
+    minutes=numbers,
+    hours=numbers,
+    days=st.one_of(st.none(), numbers),
+    weekdays=st.one_of(st.none(), numbers),
+    start=st.integers(0, 50 * 365 * 1440),
+)
+def test_equals_trying_every_minute(
+    minutes: list[int], hours: list[int], days: list[int] | None, weekdays: list[int] | None, start: int
+) -> None:
     days = None if days is None else [day + 1 for day in days]
-    fields = [*(str(values) if values else "*" for values in (minutes, hours, days)), "*", str(weekdays or "*")]
+    fields = [
+        *(str(values) if values else "*" for values in (minutes, hours, days)),
+        "*",
+        str(weekdays or "*"),
+    ]
     found = Crontab.parse(fields, UTC).next_after(start * 60_000)
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(minutes=start + 1)
     while True:

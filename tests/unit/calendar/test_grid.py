@@ -31,7 +31,9 @@ def walk(grid: Grid, start: str, steps: int) -> list[str]:
 def test_utc_is_plain_arithmetic() -> None:
     grid = Grid(10_000)
     assert (grid.floor(19_999), grid.next(20_000)) == (10_000, 30_000)
-    assert Grid(7 * DAY).floor(ms("2025-01-01T00:00Z")) == ms("2024-12-26T00:00Z")  # a Thursday, as was the epoch
+    assert Grid(7 * DAY).floor(ms("2025-01-01T00:00Z")) == ms(
+        "2024-12-26T00:00Z"
+    )  # a Thursday, as was the epoch
 
 
 def test_hours_end_on_the_local_hour_in_kolkata() -> None:
@@ -49,8 +51,14 @@ def test_a_length_that_divides_no_day_ignores_the_zone() -> None:
 @pytest.mark.parametrize(
     ("start", "expected"),
     [
-        ("2025-03-29T22:00Z", ["30 00:00+0100", "30 06:00+0200", "30 12:00+0200", "30 18:00+0200", "31 00:00+0200"]),
-        ("2025-10-25T21:00Z", ["26 00:00+0200", "26 06:00+0100", "26 12:00+0100", "26 18:00+0100", "27 00:00+0100"]),
+        (
+            "2025-03-29T22:00Z",
+            ["30 00:00+0100", "30 06:00+0200", "30 12:00+0200", "30 18:00+0200", "31 00:00+0200"],
+        ),
+        (
+            "2025-10-25T21:00Z",
+            ["26 00:00+0200", "26 06:00+0100", "26 12:00+0100", "26 18:00+0100", "27 00:00+0100"],
+        ),
     ],
 )
 def test_six_hours_keep_their_wall_clock_times_on_dst_days(start: str, expected: list[str]) -> None:
@@ -70,7 +78,11 @@ def test_a_skipped_hour_has_one_boundary() -> None:
 
 def test_a_repeated_hour_has_boundaries_twice_for_short_lengths_only() -> None:
     berlin = ZoneInfo("Europe/Berlin")
-    assert walk(Grid(HOUR, berlin), "2025-10-25T23:30Z", 3) == ["26 02:00+0200", "26 02:00+0100", "26 03:00+0100"]
+    assert walk(Grid(HOUR, berlin), "2025-10-25T23:30Z", 3) == [
+        "26 02:00+0200",
+        "26 02:00+0100",
+        "26 03:00+0100",
+    ]
     assert walk(Grid(2 * HOUR, berlin), "2025-10-25T23:30Z", 2) == ["26 02:00+0200", "26 04:00+0100"]
     assert Grid(2 * HOUR, berlin).floor(ms("2025-10-26T02:30+01:00")) == ms("2025-10-26T02:00+02:00")
 
@@ -106,13 +118,28 @@ def test_a_repeated_span_may_cross_midnight_utc() -> None:
     # Moscow's second pass lasts from 23:00 to 24:00 UTC, Kwajalein's for 23 hours from 13:00 UTC.
     moscow = Grid(2 * HOUR, ZoneInfo("Europe/Moscow"))
     assert walk(moscow, "2010-10-30T21:00Z", 3) == ["31 02:00+0400", "31 04:00+0300", "31 06:00+0300"]
-    kwajalein = Grid(12 * HOUR, ZoneInfo("Pacific/Kwajalein"))  # 1969-10-01 00:00 +11 became 1969-09-30 01:00 -12
+    kwajalein = Grid(
+        12 * HOUR, ZoneInfo("Pacific/Kwajalein")
+    )  # 1969-10-01 00:00 +11 became 1969-09-30 01:00 -12
     assert walk(kwajalein, "1969-09-30T00:30Z", 3) == ["30 12:00+1100", "30 12:00-1200", "01 00:00-1200"]
 
 
 ZONES = ("UTC", "Europe/Berlin", "Asia/Kolkata", "America/Sao_Paulo", "Australia/Lord_Howe", "Atlantic/Azores",
          "America/St_Johns", "Pacific/Apia", "Asia/Kathmandu", "Asia/Beirut", "Africa/Casablanca")  # fmt: skip
-LENGTHS = (1, 1000, 5 * MINUTE, 40 * MINUTE, 45 * MINUTE, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 3 * DAY, 7 * MINUTE)
+LENGTHS = (
+    1,
+    1000,
+    5 * MINUTE,
+    40 * MINUTE,
+    45 * MINUTE,
+    HOUR,
+    2 * HOUR,
+    6 * HOUR,
+    12 * HOUR,
+    DAY,
+    3 * DAY,
+    7 * MINUTE,
+)
 
 
 @given(
@@ -121,7 +148,8 @@ LENGTHS = (1, 1000, 5 * MINUTE, 40 * MINUTE, 45 * MINUTE, HOUR, 2 * HOUR, 6 * HO
     times=st.lists(st.integers(0, 60 * 365 * DAY), min_size=2, max_size=6),
 )
 def test_grid_laws(zone: str, length: int, times: list[int]) -> None:
-    """Floor and next enclose an instant, agree with each other, and do not depend on what was asked before."""
+    """Floor and next enclose an instant, agree with each other, and do not depend on
+    what was asked before."""
     used = Grid(length, ZoneInfo(zone))
     for at in times:
         low, high = used.floor(at), used.next(at)

@@ -24,7 +24,10 @@ def ms(text: str) -> int:
         ({"minute": 2, "second": 5}, Period(0, 125_000)),
         ({"second": 0.1}, Period(0, 100)),
         ({"second": Decimal("0.0015")}, Period(0, 2)),
-        ({"day": 1, "hour": 2, "minute": 3, "second": 4, "millisecond": 5, "microsecond": 6}, Period(0, 93_784_005)),
+        (
+            {"day": 1, "hour": 2, "minute": 3, "second": 4, "millisecond": 5, "microsecond": 6},
+            Period(0, 93_784_005),
+        ),
         ({"week": 1}, Period(0, 604_800_000)),
         ({"year": 1, "month": 2}, Period(14, 0)),
         ({"month": 1.0, "day": 0.5}, Period(1, 43_200_000)),
@@ -89,10 +92,14 @@ def test_out_of_the_calendar() -> None:
 
 
 @given(
-    months=st.integers(0, 50), millis=st.integers(0, 10**9), at=st.integers(0, 4 * 10**12),
+    months=st.integers(0, 50),
+    millis=st.integers(0, 10**9),
+    at=st.integers(0, 4 * 10**12),
     zone=st.sampled_from([UTC, BERLIN, ZoneInfo("America/Sao_Paulo")]),
-)  # fmt: skip
-def test_subtracting_returns_at_most_where_adding_began(months: int, millis: int, at: int, zone: ZoneInfo) -> None:
+)
+def test_subtracting_returns_at_most_where_adding_began(
+    months: int, millis: int, at: int, zone: ZoneInfo
+) -> None:
     period = Period(months, millis)
     assert period.subtract(at, zone) <= at <= period.add(at, zone)
     assert period.is_calendar == bool(months)

@@ -62,4 +62,6 @@ def flip_body(path: Path, seq: int) -> None:
     from contextlib import closing
 
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE rows SET body = CAST(replace(body, '\"n\"', '\"m\"') AS BLOB) WHERE seq = ?", (seq,))
+        db.execute(
+            "UPDATE rows SET body = CAST(replace(body, '\"n\"', '\"m\"') AS BLOB) WHERE seq = ?", (seq,)
+        )

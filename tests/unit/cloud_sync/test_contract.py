@@ -35,7 +35,8 @@ BODY: dict[str, Any] = {
 
 
 def upload(bodies: list[bytes], **announced: Any) -> tuple[str, bytes, bytes]:
-    """Path of the manifest, manifest and file, as an uploader writes them; `announced` changes the manifest."""
+    """Path of the manifest, manifest and file, as an uploader writes them; `announced` changes the
+    manifest."""
     rows = [SpooledRow(seq, "hot", "2025-11-21", 0, body, 0) for seq, body in enumerate(bodies, 3)]
     planned, content = form_file(rows, "gw1", "abc")
     fields = json.loads(manifest(planned, "gw1", "abc")) | announced
@@ -46,13 +47,22 @@ def repacked(path: str, announcement: bytes, text: bytes) -> tuple[str, bytes, b
     """Another content that its manifest announces well: size, hash and number of lines are right."""
     content = gzip.compress(text)
     fields = json.loads(announcement)
-    fields |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), "rows": text.count(b"\n")}
+    fields |= {
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "rows": text.count(b"\n"),
+    }
     return path, json.dumps(fields).encode(), content
 
 
 def test_an_upload_is_read_as_it_was_written() -> None:
     found, records = read_file(*upload([json.dumps(BODY).encode()] * 2))
-    assert (found.gateway, found.rule, found.rows, [record.seq for record in records]) == ("gw1", "hot", 2, [3, 4])
+    assert (found.gateway, found.rule, found.rows, [record.seq for record in records]) == (
+        "gw1",
+        "hot",
+        2,
+        [3, 4],
+    )
     first = records[0]
     assert first.windows == (("1m", START_MS, START_MS + 60_000), ("1d", START_MS, START_MS + 86_400_000))
     assert first.keys == '{"dev":"ä","line":1}'
@@ -65,7 +75,12 @@ def test_an_upload_is_read_as_it_was_written() -> None:
 
 
 def test_a_record_may_name_its_revision_and_its_rule() -> None:
-    bodies = [BODY, BODY | {"rule_hash": "0a" * 8}, BODY | {"revision": 7}, BODY | {"revision": 7, "retracted": True}]
+    bodies = [
+        BODY,
+        BODY | {"rule_hash": "0a" * 8},
+        BODY | {"revision": 7},
+        BODY | {"revision": 7, "retracted": True},
+    ]
     _, records = read_file(*upload([json.dumps(body).encode() for body in bodies]))
     told = [(record.revision, record.retracted, record.rule_hash) for record in records]
     assert told == [(0, False, ""), (0, False, "0a" * 8), (7, False, ""), (7, True, "")]
@@ -110,7 +125,10 @@ VALUE = {"as": "n", "merge": "sum", "type": "float"}
         (changed().replace(b"41.5", b"NaN"), "no JSON"),
         (changed().replace(b"41.5", b"1e999"), "beyond the range of a float"),
         (changed(values=[VALUE | {"merge": "stddev", "float": 1.0, "count": 1}]), "no list of two numbers"),
-        (changed(values=[VALUE | {"merge": "var_pop", "float": 1.0, "count": 0}]), "'count' is no whole number from 1"),
+        (
+            changed(values=[VALUE | {"merge": "var_pop", "float": 1.0, "count": 0}]),
+            "'count' is no whole number from 1",
+        ),
         (changed(values=[{"as": "n", "merge": "stddev", "type": "int"}]), "which is no int"),
         (changed(revision=-1), "'revision' is no whole number"),
         (changed(revision=2**63), "'revision' is no whole number"),
@@ -175,12 +193,15 @@ def test_missing_torn_and_packed_files_are_named() -> None:
 
 @given(st.data())
 def test_mutated_files_count_as_they_are_or_not_at_all(data: st.DataObject) -> None:
-    """Bytes of a well-announced file are changed at random: it is read, or Bad says why; nothing else happens."""
+    """Bytes of a well-announced file are changed at random: it is read, or Bad says why;
+    nothing else happens."""
     path, announcement, content = upload([changed()] * 3)
     text = bytearray(gzip.decompress(content))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text) - 1))
-        piece = data.draw(st.sampled_from([b"9", b"-", b"e99", b'"', b"}", b"\n", b"null", b"\xff", b"[", b"\\ud800"]))
+        piece = data.draw(
+            st.sampled_from([b"9", b"-", b"e99", b'"', b"}", b"\n", b"null", b"\xff", b"[", b"\\ud800"])
+        )
         text[at : at + data.draw(st.integers(0, 3))] = piece
     try:
         _, records = read_file(*repacked(path, announcement, bytes(text)))

@@ -1,4 +1,5 @@
-"""Damage to a spool's files: nothing is lost in silence, every error has a remedy, and repair always works."""
+"""Damage to a spool's files: nothing is lost in silence, every error has a remedy,
+and repair always works."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ VARIANTS = 30
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of a spool of 400 rows that was killed: the older half in the database, the newer one in the log."""
+    """The files of a spool of 400 rows that was killed: the older half in the database, the
+    newer one in the log."""
     folder = tmp_path_factory.mktemp("image")
     live = folder / "live.db"
     with closing(Spool(live, "gw1")) as spool:
@@ -52,7 +54,9 @@ def copied(image: Path, folder: Path) -> Path:
 def arrived(target: MemoryTarget) -> set[int]:
     """The numbers of the rows that were uploaded; each row is what was appended."""
     found = [
-        json.loads(line) for name in target.names("v2") for line in gzip.decompress(target.files[name]).splitlines()
+        json.loads(line)
+        for name in target.names("v2")
+        for line in gzip.decompress(target.files[name]).splitlines()
     ]
     assert all(row["pad"].strip("x") == "" and row["rule"] == "hot" for row in found)
     return {row["n"] for row in found}

@@ -1,4 +1,5 @@
-"""The cloud action beside its query: what follows from the SELECT, and what could not merge is a positioned error."""
+"""The cloud action beside its query: what follows from the SELECT, and what could not merge
+is a positioned error."""
 
 from __future__ import annotations
 
@@ -18,9 +19,7 @@ TUMBLING = "GROUP BY dev, TUMBLINGWINDOW(ss, 10)"
 
 
 def compiled(sql: str, cloud: str, options: str = "{}") -> Compiled:
-    text = (
-        f'streams: ["{STREAM}"]\nrules:\n- id: r\n  sql: {sql}\n  options: {options}\n  actions:\n  - cloud: {cloud}\n'
-    )
+    text = f'streams: ["{STREAM}"]\nrules:\n- id: r\n  sql: {sql}\n  options: {options}\n  actions:\n  - cloud: {cloud}\n'
     return compile_rules(unite([load_text(text, "r.yaml")]))
 
 
@@ -39,11 +38,21 @@ def test_everything_but_the_window_follows_from_the_select() -> None:
     )
     assert found.keys == ["dev"]
     assert found.merge == {
-        "c": "count", "s": "sum", "mean": Average(sum="s", count="c"), "lo": "min", "hi": "max", "total": "sum"
-    }  # fmt: skip
+        "c": "count",
+        "s": "sum",
+        "mean": Average(sum="s", count="c"),
+        "lo": "min",
+        "hi": "max",
+        "total": "sum",
+    }
     assert {name: found.type_of(name) for name in found.merge} == {
-        "c": "int", "s": "float", "mean": "float", "lo": "float", "hi": "int", "total": "int"
-    }  # fmt: skip
+        "c": "int",
+        "s": "float",
+        "mean": "float",
+        "lo": "float",
+        "hi": "int",
+        "total": "int",
+    }
     assert (found.window_start, found.window_end) == ("began", "ended")
 
 
@@ -51,10 +60,14 @@ def test_a_deviation_merges_beside_sum_and_count() -> None:
     sql = f"SELECT stddev(temp) AS d, vars(temp) AS v, sum(temp) AS s, count(temp) AS c, {WINDOW} FROM plant {TUMBLING}"
     found = settings(sql, "{window: 1m}")
     assert found.merge == {
-        "d": Spread(kind="stddev_pop", sum="s", count="c"), "v": Spread(kind="var_samp", sum="s", count="c"),
-        "s": "sum", "c": "count",
-    }  # fmt: skip
-    (problem,) = compiled(sql.replace("sum(temp) AS s, ", "").replace("vars(temp) AS v, ", ""), "{window: 1m}").problems
+        "d": Spread(kind="stddev_pop", sum="s", count="c"),
+        "v": Spread(kind="var_samp", sum="s", count="c"),
+        "s": "sum",
+        "c": "count",
+    }
+    (problem,) = compiled(
+        sql.replace("sum(temp) AS s, ", "").replace("vars(temp) AS v, ", ""), "{window: 1m}"
+    ).problems
     assert "column 'd' is stddev_pop(…), which cannot merge" in problem.message
 
 
@@ -105,7 +118,9 @@ def test_columns_can_be_left_out() -> None:
         ("dev, count(*) AS c", "{window: 1x}", "1x", "must be"),
     ],
 )  # fmt: skip
-def test_what_cannot_merge_is_an_error_at_its_place(select: str, cloud: str, place: str, message: str) -> None:
+def test_what_cannot_merge_is_an_error_at_its_place(
+    select: str, cloud: str, place: str, message: str
+) -> None:
     result = compiled(f"SELECT {select}, {WINDOW} FROM plant {TUMBLING}", cloud)
     (problem,) = result.problems
     assert problem.is_error and message in problem.message, problem.render()
@@ -128,22 +143,32 @@ def test_what_cannot_merge_is_an_error_at_its_place(select: str, cloud: str, pla
 )  # fmt: skip
 def test_windows_whose_rows_would_count_wrongly_are_refused(sql: str, message: str) -> None:
     result = compiled(sql, "{window: 1m}")
-    assert any(message in problem.message for problem in result.problems), [p.render() for p in result.problems]
+    assert any(message in problem.message for problem in result.problems), [
+        p.render() for p in result.problems
+    ]
     assert not result.rules
 
 
 @pytest.mark.parametrize(
     ("sql", "cloud"),
     [
-        (f"SELECT dev, max(temp) AS m, {WINDOW} FROM plant GROUP BY dev, HOPPINGWINDOW(ss, 10, 5)",
-         "{window: 1m, merge: {m: max}}"),
+        (
+            f"SELECT dev, max(temp) AS m, {WINDOW} FROM plant GROUP BY dev, HOPPINGWINDOW(ss, 10, 5)",
+            "{window: 1m, merge: {m: max}}",
+        ),
         ("SELECT dev, sum(n) AS s FROM plant#length_batch(5) GROUP BY dev", "{window: 1m}"),
         ("SELECT dev, sum(n) AS s FROM plant GROUP BY dev, COUNTWINDOW(5)", "{window: 1m}"),
         ("SELECT dev, temp FROM plant WHERE temp > 90", "{window: 1m, keys: [dev]}"),
-        ("SELECT dev, temp FROM plant", "{window: 1m, keys: [a], merge: {b: sum}, dataTemplate: '{{json .}}'}"),
-        (f"SELECT count(*) AS c, {WINDOW} FROM plant GROUP BY TUMBLINGWINDOW(hh, 1)", "{window: [1h, 1d, 1mo]}"),
+        (
+            "SELECT dev, temp FROM plant",
+            "{window: 1m, keys: [a], merge: {b: sum}, dataTemplate: '{{json .}}'}",
+        ),
+        (
+            f"SELECT count(*) AS c, {WINDOW} FROM plant GROUP BY TUMBLINGWINDOW(hh, 1)",
+            "{window: [1h, 1d, 1mo]}",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_can_merge_is_accepted(sql: str, cloud: str) -> None:
     settings(sql, cloud)
 
@@ -175,4 +200,7 @@ def test_calendar_windows_of_a_time_zone() -> None:
     assert (end - start) // 3_600_000 == 23
     month = FleetWindow(months=1).around(noon, berlin)
     assert (month[1] - month[0]) // 3_600_000 == 31 * 24 - 1
-    assert FleetWindow(months=3).around(noon) == (1_767_225_600_000, 1_775_001_600_000)  # the first quarter of 2026
+    assert FleetWindow(months=3).around(noon) == (
+        1_767_225_600_000,
+        1_775_001_600_000,
+    )  # the first quarter of 2026

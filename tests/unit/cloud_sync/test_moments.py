@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from cloud_sync.moments import spread, squares
 
 OF_ALL: dict[str, Any] = {
-    "stddev": statistics.stdev, "stddev_pop": statistics.pstdev, "var_samp": statistics.variance,
+    "stddev": statistics.stdev,
+    "stddev_pop": statistics.pstdev,
+    "var_samp": statistics.variance,
     "var_pop": statistics.pvariance,
-}  # fmt: skip
+}
 VALUES = st.lists(st.floats(-1e3, 1e3).map(lambda value: 1e6 + value), min_size=2, max_size=12)
 
 

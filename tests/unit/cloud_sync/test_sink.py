@@ -23,13 +23,23 @@ from tests.unit.cloud_sync.support import NOW_MS
 
 ACTION: dict[str, Any] = {
     "keys": ["dev"],
-    "merge": {"n": "count", "temp_sum": "sum", "temp_max": "max", "avg_temp": {"sum": "temp_sum", "count": "n"}},
+    "merge": {
+        "n": "count",
+        "temp_sum": "sum",
+        "temp_max": "max",
+        "avg_temp": {"sum": "temp_sum", "count": "n"},
+    },
     "types": {"temp_max": "int"},
     "window": "1m",
 }
 ROW: dict[str, Any] = {
-    "dev": "a", "n": 2, "temp_sum": 41, "temp_max": 21, "window_start": NOW_MS, "window_end": NOW_MS + 10_000,
-}  # fmt: skip
+    "dev": "a",
+    "n": 2,
+    "temp_sum": 41,
+    "temp_max": 21,
+    "window_start": NOW_MS,
+    "window_end": NOW_MS + 10_000,
+}
 
 
 def settings(**changes: Any) -> CloudSettings:
@@ -96,7 +106,9 @@ def test_absent_columns_are_null() -> None:
     assert found["values"][1] == {"as": "temp_sum", "merge": "sum", "type": "float", "float": None}
 
 
-@pytest.mark.parametrize(("value", "written"), [(1.0, 1), (1, 1), ("1", "1"), (-0.0, 0), (1.5, 1.5), (True, True)])
+@pytest.mark.parametrize(
+    ("value", "written"), [(1.0, 1), (1, 1), ("1", "1"), (-0.0, 0), (1.5, 1.5), (True, True)]
+)
 def test_equal_keys_have_one_spelling(value: Any, written: Any) -> None:
     found = body(ROW | {"dev": value})["keys"]["dev"]
     assert found == written and type(found) is type(written)
@@ -148,7 +160,9 @@ class Letters:
     def __init__(self) -> None:
         self.reasons: list[str] = []
 
-    def write(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
+    def write(
+        self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any
+    ) -> None:
         self.reasons.append(reason)
 
     def sync(self) -> None:
@@ -166,13 +180,21 @@ def test_through_the_delivery_layer_bad_rows_alone_become_dead_letters(spool: Sp
     letters = Letters()
     clock = RealWaits(NOW_MS)
     environment = Environment(
-        clock, random.Random(1), tmp_path, letters, MemoryBus(), lambda *end: done.append(end), {"spool": spool}
+        clock,
+        random.Random(1),
+        tmp_path,
+        letters,
+        MemoryBus(),
+        lambda *end: done.append(end),
+        {"spool": spool},
     )
     action = build_action("cloud", ACTION, rule_id="hot", environment=environment)
     rows = [ROW, ROW | {"n": "many"}, ROW | {"dev": "b"}]
     assert action.submit(Emission("hot", NOW_MS, "rows", rows, [], None), "token")
     assert action.close(clock.monotonic_ms() + 5000) == 0
-    assert done == [("token", "rejected")] and letters.reasons == ["value column 'n' must hold a number, not str"]
+    assert done == [("token", "rejected")] and letters.reasons == [
+        "value column 'n' must hold a number, not str"
+    ]
     assert spool.stats().rows == 0, "durable only with the gateway's commit"
     assert spool.commit(NOW_MS, {"rule/hot": b"state"}) == 2
 

@@ -33,7 +33,9 @@ def spool(path: Path) -> Iterator[Spool]:
 
 
 def numbers(spool: Spool) -> list[int]:
-    return [int(row.body.split(b",")[0].split(b":")[1]) for row in spool.outgoing.take("hot", DATE, 10**6, 10**9)]
+    return [
+        int(row.body.split(b",")[0].split(b":")[1]) for row in spool.outgoing.take("hot", DATE, 10**6, 10**9)
+    ]
 
 
 def full_spool(path: Path, on_full: OnFull, rows: int = 10) -> Spool:
@@ -262,7 +264,9 @@ def test_another_programs_database_is_left_alone(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [b"no database at all, just text" * 100, b"SQLite format 3\0" + b"\xff" * 4000])
+@pytest.mark.parametrize(
+    "content", [b"no database at all, just text" * 100, b"SQLite format 3\0" + b"\xff" * 4000]
+)
 def test_a_damaged_file_names_the_remedy(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(SpoolError, match=r"repair|another program"):

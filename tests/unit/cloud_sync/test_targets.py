@@ -63,7 +63,7 @@ def test_a_directory_that_cannot_be_written_is_a_target_error(tmp_path: Path) ->
         open_target(str(tmp_path / "bucket")).put_if_absent("v1/x", b"")
 
 
-# --- power cuts ------------------------------------------------------------------------------------------------------
+# --- power cuts ---------------------------------------------------------------------------------------------
 
 
 class PowerCut(BaseException):

@@ -93,12 +93,16 @@ def test_repair_saves_the_readable_part_of_a_broken_file(tmp_path: Path) -> None
     path.write_bytes(content)
     assert not tools.verify(path).is_sound
     result = repair(path)
-    assert result.lost and 190 <= result.rows < 200 and result.state == 1, "only the rows of one page are lost"
+    assert result.lost and 190 <= result.rows < 200 and result.state == 1, (
+        "only the rows of one page are lost"
+    )
     with closing(Spool(path, "gw1")) as spool:
         assert spool.state() == {"position": b"42"}
         spool.append(records(1), NOW_MS)
         spool.commit(NOW_MS)
-        assert spool.outgoing.take("hot", DATE, 1000, 10**9)[-1].seq > 1_000_000, "behind every number that may be lost"
+        assert spool.outgoing.take("hot", DATE, 1000, 10**9)[-1].seq > 1_000_000, (
+            "behind every number that may be lost"
+        )
     assert tools.verify(path).is_sound
 
 

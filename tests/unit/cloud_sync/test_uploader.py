@@ -45,7 +45,10 @@ def arrived(target: MemoryTarget) -> list[int]:
         lines = gzip.decompress(content).splitlines()
         assert listed["name"] == name and listed["sha256"] == hashlib.sha256(content).hexdigest()
         assert (listed["bytes"], listed["rows"]) == (len(content), len(lines))
-        assert [json.loads(lines[0])["seq"], json.loads(lines[-1])["seq"]] == [listed["first_seq"], listed["last_seq"]]
+        assert [json.loads(lines[0])["seq"], json.loads(lines[-1])["seq"]] == [
+            listed["first_seq"],
+            listed["last_seq"],
+        ]
         found += [json.loads(line)["n"] for line in lines]
     return sorted(found)
 
@@ -99,7 +102,9 @@ def test_a_target_that_is_down_is_tried_again_ever_later(spool: Spool) -> None:
     fill(spool, 3)
     target = MemoryTarget()
     target.is_down = True
-    uploader = Uploader(spool, target, UploadSettings(wait_ms=0, retry_ms=1000, retry_max_ms=4000), random.Random(1))
+    uploader = Uploader(
+        spool, target, UploadSettings(wait_ms=0, retry_ms=1000, retry_max_ms=4000), random.Random(1)
+    )
     waits = [uploader.step(NOW_MS) for _ in range(5)]
     for wait, step in zip(waits, (1000, 2000, 4000, 4000, 4000), strict=True):
         assert step / 2 <= wait <= step
@@ -251,7 +256,9 @@ def test_a_heartbeat_tells_what_the_spool_has_counted(tmp_path: Path) -> None:
         assert json.loads(target.files[name]) == told, "not due yet"
         assert uploader.step(NOW_MS + 60_000) == 30_000
         fill(spool, 2, start=101, size=20)
-        assert uploader.step(NOW_MS + 90_000) == 0, "the two rows are old enough by now; the heartbeat comes after them"
+        assert uploader.step(NOW_MS + 90_000) == 0, (
+            "the two rows are old enough by now; the heartbeat comes after them"
+        )
         told = json.loads(target.files[name])
         counted = ("stored", "uploaded", "waiting", "dropped", "highest_seq")
         assert [told[word] for word in counted] == [102, 102, 0, 1, 102]

@@ -1,4 +1,5 @@
-"""Crontabs of contexts when the clock is put forward or back, and when it jumps. Worked by hand, Europe/Berlin."""
+"""Crontabs of contexts when the clock is put forward or back, and when it jumps. Worked by hand,
+Europe/Berlin."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ def test_a_partition_per_day_is_as_long_as_its_day(day: str, hours: int) -> None
 
 
 def test_a_jump_over_several_shifts_steps_through_each() -> None:
-    reports = told("0, 6, *, *, *", "0, 14, *, *, *", "2026-07-01T00:00", ["2026-07-01T05:00"], "2026-07-03T20:00")
+    reports = told(
+        "0, 6, *, *, *", "0, 14, *, *, *", "2026-07-01T00:00", ["2026-07-01T05:00"], "2026-07-03T20:00"
+    )
     ends = ["07-01T12:00", "07-02T12:00", "07-03T12:00"]
     assert [(at, n) for at, n, _ in reports] == list(zip(ends, [1, 0, 0], strict=True))
 
@@ -71,6 +74,11 @@ def test_a_jump_over_several_shifts_steps_through_each() -> None:
 def test_a_jump_done_once_ends_the_shift_at_the_new_time() -> None:
     # At the new time, 22:00 in Berlin, no shift is on; the next start is that of the morning.
     reports = told(
-        "0, 6, *, *, *", "0, 14, *, *, *", "2026-07-01T00:00", ["2026-07-01T05:00"], "2026-07-03T20:00", "once"
+        "0, 6, *, *, *",
+        "0, 14, *, *, *",
+        "2026-07-01T00:00",
+        ["2026-07-01T05:00"],
+        "2026-07-03T20:00",
+        "once",
     )
     assert reports == [("07-03T20:00", 1, "07-01T05:00")]

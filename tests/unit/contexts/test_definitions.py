@@ -64,7 +64,9 @@ def test_a_problem_of_a_nested_property_says_where_it_is() -> None:
 
 def test_a_context_outlives_its_statements_only() -> None:
     engine = Engine(Catalog())
-    run_script(engine, TYPES + "@name('ctx') create context C start S; @name('s') context C select * from E", 0)
+    run_script(
+        engine, TYPES + "@name('ctx') create context C start S; @name('s') context C select * from E", 0
+    )
     with pytest.raises(SqlError, match="cannot go before the statements that use it: 's'"):
         engine.remove("ctx")
     engine.remove("s")

@@ -1,4 +1,5 @@
-"""Batches through a context: the statements get events together, and give out what they give out one by one."""
+"""Batches through a context: the statements get events together, and give out what
+they give out one by one."""
 
 from __future__ import annotations
 
@@ -16,18 +17,19 @@ CORRELATED = "create context C initiated by E(n = 0) as s terminated by E(n = 4,
 SCRIPTS = {
     "rows": KEYED + "context C select context.id as p, k, sum(n) as s, context.e.id as e from E",
     "end report": KEYED + "context C select context.key1 as k, avg(n) as a, context.e.id as e from E "
-                          "output last every 3 events and when terminated",
+    "output last every 3 events and when terminated",
     "periods": KEYED + "context C select context.key1 as k, count(*) as c from E output last every 20 msec",
     "two statements": KEYED + "context C select k, count(*) as c from E(n > 1); "
-                              "context C select k, max(n) as hi from E#length(2)",
+    "context C select k, max(n) as hi from E#length(2)",
     "groups": "create context C start @now end after 1 sec; context C select k, count(*) as c from E group by k",
     "correlated": CORRELATED + "context C select context.id as p, count(*) as c from E(k = context.s.k)",
-    "all partitions": CORRELATED + "context C select context.id as p, count(*) as c from E output when terminated",
+    "all partitions": CORRELATED
+    + "context C select context.id as p, count(*) as c from E output when terminated",
     "errors": KEYED + "context C select k, sum(v / n) as s from E having sum(v / n) > cast(id, int)",
     "nested": "create context C context A partition by k from E, "
-              "context B initiated by E(n = 0) terminated by E(n = 4); "
-              "context C select context.A.key1 as k, count(*) as c from E output last when terminated",
-}  # fmt: skip
+    "context B initiated by E(n = 0) terminated by E(n = 4); "
+    "context C select context.A.key1 as k, count(*) as c from E output last when terminated",
+}
 
 
 def events(seed: int) -> list[dict[str, Any]]:
@@ -35,8 +37,17 @@ def events(seed: int) -> list[dict[str, Any]]:
     random = Random(seed)
     made: list[dict[str, Any]] = []
     for number in range(50):
-        made.append({"id": f"e{number}", "k": random.choice("ABC"), "n": random.randrange(5), "v": 1.0,
-                     "f": random.random() < 0.2} if random.random() < 0.95 or not made else made[-1])  # fmt: skip
+        made.append(
+            {
+                "id": f"e{number}",
+                "k": random.choice("ABC"),
+                "n": random.randrange(5),
+                "v": 1.0,
+                "f": random.random() < 0.2,
+            }
+            if random.random() < 0.95 or not made
+            else made[-1]
+        )
     return made
 
 
@@ -62,7 +73,9 @@ def by_rule(emissions: list[Emission]) -> dict[str, list[Any]]:
     """What each rule gives out, in order; the order among rules is none."""
     found: dict[str, list[Any]] = {}
     for item in emissions:
-        found.setdefault(item.rule, []).append((item.at_ms, item.kind, item.inserted, item.removed, item.error))
+        found.setdefault(item.rule, []).append(
+            (item.at_ms, item.kind, item.inserted, item.removed, item.error)
+        )
     return found
 
 

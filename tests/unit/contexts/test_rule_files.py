@@ -85,8 +85,13 @@ rules:
     assert [states[name]["context"] is None for name in ("a", "b")] == [False, True]
     second = engine(states)
     out = second.push("m", [{"dev": "y", "v": 7}], 20)
-    assert [(item.rule, item.inserted) for item in out] == [("a", [{"p": 1, "n": 2}]), ("b", [{"p": 1, "s": 12}])]
-    second.deploy("a", found.rules["a"].plan, 30, second.snapshot("a"))  # replaced in place: its partitions go on
+    assert [(item.rule, item.inserted) for item in out] == [
+        ("a", [{"p": 1, "n": 2}]),
+        ("b", [{"p": 1, "s": 12}]),
+    ]
+    second.deploy(
+        "a", found.rules["a"].plan, 30, second.snapshot("a")
+    )  # replaced in place: its partitions go on
     assert second.push("m", [{"dev": "y", "v": 1}], 40)[0].inserted == [{"p": 1, "n": 3}]
     second.remove("a")
     second.remove("b")
@@ -94,7 +99,11 @@ rules:
 
 
 def test_in_event_time_partitions_follow_the_watermark_of_the_rule() -> None:
-    found = compile_rules(unite([load_text("""
+    found = compile_rules(
+        unite(
+            [
+                load_text(
+                    """
 streams: {m: {datasource: m, columns: {dev: string, v: bigint, ts: bigint}, timestamp: ts}}
 contexts: {hour: start m(v = 1) end after 10 sec}
 rules:
@@ -103,7 +112,12 @@ rules:
     sql: SELECT count(*) AS n, context.endTime AS ends FROM m OUTPUT LAST WHEN TERMINATED
     options: {isEventTime: true, lateTolerance: 2s}
     actions: [{log: {}}]
-""", "rules.yaml")]))  # fmt: skip
+""",
+                    "rules.yaml",
+                )
+            ]
+        )
+    )
     assert found.ok, found.problems
     engine = Engine(copy_of(found.catalog))
     engine.deploy("r", found.rules["r"].plan, 0)
@@ -124,13 +138,16 @@ rules:
 
 
 def test_idle_keys_end_with_their_output() -> None:
-    found = compiled("contexts: {c: {sql: partition by dev from m, idle: 10s}}\n"
-                     + rule("SELECT dev, count(*) AS n FROM m OUTPUT LAST WHEN TERMINATED", "context: c,"))  # fmt: skip
+    found = compiled(
+        "contexts: {c: {sql: partition by dev from m, idle: 10s}}\n"
+        + rule("SELECT dev, count(*) AS n FROM m OUTPUT LAST WHEN TERMINATED", "context: c,")
+    )
     engine = Engine(copy_of(found.catalog))
     engine.deploy("r", found.rules["r"].plan, 0)
     for at, dev in ((0, "x"), (6000, "x"), (7000, "y")):
         assert engine.push("m", [{"dev": dev, "v": 1}], at) == []
     out = engine.advance(20_000, "step")
     assert [(item.at_ms, item.inserted) for item in out] == [
-        (16_000, [{"dev": "x", "n": 2}]), (17_000, [{"dev": "y", "n": 1}])
-    ]  # fmt: skip
+        (16_000, [{"dev": "x", "n": 2}]),
+        (17_000, [{"dev": "y", "n": 1}]),
+    ]

@@ -47,5 +47,9 @@ def test_results_of_files_and_log_are_collected(tmp_path: Path) -> None:
 
 def test_a_line_shows_the_first_row() -> None:
     assert result_line("hot", [{"dev": "a", "temp": 1 / 3}, {"dev": "b"}]).split() == [
-        "hot", "2", "rows", "dev=a", "temp=0.33",
-    ]  # fmt: skip
+        "hot",
+        "2",
+        "rows",
+        "dev=a",
+        "temp=0.33",
+    ]

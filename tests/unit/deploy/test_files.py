@@ -1,4 +1,5 @@
-"""The files of deploy/: checked by the programs that read them where those are installed, and against each other."""
+"""The files of deploy/: checked by the programs that read them where those are installed,
+and against each other."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def needs(program: str, package: str) -> str:
     return found
 
 
-# --- compose ----------------------------------------------------------------------------------------------------------
+# --- compose ------------------------------------------------------------------------------------------------
 
 
 def test_everything_that_is_mounted_is_there_and_every_volume_is_declared() -> None:
@@ -98,14 +99,19 @@ def test_prometheus_accepts_the_configuration_and_the_alerts(tmp_path: Path) -> 
         (tmp_path / name).write_text(text)
     (tmp_path / "token").write_text("abc")
     done = subprocess.run(
-        [promtool, "check", "config", str(tmp_path / "prometheus.yml")], capture_output=True, text=True, check=False
+        [promtool, "check", "config", str(tmp_path / "prometheus.yml")],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "8 rules found" in done.stdout
 
 
 def test_alerts_and_dashboard_use_metrics_that_exist() -> None:
-    alerts = [rule["expr"] for group in documents(COMPOSE / "alerts.yml")[0]["groups"] for rule in group["rules"]]
+    alerts = [
+        rule["expr"] for group in documents(COMPOSE / "alerts.yml")[0]["groups"] for rule in group["rules"]
+    ]
     dashboard = json.loads((COMPOSE / "grafana/dashboards/penstock.json").read_text())
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     used = {name for text in [*alerts, *queries] for name in re.findall(r"penstock_\w+", text)}
@@ -128,7 +134,7 @@ def test_the_rules_of_compose_are_right_and_their_tests_pass(capsys: pytest.Capt
     assert ", 0 failed" in capsys.readouterr().out
 
 
-# --- Kubernetes -------------------------------------------------------------------------------------------------------
+# --- Kubernetes ---------------------------------------------------------------------------------------------
 
 
 def kubernetes(kind: str) -> dict[str, Any]:
@@ -148,11 +154,14 @@ def test_the_pod_is_constrained_and_has_its_volumes() -> None:
     assert pod["securityContext"]["runAsUser"] == 10001
     assert is_constrained(container["securityContext"])
     assert not pod["automountServiceAccountToken"]
-    claims = {claim["metadata"]["name"] for claim in kubernetes("StatefulSet")["spec"]["volumeClaimTemplates"]}
+    claims = {
+        claim["metadata"]["name"] for claim in kubernetes("StatefulSet")["spec"]["volumeClaimTemplates"]
+    }
     volumes = {volume["name"] for volume in pod["volumes"]} | claims
     assert {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]} == {
-        "rules": "/rules", "data": "/data",
-    }  # fmt: skip
+        "rules": "/rules",
+        "data": "/data",
+    }
     assert volumes == {"rules", "data"}
     config = load(None, {item["name"]: item["value"] for item in container["env"]})
     assert pod["terminationGracePeriodSeconds"] * 1000 > config.shutdown_timeout_ms
@@ -167,7 +176,7 @@ def test_the_rules_of_the_config_map_are_right(tmp_path: Path) -> None:
     assert main(["check", str(tmp_path)]) == 0
 
 
-# --- systemd ----------------------------------------------------------------------------------------------------------
+# --- systemd ------------------------------------------------------------------------------------------------
 
 
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
@@ -176,7 +185,9 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     program = tmp_path / "penstock"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    unit.write_text((DEPLOY / "penstock.service").read_text().replace("/opt/penstock/bin/penstock", str(program)))
+    unit.write_text(
+        (DEPLOY / "penstock.service").read_text().replace("/opt/penstock/bin/penstock", str(program))
+    )
     done = subprocess.run(
         [analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, timeout=60, check=False
     )
@@ -187,8 +198,11 @@ def test_the_unit_exposes_little() -> None:
     analyze = needs("systemd-analyze", "systemd")
     done = subprocess.run(
         [analyze, "security", "--offline=true", "--no-pager", str(DEPLOY / "penstock.service")],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     exposure = re.search(r"Overall exposure level for penstock.service: ([\d.]+)", done.stdout)
     assert exposure is not None, done.stdout + done.stderr
     assert float(exposure[1]) <= EXPOSURE_MAX

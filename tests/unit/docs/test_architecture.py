@@ -18,13 +18,19 @@ def test_every_path_exists() -> None:
 
 def test_twelve_tasks_have_one_place_each() -> None:
     table = PAGE.split("## Where to change what")[1].split("\n## ")[0]
-    tasks = [line for line in table.splitlines() if line.startswith("| ") and not line.startswith(("| to ", "| ---"))]
+    tasks = [
+        line
+        for line in table.splitlines()
+        if line.startswith("| ") and not line.startswith(("| to ", "| ---"))
+    ]
     assert len(tasks) == 12
     assert all(PATH.search(task) or "CONTRIBUTING.md#" in task for task in tasks)
 
 
 def test_the_layers_are_those_that_are_checked() -> None:
-    layers = re.search(r"^layers = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    layers = re.search(
+        r"^layers = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert layers is not None
     assert " → ".join(re.findall(r'"(\w+)"', layers[1])) in PAGE
 

@@ -1,4 +1,5 @@
-"""Every recipe of the cookbook passes its tests, raises no doubt, has a title, three sentences and a picture."""
+"""Every recipe of the cookbook passes its tests, raises no doubt, has a title, three
+sentences and a picture."""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ rules:
 
 def told(*rules: str) -> list[tuple[int, str]]:
     register_sinks()
-    compiled = compile_rules(unite([load_text(STREAMS + "".join(f"  - {rule}\n" for rule in rules), "r.yaml")]))
+    compiled = compile_rules(
+        unite([load_text(STREAMS + "".join(f"  - {rule}\n" for rule in rules), "r.yaml")])
+    )
     assert compiled.ok, compiled.problems
     return [(problem.line, problem.message) for problem in circle_problems(compiled)]
 

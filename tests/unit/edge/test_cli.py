@@ -102,8 +102,9 @@ def test_replay_prints_json_also_where_a_result_is_no_number(
     assert main(["replay", str(rule), str(tmp_path / "data.jsonl")]) == 0
     # The variance of one value is not a number, and JSON has none such.
     assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == {
-        "at": 1, "rows": [{"average": 2.0, "x": None}]
-    }  # fmt: skip
+        "at": 1,
+        "rows": [{"average": 2.0, "x": None}],
+    }
 
 
 @pytest.mark.parametrize(

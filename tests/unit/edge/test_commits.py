@@ -1,4 +1,5 @@
-"""Commits on a slow disk: a thread writes, the loop goes on, and nothing is acknowledged before it is durable."""
+"""Commits on a slow disk: a thread writes, the loop goes on, and nothing is acknowledged
+before it is durable."""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ def test_defaults_stand_without_any_source() -> None:
 
 def test_the_later_source_wins(tmp_path: Path) -> None:
     path = written(tmp_path, "mqtt:\n  server: mqtt://file:1883\n  keepaliveS: 30\n  username: file\n")
-    environment = {"PENSTOCK__MQTT__SERVER": "mqtt://environment:1883", "PENSTOCK__MQTT__USERNAME": "environment"}
+    environment = {
+        "PENSTOCK__MQTT__SERVER": "mqtt://environment:1883",
+        "PENSTOCK__MQTT__USERNAME": "environment",
+    }
     config = load(path, environment, {"mqtt.server": "mqtts://flag:8883", "data.dir": None})
     assert config.mqtt.server == "mqtts://flag:8883"
     assert config.mqtt.username == "environment"
@@ -51,7 +54,10 @@ def test_variables_find_their_key_in_any_spelling() -> None:
         ("gateway:\n  zone: Mars/Base\n", "'Mars/Base' is not a time zone"),
         ("http:\n  bind: 0.0.0.0:80\n", "can be reached from other machines; set http.token as well"),
         ("http:\n  bind: here\n", "'here' is not an address; expected address:port or off"),
-        ("limits:\n  intakeBytesMax: 5\n", "limits.intakeBytesMax: Input should be greater than or equal to 10000"),
+        (
+            "limits:\n  intakeBytesMax: 5\n",
+            "limits.intakeBytesMax: Input should be greater than or equal to 10000",
+        ),
         ("- a list\n", "expected sections such as 'mqtt:', got a list"),
         ("mqtt: [\n", "R001"),
     ],
@@ -64,7 +70,9 @@ def test_mistakes_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, ex
 
 
 def test_an_unknown_variable_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="PENSTOCK__MQTT__SEVER: unknown key 'SEVER'; expected one of CAFILE,"):
+    with pytest.raises(
+        ConfigError, match="PENSTOCK__MQTT__SEVER: unknown key 'SEVER'; expected one of CAFILE,"
+    ):
         load(environment={"PENSTOCK__MQTT__SEVER": "x"})
 
 
@@ -82,7 +90,8 @@ def test_secrets_come_from_variables_and_files_and_are_not_shown(tmp_path: Path)
 
 
 def test_every_bound_says_what_it_does() -> None:
-    """A bound without a word about its behaviour is a riddle; the docstrings below the fields are the manual."""
+    """A bound without a word about its behaviour is a riddle; the docstrings below the
+    fields are the manual."""
     import ast
     import inspect
 

@@ -67,7 +67,9 @@ def test_a_large_letter_is_written_with_the_next_sync(tmp_path: Path) -> None:
     letters = DeadLetters(tmp_path)
     letters.keep(1, "too large", "plant/1", b"x" * 100_000)
     letters.keep(2, "not JSON", "plant/1", b"{")
-    assert [letter["at_ms"] for letter in lines(letters.path)] == [2], "the loop has not waited for the large one"
+    assert [letter["at_ms"] for letter in lines(letters.path)] == [2], (
+        "the loop has not waited for the large one"
+    )
     assert letters.waiting_bytes == 100_000
     letters.sync()
     assert [letter["at_ms"] for letter in lines(letters.path)] == [2, 1]

@@ -1,4 +1,5 @@
-"""The flight recorder without a process: reruns give what was given, bytes are bounded, taps never hold the loop."""
+"""The flight recorder without a process: reruns give what was given, bytes are bounded,
+taps never hold the loop."""
 
 from __future__ import annotations
 
@@ -84,7 +85,12 @@ def test_a_rerun_gives_what_was_given_byte_for_byte_over_crashes_and_reloads(wor
 
 def test_the_recording_is_never_above_its_bytes(tmp_path: Path) -> None:
     bound = 60_000
-    journal = {"snapshot_bytes": 10_000, "segment_bytes": 100_000, "recorder_bytes": bound, "compression": "none"}
+    journal = {
+        "snapshot_bytes": 10_000,
+        "segment_bytes": 100_000,
+        "recorder_bytes": bound,
+        "compression": "none",
+    }
     world = World(tmp_path, journal=journal)
     world.write("s.yaml", STREAM)
     world.write("a.yaml", rule("a", WINDOW))
@@ -166,7 +172,7 @@ def test_a_rule_that_another_feeds_over_a_memory_topic(world: World) -> None:
     assert (events.conditions[0].false, events.conditions[0].nearest.values) == (4, {"n": 9})
 
 
-# --- taps -------------------------------------------------------------------------------------------------------------
+# --- taps ---------------------------------------------------------------------------------------------------
 
 
 def test_a_slow_listener_loses_items_and_is_told_how_many() -> None:

@@ -73,4 +73,8 @@ def test_what_serves_all_rules_is_none_of_theirs() -> None:
         engine.push("E", [{"k": "a", "n": n}], n)
     large = footprint(engine.queries["large"], engine.common)
     assert large > 500_000
-    assert all(footprint(query, engine.common) < large / 5 for name, query in engine.queries.items() if name != "large")
+    assert all(
+        footprint(query, engine.common) < large / 5
+        for name, query in engine.queries.items()
+        if name != "large"
+    )

@@ -66,7 +66,10 @@ def test_a_message_is_acknowledged_when_its_row_is_committed(folder: Path) -> No
 
 
 def test_an_error_that_a_rule_sends_is_no_row_for_the_cloud(folder: Path) -> None:
-    text = cloud_rule("SELECT n FROM m WHERE n * 2 >= 0", keys=["n"]).rstrip() + "\n    options: {sendError: true}\n"
+    text = (
+        cloud_rule("SELECT n FROM m WHERE n * 2 >= 0", keys=["n"]).rstrip()
+        + "\n    options: {sendError: true}\n"
+    )
     world = world_of(folder, text)
     world.source.send({"n": "x"}, {"n": 1})
     world.gateway.turn()

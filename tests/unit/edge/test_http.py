@@ -107,7 +107,9 @@ def test_a_token_guards_what_tells_something(reporter: Reporter) -> None:
 
 
 def test_a_port_in_use_is_told_with_its_key_and_a_remedy(server: StatusServer, reporter: Reporter) -> None:
-    with pytest.raises(UsageError, match=rf"http.bind 127.0.0.1:{server.port}: Address already in use; .* off"):
+    with pytest.raises(
+        UsageError, match=rf"http.bind 127.0.0.1:{server.port}: Address already in use; .* off"
+    ):
         StatusServer("127.0.0.1", server.port, reporter)
 
 
@@ -125,7 +127,9 @@ def test_a_request_under_a_name_of_loopback_is_answered(server: StatusServer, ho
     assert ask(server, "/status", Host=host)[0] == 200
 
 
-@pytest.mark.parametrize("host", ["attacker.example", "attacker.example:9620", "127.0.0.1.attacker.example", ""])
+@pytest.mark.parametrize(
+    "host", ["attacker.example", "attacker.example:9620", "127.0.0.1.attacker.example", ""]
+)
 def test_a_request_under_another_name_is_refused(server: StatusServer, host: str) -> None:
     """A page whose name resolves to loopback could else read what a browser here may read."""
     status, text, _ = ask(server, "/status", Host=host)
@@ -148,8 +152,11 @@ def test_recovery_is_healthy_but_not_ready(server: StatusServer, reporter: Repor
 
 
 def test_idle_connections_do_not_keep_others_out(server: StatusServer) -> None:
-    """The one that has waited longest without a request makes room; one that sends its request slowly is such."""
-    idle = [socket.create_connection((server.host, server.port)) for _ in range(3 * edge_http.CONNECTIONS_MAX)]
+    """The one that has waited longest without a request makes room; one that sends its
+    request slowly is such."""
+    idle = [
+        socket.create_connection((server.host, server.port)) for _ in range(3 * edge_http.CONNECTIONS_MAX)
+    ]
     for connection in idle:
         connection.sendall(b"GET /healthz HT")
     try:

@@ -10,9 +10,15 @@ import pytest
 
 from edge.cli import main
 
-STREAM = 'CREATE STREAM demo (dev STRING, temp FLOAT,) WITH (DATASOURCE="plant/+/t", FORMAT="json", TYPE="mqtt")'
-RULE = {"id": "r1", "sql": "SELECT dev, avg(temp) AS t FROM demo GROUP BY dev, TUMBLINGWINDOW(ss, 10)",
-        "actions": [{"log": {}}], "options": {"sendError": True}}  # fmt: skip
+STREAM = (
+    'CREATE STREAM demo (dev STRING, temp FLOAT,) WITH (DATASOURCE="plant/+/t", FORMAT="json", TYPE="mqtt")'
+)
+RULE = {
+    "id": "r1",
+    "sql": "SELECT dev, avg(temp) AS t FROM demo GROUP BY dev, TUMBLINGWINDOW(ss, 10)",
+    "actions": [{"log": {}}],
+    "options": {"sendError": True},
+}
 
 
 def export(folder: Path, **parts: Any) -> Path:
@@ -24,16 +30,27 @@ def export(folder: Path, **parts: Any) -> Path:
 def test_a_ruleset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nameless = {"sql": "SELECT * FROM demo", "actions": [{"nop": {}}], "name": ""}
     path = export(
-        tmp_path, streams={"demo": STREAM}, tables={}, rules={"r1": json.dumps(RULE), "a/b": json.dumps(nameless)},
-        scripts={"area": "{}"}, sourceConfig={"mqtt": json.dumps({"plant": {"qos": 1}}), "httppull": "{\"x\": {}}"},
-    )  # fmt: skip
+        tmp_path,
+        streams={"demo": STREAM},
+        tables={},
+        rules={"r1": json.dumps(RULE), "a/b": json.dumps(nameless)},
+        scripts={"area": "{}"},
+        sourceConfig={"mqtt": json.dumps({"plant": {"qos": 1}}), "httppull": '{"x": {}}'},
+    )
     assert main(["import", "ekuiper", str(path), "--out", str(tmp_path / "rules")]) == 1
     out = capsys.readouterr().out
     assert "not imported: scripts 'area': functions in JavaScript" in out
     assert "not imported: sourceConfig 'mqtt.plant': its settings go under mqtt: of the gateway" in out
-    assert "not imported: sourceConfig 'httppull.x': its settings go under sources.httppull.x of the gateway" in out
+    assert (
+        "not imported: sourceConfig 'httppull.x': its settings go under sources.httppull.x of the gateway"
+        in out
+    )
     assert "R104" in out  # the id a/b
-    assert sorted(item.name for item in (tmp_path / "rules").iterdir()) == ["a_b.yaml", "r1.yaml", "streams.yaml"]
+    assert sorted(item.name for item in (tmp_path / "rules").iterdir()) == [
+        "a_b.yaml",
+        "r1.yaml",
+        "streams.yaml",
+    ]
     assert main(["check", str(tmp_path / "rules" / "r1.yaml")]) == 0
 
 
@@ -49,9 +66,16 @@ def test_files_that_are_there_are_kept(tmp_path: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("[]", "is a JSON object"), ("{", "not JSON"), ("{}", "no streams"), ('{"rules": {"a": "x"}}', "no JSON"),
-     ('{"streams": {"a": 1}}', "no CREATE"), ('{"rules": []}', "no streams"), ('{"rules": [1]}', "by name")],
-)  # fmt: skip
+    [
+        ("[]", "is a JSON object"),
+        ("{", "not JSON"),
+        ("{}", "no streams"),
+        ('{"rules": {"a": "x"}}', "no JSON"),
+        ('{"streams": {"a": 1}}', "no CREATE"),
+        ('{"rules": []}', "no streams"),
+        ('{"rules": [1]}', "by name"),
+    ],
+)
 def test_what_is_no_export(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str) -> None:
     path = tmp_path / "export.json"
     path.write_text(text, "utf-8")
@@ -62,8 +86,12 @@ def test_what_is_no_export(tmp_path: Path, capsys: pytest.CaptureFixture[str], t
 def test_a_list_of_rules_and_a_file_of_statements_load_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "a.sql").write_text(f"-- the plant\n{STREAM};\nCREATE STREAM two () WITH (DATASOURCE='x')\n", "utf-8")
-    (tmp_path / "b.json").write_text(json.dumps([RULE, {**RULE, "id": "r2", "sql": "SELECT * FROM two"}]), "utf-8")
+    (tmp_path / "a.sql").write_text(
+        f"-- the plant\n{STREAM};\nCREATE STREAM two () WITH (DATASOURCE='x')\n", "utf-8"
+    )
+    (tmp_path / "b.json").write_text(
+        json.dumps([RULE, {**RULE, "id": "r2", "sql": "SELECT * FROM two"}]), "utf-8"
+    )
     (tmp_path / "c.yaml").write_text(
         "- CREATE STREAM c () WITH (DATASOURCE='c')\n- {id: r3, sql: SELECT a FROM c, actions: [{nop: {}}]}\n"
     )
@@ -72,8 +100,12 @@ def test_a_list_of_rules_and_a_file_of_statements_load_as_they_are(
 
 
 def test_problems_of_such_files_have_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.sql").write_text("-- one\nCREATE STREAM a (b BIGINTT) WITH (DATASOURCE='x');\nSELECT 1", "utf-8")
-    (tmp_path / "b.json").write_text('[{"id": "r", "sql": "SELECT nosuch(a) FROM a", "actions": []}]', "utf-8")
+    (tmp_path / "a.sql").write_text(
+        "-- one\nCREATE STREAM a (b BIGINTT) WITH (DATASOURCE='x');\nSELECT 1", "utf-8"
+    )
+    (tmp_path / "b.json").write_text(
+        '[{"id": "r", "sql": "SELECT nosuch(a) FROM a", "actions": []}]', "utf-8"
+    )
     assert main(["check", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "a.sql:2:20: B101" in out

@@ -69,7 +69,9 @@ def test_a_torn_tail_is_cut_and_written_over(tmp_path: Path) -> None:
     journal.sync()
     (segment,) = segments(tmp_path)
     whole = segment.path.read_bytes()
-    segment.path.write_bytes(whole[: end + 3] + b"\0" * 3 + whole[end + 6 :])  # a sector of the last write is missing
+    segment.path.write_bytes(
+        whole[: end + 3] + b"\0" * 3 + whole[end + 6 :]
+    )  # a sector of the last write is missing
     records, reading = found(tmp_path)
     assert records == [[message(1)]], "what stands behind the torn record was not acknowledged either"
     assert (reading.end, reading.damage) == (end, [])
@@ -98,7 +100,9 @@ def test_damage_is_told_and_what_follows_is_read(tmp_path: Path, is_last: bool) 
     assert (damage.position, damage.bytes) == (second.position, second.end - second.position)
 
 
-def test_messages_whose_topic_was_damaged_are_left_out_and_no_other_gets_a_wrong_topic(tmp_path: Path) -> None:
+def test_messages_whose_topic_was_damaged_are_left_out_and_no_other_gets_a_wrong_topic(
+    tmp_path: Path,
+) -> None:
     journal = journal_in(tmp_path)
     for number, topic in enumerate(("a", "b", "c", "b", "a"), 1):
         journal.append_batch(number, [message(number, topic)])

@@ -58,8 +58,13 @@ def test_the_next_line_tells_how_many_were_left_out() -> None:
 
 def test_each_answer_to_a_change_of_a_rule_file_is_told() -> None:
     limiter = logs.RepeatFilter()
-    made = [logging.makeLogRecord({"msg": "rule_file.problem", "file": "a.yaml", "created": 0.0}) for _ in range(2)]
-    assert [limiter.filter(record) for record in made] == [True, True], "a file with two problems has two lines"
+    made = [
+        logging.makeLogRecord({"msg": "rule_file.problem", "file": "a.yaml", "created": 0.0})
+        for _ in range(2)
+    ]
+    assert [limiter.filter(record) for record in made] == [True, True], (
+        "a file with two problems has two lines"
+    )
 
 
 def test_results_are_never_limited(stream: io.StringIO) -> None:

@@ -80,8 +80,12 @@ def test_only_streams_that_are_read_are_subscribed(world: World) -> None:
         ('DATASOURCE="a", FORMAT="protobuf"', "SCHEMAID: '' names no message"),
     ],
 )
-def test_a_stream_that_cannot_be_fed_is_a_problem_of_its_file(world: World, options: str, expected: str) -> None:
-    world.write("k.yaml", f"streams:\n  - 'CREATE STREAM k () WITH ({options})'\n" + rule("k", "SELECT n FROM k"))
+def test_a_stream_that_cannot_be_fed_is_a_problem_of_its_file(
+    world: World, options: str, expected: str
+) -> None:
+    world.write(
+        "k.yaml", f"streams:\n  - 'CREATE STREAM k () WITH ({options})'\n" + rule("k", "SELECT n FROM k")
+    )
     world.reload()
     assert running(world) == {}
     texts = [problem.render() for problem in world.manager.problems]
@@ -123,7 +127,9 @@ def test_the_state_of_a_removed_rule_is_removed(world: World) -> None:
     assert "a" not in world.recovery.state()["rules"]
 
 
-@pytest.mark.parametrize("bad", ["rules: {", rule("a", "SELECT nothing( FROM m"), rule("b", "SELECT n FROM nowhere")])
+@pytest.mark.parametrize(
+    "bad", ["rules: {", rule("a", "SELECT nothing( FROM m"), rule("b", "SELECT n FROM nowhere")]
+)
 def test_a_file_that_is_bad_at_boot_runs_in_its_last_good_version(world: World, bad: str) -> None:
     query = "SELECT sum(n) AS s FROM m GROUP BY COUNTWINDOW(2)"
     world.write("a.yaml", rule("a", query))
@@ -164,8 +170,11 @@ def test_memory_streams(world: World) -> None:
 
 
 def test_a_rule_whose_file_is_gone_for_a_moment_misses_nothing(tmp_path: Path) -> None:
-    """Deleted and saved again, also over a crash: events in between count, and results come when it is back."""
-    text = rule("a", "SELECT sum(n) AS n FROM m GROUP BY COUNTWINDOW(2)", "{cloud: {keys: [n], window: 60000}}")
+    """Deleted and saved again, also over a crash: events in between count, and results
+    come when it is back."""
+    text = rule(
+        "a", "SELECT sum(n) AS n FROM m GROUP BY COUNTWINDOW(2)", "{cloud: {keys: [n], window: 60000}}"
+    )
     world = World(tmp_path, grace_ms=60_000)
     world.write("s.yaml", STREAM)
     world.write("a.yaml", text)

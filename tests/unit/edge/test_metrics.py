@@ -25,7 +25,9 @@ def test_samples_are_grouped_under_help_and_type() -> None:
 
 
 def test_labels_are_bounded_and_the_sum_stays_right() -> None:
-    text = render(sample("penstock_rule_rows_total", 1, rule=f"r{number}") for number in range(LABEL_SETS_MAX + 7))
+    text = render(
+        sample("penstock_rule_rows_total", 1, rule=f"r{number}") for number in range(LABEL_SETS_MAX + 7)
+    )
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert len(lines) == LABEL_SETS_MAX + 1
     assert lines[-1] == 'penstock_rule_rows_total{rule="other"} 7'

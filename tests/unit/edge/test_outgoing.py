@@ -1,4 +1,5 @@
-"""What rule files may not do: read the gateway's own secrets, send to any host, or show what lies elsewhere."""
+"""What rule files may not do: read the gateway's own secrets, send to any host, or show what lies
+elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def sinks() -> None:
     register_sinks()
 
 
-def problems(folder: Path, action: str, allow: list[str] | None = None, secrets: Secrets | None = None) -> list[str]:
+def problems(
+    folder: Path, action: str, allow: list[str] | None = None, secrets: Secrets | None = None
+) -> list[str]:
     """What is wrong with a rule that has this action."""
     (folder / "a.yaml").write_text(RULE.replace("{action}", action))
     wanted = RuleFiles(folder, "UTC", secrets or Secrets(), allow).read()
@@ -65,14 +68,20 @@ def test_the_gateways_own_broker_needs_no_entry(tmp_path: Path) -> None:
 
 
 def test_ports_and_patterns() -> None:
-    assert is_allowed("tcp://a:1883", ["a:1883"]) and is_allowed("a:1883", ["a"]) and is_allowed("sqlite:///x.db", [])
+    assert (
+        is_allowed("tcp://a:1883", ["a:1883"])
+        and is_allowed("a:1883", ["a"])
+        and is_allowed("sqlite:///x.db", [])
+    )
     assert not is_allowed("http://a.evil.example", ["a"]) and not is_allowed("http://[::1", ["*"])
 
 
 @pytest.mark.parametrize("name", ["PENSTOCK__MQTT__PASSWORD", "penstock__mqtt__password"])
 def test_what_configures_the_gateway_is_not_given_to_rules(tmp_path: Path, name: str) -> None:
     secrets = Secrets(("",), env={name: "hunter2"})
-    (found,) = problems(tmp_path, f"rest: {{url: 'http://h', headers: {{A: '${{env:{name}}}'}}}}", secrets=secrets)
+    (found,) = problems(
+        tmp_path, f"rest: {{url: 'http://h', headers: {{A: '${{env:{name}}}'}}}}", secrets=secrets
+    )
     assert "configures the gateway" in found and "hunter2" not in found
 
 
@@ -83,11 +92,17 @@ def test_secrets_named_in_the_configuration_are_not_given_to_rules(tmp_path: Pat
     assert loaded.reserved_secrets == {"env:PENSTOCK_BROKER_PASSWORD"}
     (tmp_path / "rules").mkdir()
     action = "rest: {url: 'http://h', headers: {A: '${env:PENSTOCK_BROKER_PASSWORD}'}}"
-    (found,) = problems(tmp_path / "rules", action, secrets=Secrets(env=env, reserved=loaded.reserved_secrets))
+    (found,) = problems(
+        tmp_path / "rules", action, secrets=Secrets(env=env, reserved=loaded.reserved_secrets)
+    )
     assert "gateway's own configuration" in found and "hunter2" not in found
     other = "rest: {url: 'http://h', headers: {A: '${env:PENSTOCK_OTHER}'}}"
-    assert problems(tmp_path / "rules", other, secrets=Secrets(env=env, reserved=loaded.reserved_secrets)) == []
-    listed = Secrets(env=env, reserved=loaded.reserved_secrets, allow=frozenset({"env:PENSTOCK_BROKER_PASSWORD"}))
+    assert (
+        problems(tmp_path / "rules", other, secrets=Secrets(env=env, reserved=loaded.reserved_secrets)) == []
+    )
+    listed = Secrets(
+        env=env, reserved=loaded.reserved_secrets, allow=frozenset({"env:PENSTOCK_BROKER_PASSWORD"})
+    )
     assert problems(tmp_path / "rules", action, secrets=listed) == []
     (found,) = problems(tmp_path / "rules", other, secrets=listed)
     assert "secrets.allow" in found

@@ -1,8 +1,9 @@
 """A power cut after any write: what had been synced is found again, whatever became of the rest.
 
-Journal and snapshots work on a real directory while each of their file operations is written down. Every prefix of the
-operations is then carried out again elsewhere, but of what was not synced by then each page may be missing, and the
-last one torn. Recovery must find every acknowledged message once, in order, without any damage to tell of.
+Journal and snapshots work on a real directory while each of their file operations is written down. Every
+prefix of the operations is then carried out again elsewhere, but of what was not synced by then each page may
+be missing, and the last one torn. Recovery must find every acknowledged message once, in order, without any
+damage to tell of.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class NotedDisk(Disk):
     acknowledged: int = 0
     paths: dict[int, Path] = field(default_factory=dict)
 
-    def _note(self, kind: str, path: Path, data: bytes = b"", offset: int = 0, target: Path | None = None) -> None:
+    def _note(
+        self, kind: str, path: Path, data: bytes = b"", offset: int = 0, target: Path | None = None
+    ) -> None:
         self.noted.append(Operation(kind, path, self.acknowledged, data, offset, target))
 
     def create(self, path: Path, size: int) -> int:
@@ -87,7 +90,8 @@ class NotedDisk(Disk):
 
 
 class AfterTheCut:
-    """The files as a power cut may leave them: durable content, and writes that may have reached the disk or not."""
+    """The files as a power cut may leave them: durable content, and writes that may have
+    reached the disk or not."""
 
     def __init__(self, dice: random.Random) -> None:
         self._dice = dice
@@ -147,7 +151,8 @@ class AfterTheCut:
 
 
 def work(folder: Path, dice: random.Random, steps: int) -> list[Operation]:
-    """A gateway's life: messages, syncs with acknowledgements, snapshots, restarts. Returns what it did to the disk."""
+    """A gateway's life: messages, syncs with acknowledgements, snapshots, restarts. Returns what it did to
+    the disk."""
     disk, clock, number = NotedDisk(), SimulatedClock(), 0
     open_journal: Callable[[int], Journal] = lambda end: Journal(  # noqa: E731
         folder / "journal", end, segment_bytes=100_000, compression="none", disk=disk
@@ -192,7 +197,9 @@ def check_recovery(folder: Path, acknowledged: int, told: str) -> None:
     reading = Reading()
     start, first = (0, 0) if snapshot is None else (snapshot.position, snapshot.state["n"])
     found = [
-        int(message[1].rstrip(b"x")) for entry in read(folder / "journal", start, reading) for message in entry.messages
+        int(message[1].rstrip(b"x"))
+        for entry in read(folder / "journal", start, reading)
+        for message in entry.messages
     ]
     assert reading.damage == [], told
     assert found == list(range(first, first + len(found))), told

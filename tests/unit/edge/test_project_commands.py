@@ -52,9 +52,15 @@ def test_check_as_json(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(rules), "--format", "json"]) == 1
     (problem,) = json.loads(capsys.readouterr().out)
     assert problem == {
-        "file": str(rules), "line": 4, "column": 22, "end_column": 25, "code": "B201", "severity": "error",
-        "message": "unknown column 'tmp' in stream 'm'; it has dev, temp", "hint": "did you mean 'temp'?",
-    }  # fmt: skip
+        "file": str(rules),
+        "line": 4,
+        "column": 22,
+        "end_column": 25,
+        "code": "B201",
+        "severity": "error",
+        "message": "unknown column 'tmp' in stream 'm'; it has dev, temp",
+        "hint": "did you mean 'temp'?",
+    }
     rules.write_text(WRONG.replace("tmp", "temp"))
     assert main(["check", str(rules), "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
@@ -155,7 +161,9 @@ def test_dead_letters_are_listed_and_shown(tmp_path: Path, capsys: pytest.Captur
     assert "payload: {x" in shown and "topic: plant/7/temp" in shown and "yyy" not in shown
     assert main(["dead-letters", "retry", "--data", str(tmp_path), "--dry-run"]) == 0
     assert [line.split()[1:2] for line in capsys.readouterr().out.splitlines()[:3]] == [
-        ["plant/7/temp"], ["plant/8/temp"], ["alarms/a"],
-    ]  # fmt: skip
+        ["plant/7/temp"],
+        ["plant/8/temp"],
+        ["alarms/a"],
+    ]
     assert main(["dead-letters", "retry", "--data", str(tmp_path)]) == 2
     assert "no broker" in capsys.readouterr().err

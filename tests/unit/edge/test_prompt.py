@@ -17,7 +17,11 @@ from sql.syntax import CreateStream
 
 DDL = """CREATE STREAM m (dev STRING, v FLOAT DEFAULT 1.5, w STRUCT(a ARRAY(BIGINT), b BOOLEAN))
          WITH (DATASOURCE="m/+")"""
-EVENTS = [(1000, "m", {"dev": "a", "v": 1}), (1500, "m", {"dev": "b", "v": 2}), (2500, "m", {"dev": "a", "v": 5})]
+EVENTS = [
+    (1000, "m", {"dev": "a", "v": 1}),
+    (1500, "m", {"dev": "b", "v": 2}),
+    (2500, "m", {"dev": "a", "v": 5}),
+]
 
 
 @pytest.fixture
@@ -33,10 +37,19 @@ def told(session: Session, *texts: str) -> list[str]:
 
 
 def test_streams_are_declared_listed_described_and_dropped(session: Session) -> None:
-    assert told(session, DDL, "show streams", "DESCRIBE STREAM m;", "SHOW TABLES", "DROP STREAM m", "SHOW STREAMS") == [
-        "stream m is declared", "m", "dev  string", "v  float", "w  struct(a array(bigint), b boolean)",
-        "DATASOURCE: m/+", "no tables are declared", "stream m is dropped", "no streams are declared",
-    ]  # fmt: skip
+    assert told(
+        session, DDL, "show streams", "DESCRIBE STREAM m;", "SHOW TABLES", "DROP STREAM m", "SHOW STREAMS"
+    ) == [
+        "stream m is declared",
+        "m",
+        "dev  string",
+        "v  float",
+        "w  struct(a array(bigint), b boolean)",
+        "DATASOURCE: m/+",
+        "no tables are declared",
+        "stream m is dropped",
+        "no streams are declared",
+    ]
 
 
 def test_a_question_runs_over_the_data_each_time_anew(session: Session) -> None:
@@ -50,17 +63,26 @@ def test_a_question_runs_over_the_data_each_time_anew(session: Session) -> None:
 
 def test_a_query_is_explained(session: Session) -> None:
     lines = told(
-        session, DDL, "EXPLAIN SELECT avg(v) AS a FROM m GROUP BY HOPPINGWINDOW(ss, 10, 5)", "EXPLAIN STREAM m"
+        session,
+        DDL,
+        "EXPLAIN SELECT avg(v) AS a FROM m GROUP BY HOPPINGWINDOW(ss, 10, 5)",
+        "EXPLAIN STREAM m",
     )
     assert any("HOPPINGWINDOW" in line for line in lines)
     assert lines[-1].startswith("CREATE STREAM m (dev string, v float DEFAULT 1.5, ")
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("DROP STREAM mm", "there is no stream 'mm': did you mean 'm'?"), ("SHOW me", "SHOW STREAMS and SHOW TABLES"),
-    ("DROP m", "write DROP STREAM name"), ("SELECT x FROM m", "B201 unknown column 'x'"),
-    ("DESCRIBE TABLE m", "there is no table 'm'"), ("SELEC 1", "P010"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("DROP STREAM mm", "there is no stream 'mm': did you mean 'm'?"),
+        ("SHOW me", "SHOW STREAMS and SHOW TABLES"),
+        ("DROP m", "write DROP STREAM name"),
+        ("SELECT x FROM m", "B201 unknown column 'x'"),
+        ("DESCRIBE TABLE m", "there is no table 'm'"),
+        ("SELEC 1", "P010"),
+    ],
+)
 def test_what_is_wrong_is_said(session: Session, text: str, said: str) -> None:
     assert said in "\n".join(told(session, DDL, text)[1:])
 
@@ -89,8 +111,10 @@ def test_the_command_over_recorded_data(tmp_path: Path) -> None:
     data.write_text("".join(json.dumps({"at": at_ms, **row}) + "\n" for at_ms, _, row in EVENTS))
     done = penstock("--data", f"m={data}", stdin="SELECT dev,\n v FROM m WHERE v > 1;\nSHOW STREAMS")
     assert done.stdout.splitlines() == [
-        '{"at": 1500, "rows": [{"dev": "b", "v": 2}]}', '{"at": 2500, "rows": [{"dev": "a", "v": 5}]}', "m",
-    ]  # fmt: skip
+        '{"at": 1500, "rows": [{"dev": "b", "v": 2}]}',
+        '{"at": 2500, "rows": [{"dev": "a", "v": 5}]}',
+        "m",
+    ]
     assert done.returncode == 0
     assert penstock("--data", f"m={data}", "--execute", "SELECT nosuch(v) FROM m").returncode == 1
 

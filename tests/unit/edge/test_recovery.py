@@ -1,4 +1,5 @@
-"""Recovery is a law: snapshot and journal bring back what was, whatever the moment, and every effect stays single."""
+"""Recovery is a law: snapshot and journal bring back what was, whatever the moment, and
+every effect stays single."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ rules:
 
 
 class Broker:
-    """What a broker knows: the messages that it has not seen acknowledged, which it sends again after a break."""
+    """What a broker knows: the messages that it has not seen acknowledged, which it
+    sends again after a break."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -62,7 +64,9 @@ class Broker:
         self.seen = 0
         if self.unacknowledged:
             last = max(self.unacknowledged)
-            self.world.source.on_batch([(t, p, token, f | 0x08) for t, p, token, f in self.unacknowledged.values()])
+            self.world.source.on_batch(
+                [(t, p, token, f | 0x08) for t, p, token, f in self.unacknowledged.values()]
+            )
             self.world.source.token = max(self.world.source.token, last)
 
 
@@ -107,7 +111,9 @@ def run(folder: Path, seed: int, crashes: float, **journal: Any) -> list[tuple[s
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("snapshot_bytes", [10_000, 10_000_000])
-def test_a_run_with_crashes_has_the_results_of_one_without(tmp_path: Path, seed: int, snapshot_bytes: int) -> None:
+def test_a_run_with_crashes_has_the_results_of_one_without(
+    tmp_path: Path, seed: int, snapshot_bytes: int
+) -> None:
     straight = run(tmp_path / "straight", seed, 0)
     assert len(straight) > 75
     assert run(tmp_path / "crashing", seed, 0.1, snapshot_bytes=snapshot_bytes) == straight
@@ -199,7 +205,9 @@ def test_state_of_a_version_before_the_journal_is_taken_over(tmp_path: Path) -> 
     shutil.rmtree(tmp_path / "snapshots")
     world.build()
     assert not [key for key in world.spool.state() if key.startswith("rule:")]
-    world.source.on_batch([("plant/x", b'{"n": 2, "g": 0}', 2, 0x0A)])  # sent again: known from the old version
+    world.source.on_batch(
+        [("plant/x", b'{"n": 2, "g": 0}', 2, 0x0A)]
+    )  # sent again: known from the old version
     world.source.token = 2
     world.source.send({"n": 4, "g": 0})
     world.gateway.turn()

@@ -52,7 +52,8 @@ def test_every_packet_id_may_be_in_flight() -> None:
 
 
 def test_a_message_under_a_used_id_counts_once_the_earlier_acknowledgement_was_seen() -> None:
-    """Its first transmission was cut off, so it comes marked as a duplicate, with the content of the one before."""
+    """Its first transmission was cut off, so it comes marked as a duplicate, with the
+    content of the one before."""
     redeliveries = Redeliveries()
     redeliveries.fresh([message(1)])
     redeliveries.confirmed([1])

@@ -1,4 +1,5 @@
-"""Replays of recordings in other forms: `penstock record`, `mosquitto_sub -F %j`, CSV; joins and chains of rules."""
+"""Replays of recordings in other forms: `penstock record`, `mosquitto_sub -F %j`, CSV;
+joins and chains of rules."""
 
 from __future__ import annotations
 
@@ -92,13 +93,17 @@ def test_csv_and_json_side_by_side(rules: Path, tmp_path: Path, capsys: pytest.C
     assert replayed(capsys, *words) == JOINED
 
 
-def test_rules_that_feed_the_rule_run_as_well(rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rules_that_feed_the_rule_run_as_well(
+    rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     events = [{"at": 1000 * number, "dev": "a", "temp": temp} for number, temp in enumerate((85, 70, 90), 1)]
     path = write(tmp_path / "m.jsonl", events)
     assert replayed(capsys, str(rules), f"m={path}", "--rule", "often") == [[{"dev": "a", "c": 2}]]
 
 
-def test_a_file_of_nobody_knows_which_stream(rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_nobody_knows_which_stream(
+    rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write(tmp_path / "k.jsonl", [{"at": 2000, "dev": "a"}])
     assert main(["replay", str(rules), path, path, "--rule", "both"]) == 2
     assert f"STREAM={path}, with one of m, k" in capsys.readouterr().err

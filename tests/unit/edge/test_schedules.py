@@ -1,4 +1,5 @@
-"""Rules with `cron`, `duration` and `cronDatetimeRange` in a gateway: they wake up, fall asleep, over crashes."""
+"""Rules with `cron`, `duration` and `cronDatetimeRange` in a gateway: they wake up, fall
+asleep, over crashes."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def send(world: World, *numbers: int) -> None:
 
 
 def results(world: World) -> list[tuple[int, int]]:
-    found = world.spool._store.db.execute("SELECT body FROM rows WHERE rule = 'night' ORDER BY seq").fetchall()
+    found = world.spool._store.db.execute(
+        "SELECT body FROM rows WHERE rule = 'night' ORDER BY seq"
+    ).fetchall()
     keys = [json.loads(body)["keys"] for (body,) in found]
     return [(key["n"], key["c"]) if isinstance(key, dict) else tuple(key) for key in keys]
 

@@ -1,4 +1,5 @@
-"""What a stream may say for itself: the longest payload, the longest wait, the field that tells its messages apart."""
+"""What a stream may say for itself: the longest payload, the longest wait, the field that
+tells its messages apart."""
 
 from __future__ import annotations
 
@@ -78,7 +79,9 @@ def test_a_payload_longer_than_its_stream_allows_is_a_dead_letter(world: World) 
 
 def test_a_stream_bounds_the_groups_of_its_rules(world: World) -> None:
     sql = f"SELECT n, count(*) AS c, {BOUNDS} FROM m GROUP BY n, TUMBLINGWINDOW(ss, 1)"
-    text = KEYED.replace("latencyMs: 0", "maxKeys: 2") + rule("pairs", sql, "{cloud: {keys: [n], window: 86400000}}")
+    text = KEYED.replace("latencyMs: 0", "maxKeys: 2") + rule(
+        "pairs", sql, "{cloud: {keys: [n], window: 86400000}}"
+    )
     world.write("r.yaml", text)
     world.reload()
     world.source.send(*({"n": n} for n in (1, 2, 3, 3, 1, 2)))
@@ -92,7 +95,9 @@ def test_a_stream_bounds_the_groups_of_its_rules(world: World) -> None:
 def test_a_number_that_is_none_is_refused_with_its_place(option: str) -> None:
     text = f"streams:\n  - 'CREATE STREAM m () WITH (DATASOURCE=\"a\", {option})'\n"
     (problem,) = load_text(text, "r.yaml").problems or _compiled(text)
-    assert problem.code == "B105" and problem.line == 2 and option.split("=", maxsplit=1)[0] in problem.message
+    assert (
+        problem.code == "B105" and problem.line == 2 and option.split("=", maxsplit=1)[0] in problem.message
+    )
 
 
 def _compiled(text: str) -> list:  # type: ignore[type-arg]

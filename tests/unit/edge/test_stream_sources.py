@@ -1,4 +1,5 @@
-"""Streams from files, from servers that are asked, from senders by HTTP, and from rows that are written down."""
+"""Streams from files, from servers that are asked, from senders by HTTP, and from rows
+that are written down."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def deploy(world: World, text: str) -> None:
     assert [problem.render() for problem in world.manager.problems if problem.is_error] == []
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------------------
 
 THREE = [{"a": 1}, {"a": 2}, {"a": 3}]
 
@@ -90,11 +91,15 @@ THREE = [{"a": 1}, {"a": 2}, {"a": 3}]
         ("rows.csv", 'a\n"two\nlines"\n', {"fileType": "csv", "columns": ["b"]}, [{"b": "a"}, {"b": "two\nlines"}]),
     ],
 )  # fmt: skip
-def test_files(world: World, name: str, content: str, extra: dict[str, Any], expected: list[dict[str, Any]]) -> None:
+def test_files(
+    world: World, name: str, content: str, extra: dict[str, Any], expected: list[dict[str, Any]]
+) -> None:
     (world.folder / "input" / name).write_text(content, "utf-8")
     deploy(world, stream(name, "file", "a BIGINT, b STRING", **extra))
     found = rows(world, len(expected))
-    assert [{key: row.get(key) for key in want} for row, want in zip(found, expected, strict=True)] == expected
+    assert [
+        {key: row.get(key) for key in want} for row, want in zip(found, expected, strict=True)
+    ] == expected
 
 
 def test_compressed_and_parquet_files(world: World) -> None:
@@ -165,7 +170,7 @@ def test_a_link_out_of_the_folder_is_not_followed(world: World) -> None:
     assert world.gateway.sources["s"].stats["messages"] == 0
 
 
-# --- simulator --------------------------------------------------------------------------------------------------------
+# --- simulator ----------------------------------------------------------------------------------------------
 
 
 def test_a_simulator_repeats_its_rows(world: World) -> None:
@@ -186,7 +191,7 @@ def test_a_source_ends_with_the_last_rule_that_reads_it(world: World) -> None:
     assert "s" not in world.gateway.sources
 
 
-# --- HTTP -------------------------------------------------------------------------------------------------------------
+# --- HTTP ---------------------------------------------------------------------------------------------------
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -274,7 +279,7 @@ def test_a_token_is_demanded_where_there_is_one(world: World) -> None:
     assert servers.answer("POST", "/x", "Bearer secret", 2, None)[0] == 404
 
 
-# --- what check says --------------------------------------------------------------------------------------------------
+# --- what check says ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -285,9 +290,15 @@ def test_a_token_is_demanded_where_there_is_one(world: World) -> None:
         (stream("rows.json", "file", path="../x"), "below the input folder"),
         (stream("x", "simulator", data=[]), "data"),
         (stream("x", "httppull", method="fetch"), "method"),
-        ('streams:\n  - \'CREATE STREAM s () WITH (DATASOURCE="x", TYPE="file", EXTRA="[1]")\'\n', "JSON object"),
+        (
+            'streams:\n  - \'CREATE STREAM s () WITH (DATASOURCE="x", TYPE="file", EXTRA="[1]")\'\n',
+            "JSON object",
+        ),
         ('streams:\n  - \'CREATE STREAM s () WITH (DATASOURCE="x", TYPE="fiel")\'\n', "did you mean 'file'"),
-        (stream("x.json", "file", interval=1000).replace("CREATE STREAM", "CREATE TABLE"), "when a rule begins"),
+        (
+            stream("x.json", "file", interval=1000).replace("CREATE STREAM", "CREATE TABLE"),
+            "when a rule begins",
+        ),
         (stream("x.json", "file", loop=True).replace("CREATE STREAM", "CREATE TABLE"), "when a rule begins"),
     ],
 )

@@ -1,4 +1,5 @@
-"""Scan tables whose rows stand in a file: each rule reads them when it begins, and keeps them over restarts."""
+"""Scan tables whose rows stand in a file: each rule reads them when it begins, and keeps them over
+restarts."""
 
 from __future__ import annotations
 
@@ -56,7 +57,9 @@ def read(world: World, rule: str, rows: int = 2) -> None:
 
 
 def results(world: World, rule: str) -> list[list[Any]]:
-    found = world.spool._store.db.execute("SELECT body FROM rows WHERE rule = ? ORDER BY seq", (rule,)).fetchall()
+    found = world.spool._store.db.execute(
+        "SELECT body FROM rows WHERE rule = ? ORDER BY seq", (rule,)
+    ).fetchall()
     return [list(json.loads(body)["keys"].values()) for (body,) in found]
 
 
@@ -121,7 +124,9 @@ def test_a_rule_that_went_and_came_back_reads_the_file_again(plant: World) -> No
 
 
 def test_the_newest_rows_are_kept(plant: World) -> None:
-    deploy(plant, rules("a").replace('DATASOURCE="machines.json"', 'DATASOURCE="machines.json", RETAIN_SIZE="1"'))
+    deploy(
+        plant, rules("a").replace('DATASOURCE="machines.json"', 'DATASOURCE="machines.json", RETAIN_SIZE="1"')
+    )
     read(plant, "a")
     send(plant, 1, 2)
     assert results(plant, "a") == [[2, "B"]]
@@ -139,7 +144,9 @@ def test_csv_and_growing_files_make_tables_too(plant: World) -> None:
     path = plant.folder / "input" / "machines.csv"
     path.write_text("id,hall\n1,A\n")
     extra = json.dumps({"fileType": "csv", "hasHeader": True, "follow": True}).replace('"', '\\"')
-    deploy(plant, rules("a").replace('DATASOURCE="machines.json"', f'DATASOURCE="machines.csv", EXTRA="{extra}"'))
+    deploy(
+        plant, rules("a").replace('DATASOURCE="machines.json"', f'DATASOURCE="machines.csv", EXTRA="{extra}"')
+    )
     read(plant, "a", 1)
     with path.open("a") as file:
         file.write("2,B\n")

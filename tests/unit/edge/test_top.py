@@ -39,9 +39,23 @@ def test_the_busiest_rule_is_first_and_narrow_terminals_lose_columns() -> None:
     lines = render(BEFORE, NOW, 200)
     assert lines[0] == "gateway g  up 5 s  resident 50 MB  unacknowledged 0"
     assert lines[2].split() == [
-        "RULE", "STATE", "EVENTS/S", "ROWS/S", "EVENTS", "ROWS", "LATE", "ERRORS", "GROUPS", "MEMORY", "QUEUED"
-    ]  # fmt: skip
-    assert lines[3].split()[:3] == ["quick", "running", "10.0"] and lines[4].split()[:3] == ["slow", "running", "1.0"]
+        "RULE",
+        "STATE",
+        "EVENTS/S",
+        "ROWS/S",
+        "EVENTS",
+        "ROWS",
+        "LATE",
+        "ERRORS",
+        "GROUPS",
+        "MEMORY",
+        "QUEUED",
+    ]
+    assert lines[3].split()[:3] == ["quick", "running", "10.0"] and lines[4].split()[:3] == [
+        "slow",
+        "running",
+        "1.0",
+    ]
     narrow = render(status(0, 1, r=1), status(1_000, 2, r=2), 80)
     assert narrow[2].split()[:4] == ["RULE", "STATE", "EVENTS/S", "ROWS/S"] and "ERRORS" in narrow[2]
     assert [line.split()[0] for line in render(BEFORE, NOW, 200, "RULE")[3:6]][1:] == ["quick", "slow"]

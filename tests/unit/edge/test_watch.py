@@ -22,8 +22,10 @@ def test_each_kind_of_change_is_noticed(tmp_path: Path, poll: bool, monkeypatch:
     path = tmp_path / "rule.yaml"
     try:
         changes: list[Callable[[], object]] = [
-            lambda: path.write_text("a"), lambda: path.write_text("bc"), path.unlink,
-        ]  # fmt: skip
+            lambda: path.write_text("a"),
+            lambda: path.write_text("bc"),
+            path.unlink,
+        ]
         for number, change in enumerate(changes):
             changed.clear()
             change()

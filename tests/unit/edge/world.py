@@ -1,4 +1,5 @@
-"""A gateway on a simulated clock: real engine, rules, sinks, spool and journal; a source that the test drives."""
+"""A gateway on a simulated clock: real engine, rules, sinks, spool and journal; a source
+that the test drives."""
 
 from __future__ import annotations
 
@@ -104,19 +105,32 @@ class World:
         self.engine = Engine(Catalog())
         self.gateway = Gateway(self.engine, self.clock, self.intake, self.outbox, self.letters, self.limits)
         bus = MemoryBus()
-        environment = Environment(self.clock, random.Random(1), self.folder, self.letters, bus, self.outbox.on_done)
+        environment = Environment(
+            self.clock, random.Random(1), self.folder, self.letters, bus, self.outbox.on_done
+        )
         builder = ActionBuilder(environment, self.spool, self.clock, self.letters, self.outbox)
         self.push = PushServers(("127.0.0.1", 0), None, 1_000)
         sources = StreamSources(
-            SourceEnvironment(SystemClock(), self.folder / "input", self.folder / "positions", self.push, self.sections)
+            SourceEnvironment(
+                SystemClock(), self.folder / "input", self.folder / "positions", self.push, self.sections
+            )
         )
         self.manager = Manager(
-            self.gateway, builder, bus, None, qos=1, payload_bytes_max=1_000, grace_ms=self.grace_ms, sources=sources
+            self.gateway,
+            builder,
+            bus,
+            None,
+            qos=1,
+            payload_bytes_max=1_000,
+            grace_ms=self.grace_ms,
+            sources=sources,
         )
         self.files = RuleFiles(self.rules, "UTC", Secrets())
         self.recovery = Recovery(self.gateway, self.manager, self.files, self.letters)
         effects = Effects(self.spool, self.clock, self.letters, self.recovery.state)
-        self.commits = open_journal(self.recovery, self.folder, self.clock, self.config, effects, spool=self.spool)
+        self.commits = open_journal(
+            self.recovery, self.folder, self.clock, self.config, effects, spool=self.spool
+        )
         self.gateway.commits = self.commits
         self.reload()
         self.outbox.resume()
@@ -140,7 +154,9 @@ class World:
         oldest = self.spool.outgoing.oldest()
         if oldest is None:
             return []
-        return [json.loads(row.body) for row in self.spool.outgoing.take(oldest.rule, oldest.date, 10_000, 10**9)]
+        return [
+            json.loads(row.body) for row in self.spool.outgoing.take(oldest.rule, oldest.date, 10_000, 10**9)
+        ]
 
     def close(self) -> None:
         self.gateway.stop_sources(1_000)

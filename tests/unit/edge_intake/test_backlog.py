@@ -28,7 +28,9 @@ def test_what_fits_is_handed_on_as_it_came() -> None:
 def test_each_topic_keeps_its_order_and_nothing_is_lost() -> None:
     backlog = Backlog()
     flood, calm = messages("flood", 5_000), messages("calm", 700)
-    backlog.put([Arrival("mqtt", flood[:4_000] + calm[:300] + flood[4_000:], []), Arrival("mqtt", calm[300:], [])])
+    backlog.put(
+        [Arrival("mqtt", flood[:4_000] + calm[:300] + flood[4_000:], []), Arrival("mqtt", calm[300:], [])]
+    )
     found = [message for arrival in drained(backlog) for message in arrival.messages]
     assert [message for message in found if message[0] == "flood"] == flood
     assert [message for message in found if message[0] == "calm"] == calm
@@ -45,7 +47,9 @@ def test_a_flood_on_one_topic_does_not_hold_up_another() -> None:
 def test_large_payloads_hold_up_their_own_topic() -> None:
     """Ten payloads of a megabyte came first; before the other topic's message one of them is processed."""
     backlog = Backlog()
-    backlog.put([Arrival("mqtt", messages("large", 10, 1_000_000), []), Arrival("mqtt", messages("calm", 3), [])])
+    backlog.put(
+        [Arrival("mqtt", messages("large", 10, 1_000_000), []), Arrival("mqtt", messages("calm", 3), [])]
+    )
     found = [message[0] for arrival in drained(backlog) for message in arrival.messages]
     assert found[:4] == ["large", "calm", "calm", "calm"]
 
@@ -101,7 +105,9 @@ def test_what_is_too_much_at_qos_0_is_dropped_from_the_fullest_lane_and_counted(
 
 def test_messages_that_the_broker_keeps_are_not_dropped() -> None:
     backlog = Backlog()
-    backlog.put([Arrival("mqtt", messages("a", 1_000, 1_000), []), Arrival("file", messages("b", 1_000, 1_000), [])])
+    backlog.put(
+        [Arrival("mqtt", messages("a", 1_000, 1_000), []), Arrival("file", messages("b", 1_000, 1_000), [])]
+    )
     backlog.next_slice()
     waiting, backlog.sheds = backlog.bytes, "mqtt"
     backlog.relieve(1_000)

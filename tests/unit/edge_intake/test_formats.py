@@ -9,7 +9,9 @@ from edge.intake.codecs.rows import attributes
 
 
 def test_delimited_with_declared_columns() -> None:
-    options = CodecOptions(fields=("dev", "temp", "on"), types={"temp": "float", "on": "boolean"}, delimiter=";")
+    options = CodecOptions(
+        fields=("dev", "temp", "on"), types={"temp": "float", "on": "boolean"}, delimiter=";"
+    )
     decoder = decoder_for("delimited", None, options)
     rows, bad = decoder.decode_many(
         [b"p1;21.5;true", b'"a;b";;false\n', b"p1;hot;true", b"p1;1", b"a;1;true\nb;2;true"]
@@ -56,7 +58,9 @@ def test_every_format_bounds_the_payload(name: str) -> None:
 
 
 def test_an_unknown_format_names_the_known_ones() -> None:
-    with pytest.raises(CodecError, match=r"'jsn' is not supported; supported are json, .*did you mean 'json'"):
+    with pytest.raises(
+        CodecError, match=r"'jsn' is not supported; supported are json, .*did you mean 'json'"
+    ):
         decoder_for("jsn", None)
 
 

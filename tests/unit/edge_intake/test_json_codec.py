@@ -110,7 +110,9 @@ def test_accepted(name: str, parser: str, columns: frozenset[str] | None) -> Non
     assert [as_dict(row) for row in rows] == [wanted]
     for column, value in wanted.items():
         assert type(as_dict(rows[0])[column]) is type(value)
-        assert not isinstance(value, float) or math.copysign(1, as_dict(rows[0])[column]) == math.copysign(1, value)
+        assert not isinstance(value, float) or math.copysign(1, as_dict(rows[0])[column]) == math.copysign(
+            1, value
+        )
 
 
 @pytest.mark.parametrize("columns", [COLUMNS, None], ids=["columns", "whole"])
@@ -157,12 +159,20 @@ def test_meta_comes_from_the_source_only(parser: str, columns: frozenset[str] | 
 
 
 documents = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 good = documents.map(lambda value: json.dumps(value).encode())
-damaged = st.tuples(good, st.integers(0, 40), st.binary(max_size=2)).map(lambda t: t[0][: t[1]] + t[2] + t[0][t[1] :])
+damaged = st.tuples(good, st.integers(0, 40), st.binary(max_size=2)).map(
+    lambda t: t[0][: t[1]] + t[2] + t[0][t[1] :]
+)
 
 
 @given(st.lists(good | damaged | st.binary(max_size=12), max_size=8), st.booleans())

@@ -1,4 +1,5 @@
-"""What samples of payloads teach: columns that are never there, near misses, other types; said once, and bounded."""
+"""What samples of payloads teach: columns that are never there, near misses, other types;
+said once, and bounded."""
 
 from __future__ import annotations
 

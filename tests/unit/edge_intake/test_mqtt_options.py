@@ -57,6 +57,13 @@ def test_wrong_subscriptions_change_nothing() -> None:
 
 def test_back_off_grows_to_its_cap_and_never_above() -> None:
     assert [backoff_ms(failures, 500, 30_000, 0.0) for failures in range(1, 9)] == [
-        500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000,
-    ]  # fmt: skip
+        500,
+        1_000,
+        2_000,
+        4_000,
+        8_000,
+        16_000,
+        30_000,
+        30_000,
+    ]
     assert backoff_ms(10_000, 500, 30_000, 0.999) >= 15_000

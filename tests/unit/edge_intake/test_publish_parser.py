@@ -22,7 +22,9 @@ def length_bytes(length: int) -> bytes:
             return bytes(out)
 
 
-def publish(topic: bytes, payload: bytes, qos: int, packet_id: int, flags: int, properties: bytes | None) -> bytes:
+def publish(
+    topic: bytes, payload: bytes, qos: int, packet_id: int, flags: int, properties: bytes | None
+) -> bytes:
     body = len(topic).to_bytes(2, "big") + topic + (packet_id.to_bytes(2, "big") if qos else b"")
     if properties is not None:
         body += length_bytes(len(properties)) + properties
@@ -35,7 +37,8 @@ sizes = st.one_of(st.integers(0, 140), st.sampled_from([16_370, 16_384, 20_000])
 
 @given(
     st.lists(
-        st.tuples(topics, sizes, st.integers(0, 1), st.integers(1, 65_535), st.sampled_from([0, 1, 8])), max_size=8
+        st.tuples(topics, sizes, st.integers(0, 1), st.integers(1, 65_535), st.sampled_from([0, 1, 8])),
+        max_size=8,
     ),
     st.lists(st.integers(1, 400), min_size=1, max_size=20),
     st.sampled_from([None, 0, 5, 130]),
@@ -80,7 +83,9 @@ def test_a_packet_that_is_too_long_is_dropped_and_told(cut: int) -> None:
 def test_a_topic_that_is_no_text_is_told_and_can_be_acknowledged() -> None:
     batch: list[Message] = []
     bad: list[BadMessage] = []
-    PublishParser(1, False, 200, lambda command, body: None).feed(publish(b"a\xff", b"x", 1, 9, 0, None), batch, bad)
+    PublishParser(1, False, 200, lambda command, body: None).feed(
+        publish(b"a\xff", b"x", 1, 9, 0, None), batch, bad
+    )
     assert (batch, bad) == ([], [("a\\xff", b"x", 1 << 16 | 9, "topic is not valid UTF-8")])
 
 
@@ -106,7 +111,9 @@ def test_properties_that_are_cut_off_end_the_connection() -> None:
 
 
 @given(st.binary(max_size=200), st.booleans(), st.integers(1, 50))
-def test_rubbish_gives_messages_or_a_lost_connection_and_nothing_else(noise: bytes, properties: bool, cut: int) -> None:
+def test_rubbish_gives_messages_or_a_lost_connection_and_nothing_else(
+    noise: bytes, properties: bool, cut: int
+) -> None:
     parser = PublishParser(1, properties, 128, lambda command, body: None)
     messages: list[Any] = []
     with contextlib.suppress(ConnectionLost):

@@ -29,7 +29,9 @@ def test_matches_as_a_broker_does(names: list[str], seen: list[str]) -> None:
     for number, name in enumerate(names):
         router.add(name, f"stream{number}")
     for topic in [*seen, *seen]:  # the second time from the cache
-        expected = tuple(sorted(f"stream{n}" for n, name in enumerate(names) if topic_matches_sub(name, topic)))
+        expected = tuple(
+            sorted(f"stream{n}" for n, name in enumerate(names) if topic_matches_sub(name, topic))
+        )
         assert router.match(topic) == expected
 
 
@@ -84,7 +86,9 @@ def test_filters_that_no_broker_accepts(name: str, part: str) -> None:
         check_filter(name)
 
 
-@pytest.mark.parametrize("name", ["#", "+", "/", "a//b", "+/+/#", "$SYS/#", "$share/g/#", "a" * 65_535, "größe/°C"])
+@pytest.mark.parametrize(
+    "name", ["#", "+", "/", "a//b", "+/+/#", "$SYS/#", "$share/g/#", "a" * 65_535, "größe/°C"]
+)
 def test_filters_that_brokers_accept(name: str) -> None:
     check_filter(name)
 
@@ -112,14 +116,22 @@ def test_what_a_subscription_covers(wide: str, narrow: str, expected: bool) -> N
     assert covers(wide, narrow) is expected
 
 
-@given(st.lists(st.sampled_from(["a", "b", "+"]), min_size=1, max_size=3).map("/".join), st.booleans(),
-       st.lists(st.sampled_from(["a", "b", "+"]), min_size=1, max_size=3).map("/".join), st.booleans())  # fmt: skip
-def test_covering_and_crossing_agree_with_matching(one: str, one_open: bool, other: str, other_open: bool) -> None:
+@given(
+    st.lists(st.sampled_from(["a", "b", "+"]), min_size=1, max_size=3).map("/".join),
+    st.booleans(),
+    st.lists(st.sampled_from(["a", "b", "+"]), min_size=1, max_size=3).map("/".join),
+    st.booleans(),
+)
+def test_covering_and_crossing_agree_with_matching(
+    one: str, one_open: bool, other: str, other_open: bool
+) -> None:
     """Against every topic of up to five levels of the words a, b and c; c stands for any other word."""
     wide, narrow = (one + "/#" * one_open), (other + "/#" * other_open)
     router = TopicRouter()
     router.add(wide, "wide")
     router.add(narrow, "narrow")
-    matches = [router.match("/".join(words)) for depth in range(1, 6) for words in product("abc", repeat=depth)]
+    matches = [
+        router.match("/".join(words)) for depth in range(1, 6) for words in product("abc", repeat=depth)
+    ]
     assert covers(wide, narrow) is all("wide" in found for found in matches if "narrow" in found)
     assert cross(wide, narrow) is any(len(found) == 2 for found in matches)

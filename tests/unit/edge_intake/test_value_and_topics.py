@@ -48,7 +48,8 @@ MESSAGES: list[Message] = [
 
 @pytest.mark.parametrize("columns", [None, frozenset({"t", "hall", "machine"})])
 def test_parts_of_the_topic_are_columns(columns: frozenset[str] | None) -> None:
-    """Arrays and refused payloads between them; a topic with fewer parts gives NULL; a payload cannot forge them."""
+    """Arrays and refused payloads between them; a topic with fewer parts gives NULL; a
+    payload cannot forge them."""
     table = StreamTable([StreamSpec("s", "#", columns=columns, parts={"hall": 2, "machine": 3})])
     found = table.decode(MESSAGES)
     rows = [{name: as_dict(row).get(name) for name in ("t", "hall", "machine")} for row in found.rows["s"]]
@@ -62,5 +63,7 @@ def test_parts_of_the_topic_are_columns(columns: frozenset[str] | None) -> None:
 
 
 def test_columns_that_no_rule_reads_are_not_filled() -> None:
-    table = StreamTable([StreamSpec("s", "#", columns=frozenset({"machine"}), parts={"hall": 2, "machine": 3})])
+    table = StreamTable(
+        [StreamSpec("s", "#", columns=frozenset({"machine"}), parts={"hall": 2, "machine": 3})]
+    )
     assert [as_dict(row) for row in table.decode(MESSAGES[:1]).rows["s"]] == [{"machine": "m1"}]

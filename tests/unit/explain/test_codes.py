@@ -1,4 +1,5 @@
-"""The register of codes and the code agree: nothing is raised unexplained, nothing explained that is never raised."""
+"""The register of codes and the code agree: nothing is raised unexplained, nothing explained
+that is never raised."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGES = [pytest.param(path, id=path.stem) for path in sorted(DOCS.glob("*.md"))]
 
 STREAM = (
-    'CREATE STREAM E (k STRING, v BIGINT, x FLOAT, y FLOAT, price FLOAT, volume BIGINT, ts BIGINT, run BOOLEAN) '
+    "CREATE STREAM E (k STRING, v BIGINT, x FLOAT, y FLOAT, price FLOAT, volume BIGINT, ts BIGINT, run BOOLEAN) "
     'WITH (DATASOURCE="e"); CREATE STREAM values (v FLOAT) WITH (DATASOURCE="v"); '
     'CREATE STREAM sensors (id STRING, v FLOAT) WITH (DATASOURCE="s")'
-)  # fmt: skip
+)
 
 
 def blocks(path: Path) -> list[tuple[str, str]]:
@@ -113,7 +113,9 @@ def value_tables(path: Path) -> list[tuple[str, str]]:
     return found
 
 
-VALUES = [pytest.param(*pair, id=pair[0]) for path in sorted(DOCS.glob("*.md")) for pair in value_tables(path)]
+VALUES = [
+    pytest.param(*pair, id=pair[0]) for path in sorted(DOCS.glob("*.md")) for pair in value_tables(path)
+]
 
 
 @pytest.mark.parametrize(("expression", "expected"), VALUES)

@@ -54,8 +54,10 @@ def test_worked_example() -> None:
     found = run("from v in values within 1.5 every 1.0 select v", *WORKED, start_ms=0)
     assert stays(found) == [[(1000, 2000)], [(2000, 3000)], [(2000, 4000)], [(4000, 5000)]]
     assert [(post.at_ms, [row["v"] for row in post.inserted]) for post in found.posts] == [
-        (1000, [10]), (2000, [20, 30]), (4000, [40]),
-    ]  # fmt: skip
+        (1000, [10]),
+        (2000, [20, 30]),
+        (4000, [40]),
+    ]
 
 
 def test_worked_example_remove_stream() -> None:
@@ -72,12 +74,18 @@ def test_worked_example_remove_stream() -> None:
 def test_worked_example_sum() -> None:
     found = run("from v in values within 1.5 every 1.0 select sum(v)", *WORKED, start_ms=0)
     assert [(post.at_ms, next(iter(post.inserted[0].values()))) for post in found.posts] == [
-        (1000, 10), (2000, 50), (3000, 30), (4000, 40), (5000, 0),
-    ]  # fmt: skip
+        (1000, 10),
+        (2000, 50),
+        (3000, 30),
+        (4000, 40),
+        (5000, 0),
+    ]
 
 
 def test_an_item_that_is_gone_before_it_gets_in() -> None:
-    found = run("from v in values within 0.5 every 1.0 select v", (200, 1), (500, 2), (600, 3), (1000, 4), start_ms=0)
+    found = run(
+        "from v in values within 0.5 every 1.0 select v", (200, 1), (500, 2), (600, 3), (1000, 4), start_ms=0
+    )
     assert stays(found) == [[], [], [(1000, 2000)], [(1000, 2000)]]
     assert found.lines[0].remark == "never in the window"
 
@@ -114,13 +122,18 @@ def test_inside_derived_windows_the_events_are_shown() -> None:
 def test_hopping_samples() -> None:
     found = run("SELECT count(*) AS n FROM demo GROUP BY HOPPINGWINDOW(ss, 4, 2)", (1000, 1), (4000, 2))
     assert [(sample.start_ms, sample.end_ms, sample.rows[0]["n"]) for sample in found.samples] == [
-        (-2000, 2000, 1), (0, 4000, 1), (2000, 6000, 1), (4000, 8000, 1),
-    ]  # fmt: skip
+        (-2000, 2000, 1),
+        (0, 4000, 1),
+        (2000, 6000, 1),
+        (4000, 8000, 1),
+    ]
     assert stays(found) == [[(1000, 5000)], [(4000, 8000)]]
 
 
 def test_sessions_per_key_are_labelled() -> None:
-    plan, catalog = made("SELECT count(*) AS n FROM demo GROUP BY SESSIONWINDOW(ss, 60, 2) OVER(PARTITION BY dev)")
+    plan, catalog = made(
+        "SELECT count(*) AS n FROM demo GROUP BY SESSIONWINDOW(ss, 60, 2) OVER(PARTITION BY dev)"
+    )
     rows = [(1000, "demo", {"dev": "a"}), (1500, "demo", {"dev": "b"}), (2000, "demo", {"dev": "a"})]
     found = record(plan, catalog, rows)
     assert [(sample.key, sample.start_ms, sample.end_ms) for sample in found.samples] == [
@@ -140,7 +153,9 @@ def test_joined_streams_share_a_window() -> None:
 
 def test_rows_of_tables_are_kept() -> None:
     plan, catalog = made("SELECT demo.v, name FROM demo INNER JOIN names ON demo.dev = names.dev")
-    found = record(plan, catalog, [(0, "names", {"dev": "a", "name": "A"}), (9, "demo", {"dev": "a", "v": 2.0})])
+    found = record(
+        plan, catalog, [(0, "names", {"dev": "a", "name": "A"}), (9, "demo", {"dev": "a", "v": 2.0})]
+    )
     assert [line.remark for line in found.lines] == ["kept in the table", ""]
     assert [post.inserted for post in found.posts] == [[{"v": 2.0, "name": "A"}]]
 
@@ -205,15 +220,25 @@ def test_svg_is_well_formed_and_says_what_it_shows() -> None:
     assert root.findtext(f"{space}title") == "select irstream dev, v from demo(v < 5)#time(4 sec)"
     said = root.findtext(f"{space}desc") or ""
     assert "dev=<a&b> v=1 arrives at 0, in the window from 0 to 4." in said and "filtered out" in said
-    assert len([item for item in root.iter(f"{space}rect") if item.get("class") == "bar"]) == 2  # one event, one legend
-    assert [item.text for item in root.iter(f"{space}text") if item.get("class") == "minus"] == ["dev=<a&b> v=1"]
+    assert (
+        len([item for item in root.iter(f"{space}rect") if item.get("class") == "bar"]) == 2
+    )  # one event, one legend
+    assert [item.text for item in root.iter(f"{space}text") if item.get("class") == "minus"] == [
+        "dev=<a&b> v=1"
+    ]
 
 
 @pytest.mark.parametrize(
     ("start", "end", "tick", "unit"),
-    [(0, 5000, 1000, "seconds"), (0, 90, 20, "ms"), (0, 900, 200, "seconds"), (0, 3_600_000, 600_000, "minutes"),
-     (0, 30 * 86_400_000, 7 * 86_400_000, "days"), (0, 4000 * 86_400_000, 728 * 86_400_000, "days")],
-)  # fmt: skip
+    [
+        (0, 5000, 1000, "seconds"),
+        (0, 90, 20, "ms"),
+        (0, 900, 200, "seconds"),
+        (0, 3_600_000, 600_000, "minutes"),
+        (0, 30 * 86_400_000, 7 * 86_400_000, "days"),
+        (0, 4000 * 86_400_000, 728 * 86_400_000, "days"),
+    ],
+)
 def test_axis_has_round_ticks(start: int, end: int, tick: int, unit: str) -> None:
     axis = Axis.over(start, end, 9)
     assert (axis.tick_ms, axis.unit) == (tick, unit)

@@ -49,13 +49,23 @@ def test_a_rule_with_every_clause() -> None:
         "FILTER(WHERE temp > 3) HAVING t > 2 ORDER BY t LIMIT 3"
     )
     operators = [
-        line.split("·")[0].strip(" │├└─") for line in shown.splitlines() if "─" in line or line.startswith("limit")
+        line.split("·")[0].strip(" │├└─")
+        for line in shown.splitlines()
+        if "─" in line or line.startswith("limit")
     ]
     assert operators == [
-        "limit 3", "order by t", "select dev, avg(temp) as t", "having t > 2", "Agg(avg(temp) O(1))", "group by dev",
-        "where temp > 20", "Sample(every 5 s, origin midnight UTC)", "Retain(deadline arrival + 10 s)",
-        "filter temp > 3", "stream demo",
-    ]  # fmt: skip
+        "limit 3",
+        "order by t",
+        "select dev, avg(temp) as t",
+        "having t > 2",
+        "Agg(avg(temp) O(1))",
+        "group by dev",
+        "where temp > 20",
+        "Sample(every 5 s, origin midnight UTC)",
+        "Retain(deadline arrival + 10 s)",
+        "filter temp > 3",
+        "stream demo",
+    ]
     assert "reads dev, temp" in shown and "values leave in the order they came" in shown
 
 
@@ -112,7 +122,10 @@ def test_compositions_have_the_actual_parameters(window: str, stages: list[str])
             "from v in values within 1.5 every 1.0 select v",
             ["Gate(every 1 s, origin creation, net)", "Retain(deadline arrival + 1.5 s)"],
         ),
-        ("from v in values within 10.0 retain 5 select v", ["Meet(Retain(deadline arrival + 10 s), Retain(count 5))"]),
+        (
+            "from v in values within 10.0 retain 5 select v",
+            ["Meet(Retain(deadline arrival + 10 s), Retain(count 5))"],
+        ),
         (
             "from v in values retain 3 every 2 with unique v select v",
             ["Latest(v)", "Gate(count 2, net)", "Retain(count 3)"],
@@ -148,8 +161,16 @@ def test_joins_branch() -> None:
 
 
 def test_a_window_in_group_by_stands_below_the_join() -> None:
-    shown = tree("SELECT count(*) AS n FROM demo LEFT JOIN E ON demo.dev = E.k GROUP BY TUMBLINGWINDOW(ss, 10)")
-    order = ["Product(left E on demo.dev = E.k)", "Sample(", "Gate(every 10 s", "├─ stream demo", "└─ stream E"]
+    shown = tree(
+        "SELECT count(*) AS n FROM demo LEFT JOIN E ON demo.dev = E.k GROUP BY TUMBLINGWINDOW(ss, 10)"
+    )
+    order = [
+        "Product(left E on demo.dev = E.k)",
+        "Sample(",
+        "Gate(every 10 s",
+        "├─ stream demo",
+        "└─ stream E",
+    ]
     assert [shown.index(part) for part in order] == sorted(shown.index(part) for part in order)
 
 
@@ -157,8 +178,9 @@ def test_bounds_of_state() -> None:
     assert facts("select k from E#length(5)", "state") == ["at most 5 events"]
     assert facts("select k from E#length_batch(5)", "state") == ["at most 10 events"]
     assert facts("select k, count(*) from E#time(1 min) group by k", "state", max_groups=7) == [
-        "at most the events of 1 min", "one row of aggregates per k, at most 7 groups",
-    ]  # fmt: skip
+        "at most the events of 1 min",
+        "one row of aggregates per k, at most 7 groups",
+    ]
     assert facts("SELECT temp FROM demo", "state") == ["none"]
 
 
@@ -173,7 +195,9 @@ def test_windows_without_bound_are_named() -> None:
 
 
 def test_clock() -> None:
-    assert facts("SELECT temp FROM demo", "clock", zone="Europe/Berlin") == ["processing time, zone Europe/Berlin"]
+    assert facts("SELECT temp FROM demo", "clock", zone="Europe/Berlin") == [
+        "processing time, zone Europe/Berlin"
+    ]
     query = "SELECT count(*) AS n FROM timed GROUP BY TUMBLINGWINDOW(ss, 10)"
     options = {"late_tolerance_ms": 2000, "idle_timeout_ms": 60_000, "max_future_ms": 3_600_000}
     (line,) = facts(query, "clock", **options)
@@ -191,12 +215,18 @@ def test_cost_depends_on_how_values_leave() -> None:
 @pytest.mark.parametrize(
     ("query", "cost"),
     [
-        ("SELECT avg(temp) AS a FROM demo GROUP BY SLIDINGWINDOW(ss, 10)", "per event O(1); per sample one row"),
+        (
+            "SELECT avg(temp) AS a FROM demo GROUP BY SLIDINGWINDOW(ss, 10)",
+            "per event O(1); per sample one row",
+        ),
         (
             "SELECT dev, max(temp) AS a FROM demo GROUP BY dev, SLIDINGWINDOW(ss, 10)",
             "per event O(1) amortised; per sample a row for each group",
         ),
-        ("SELECT temp FROM demo GROUP BY COUNTWINDOW(5, 2)", "per event O(1); per sample every row of the window"),
+        (
+            "SELECT temp FROM demo GROUP BY COUNTWINDOW(5, 2)",
+            "per event O(1); per sample every row of the window",
+        ),
         ("SELECT avg(temp) AS a FROM demo GROUP BY TUMBLINGWINDOW(ss, 10)", "per event O(1)"),
         ("select sum(n) as s from E#groupwin(k)#sort(5, price)", "per event O(log n) + hash of the key"),
     ],
@@ -206,7 +236,9 @@ def test_cost_is_said_once_for_events_and_for_looks(query: str, cost: str) -> No
 
 
 def test_warnings_are_repeated() -> None:
-    assert facts("SELECT count(*) AS n FROM demo GROUP BY HOPPINGWINDOW(ss, 5, 10)", "warning")[0].startswith("B701 ")
+    assert facts("SELECT count(*) AS n FROM demo GROUP BY HOPPINGWINDOW(ss, 5, 10)", "warning")[0].startswith(
+        "B701 "
+    )
 
 
 def test_fill_takes_whole_words_only() -> None:

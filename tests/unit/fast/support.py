@@ -1,4 +1,5 @@
-"""Runs one rule twice over the same steps and compares all it emits: in batches, and one by one with restarts."""
+"""Runs one rule twice over the same steps and compares all it emits: in batches, and one by one with
+restarts."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ Step = tuple[int, list[dict[str, Any]]]
 class Run:
     """One engine with one rule."""
 
-    def __init__(self, sql: str, *, event_time: bool, singly: bool = False, structs: bool = False, **options: Any
-                 ) -> None:  # fmt: skip
+    def __init__(
+        self, sql: str, *, event_time: bool, singly: bool = False, structs: bool = False, **options: Any
+    ) -> None:
         self.catalog = Catalog()
         for statement in parse(EVENT_TIME if event_time else PROCESSING_TIME):
             self.catalog.define(statement)  # type: ignore[arg-type]
@@ -55,8 +57,16 @@ class Run:
         self.engine = self._engine(json.loads(json.dumps(self.engine.snapshot("r"))))
 
 
-def compare(sql: str, steps: Sequence[Step], *, event_time: bool = False, structs: bool = False, restarts: bool = False,
-            flush: bool = True, **options: Any) -> list[Emission]:  # fmt: skip
+def compare(
+    sql: str,
+    steps: Sequence[Step],
+    *,
+    event_time: bool = False,
+    structs: bool = False,
+    restarts: bool = False,
+    flush: bool = True,
+    **options: Any,
+) -> list[Emission]:
     """The emissions of the batches, after making sure that single events give and count exactly the same."""
     batched, single = (
         Run(sql, singly=choice, event_time=event_time, structs=structs, **options) for choice in (False, True)
@@ -78,13 +88,16 @@ def compare(sql: str, steps: Sequence[Step], *, event_time: bool = False, struct
 
 def rows_first(emissions: list[Emission]) -> list[Emission]:
     """The rows in order, then the errors: those of a batch follow its rows."""
-    return [item for item in emissions if item.kind != "error"] + [item for item in emissions if item.kind == "error"]
+    return [item for item in emissions if item.kind != "error"] + [
+        item for item in emissions if item.kind == "error"
+    ]
 
 
 def shown(emissions: list[Emission]) -> list[str]:
     """Emissions as text: tells 1 from 1.0 and TRUE, and NaN equals NaN.
 
-    Of two equal numbers, 0 and 0.0, either may be the least or greatest: events with a NULL are folded before others.
+    Of two equal numbers, 0 and 0.0, either may be the least or greatest: events with a NULL
+    are folded before others.
     """
     for emission in emissions:
         for row in (*emission.inserted, *emission.removed):
@@ -96,4 +109,8 @@ def shown(emissions: list[Emission]) -> list[str]:
 
 def counted(engine: Engine) -> dict[str, int]:
     """The counters that do not speak of how the state is kept."""
-    return {name: count for name, count in engine.counters("r").items() if name not in ("retained", "division_by_zero")}
+    return {
+        name: count
+        for name, count in engine.counters("r").items()
+        if name not in ("retained", "division_by_zero")
+    }

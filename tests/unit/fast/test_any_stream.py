@@ -17,15 +17,24 @@ SELECT = (
 )
 
 WINDOWS = [
-    "TUMBLINGWINDOW(ss, 2)", "SESSIONWINDOW(ss, 5, 2)", "HOPPINGWINDOW(ss, 5, 2)", "HOPPINGWINDOW(ms, 3000, 1000)",
-    "COUNTWINDOW(4)", "COUNTWINDOW(5, 2)", "COUNTWINDOW(3, 1)",
-]  # fmt: skip
+    "TUMBLINGWINDOW(ss, 2)",
+    "SESSIONWINDOW(ss, 5, 2)",
+    "HOPPINGWINDOW(ss, 5, 2)",
+    "HOPPINGWINDOW(ms, 3000, 1000)",
+    "COUNTWINDOW(4)",
+    "COUNTWINDOW(5, 2)",
+    "COUNTWINDOW(3, 1)",
+]
 
 numbers = st.one_of(
-    st.integers(-5, 5), st.floats(-100, 100), st.sampled_from([71.53, 0.1, 0.2, 1e16, -1e16, 1e308, -1e308, 5e-324]),
+    st.integers(-5, 5),
+    st.floats(-100, 100),
+    st.sampled_from([71.53, 0.1, 0.2, 1e16, -1e16, 1e308, -1e308, 5e-324]),
     st.sampled_from([float("nan"), float("inf"), float("-inf"), 2**53, 2**53 + 1, -(10**40), 10**400]),
-)  # fmt: skip
-values = st.one_of(numbers, numbers, numbers, st.none(), st.sampled_from(["x", "y", True, False, [1], {"a": 1}]))
+)
+values = st.one_of(
+    numbers, numbers, numbers, st.none(), st.sampled_from(["x", "y", True, False, [1], {"a": 1}])
+)
 keys = st.one_of(
     st.sampled_from(["a", "b", "ü€"]), st.sampled_from([None, 1, 1.0, "1", True, float("nan"), [1], {"a": 2}])
 )
@@ -41,26 +50,36 @@ def streams(draw: st.DrawFn, plain: bool = False) -> list[Step]:
         events: list[dict[str, Any]] = []
         for _ in range(draw(st.integers(0, 6))):
             back = draw(st.sampled_from([0, 0, 0, 1, 700, 2100]))
-            events.append({
-                "dev": draw(st.sampled_from(["a", "b"]) if plain else keys),
-                "v": draw(st.floats(0, 100) if plain else values),
-                "n": draw(st.integers(-3, 3) if plain else st.one_of(st.integers(-3, 3), st.none(), st.just("z"))),
-                "ts": max(0, now_ms - back) if draw(st.integers(0, 20)) != 20 else "bad",
-            })  # fmt: skip
+            events.append(
+                {
+                    "dev": draw(st.sampled_from(["a", "b"]) if plain else keys),
+                    "v": draw(st.floats(0, 100) if plain else values),
+                    "n": draw(
+                        st.integers(-3, 3)
+                        if plain
+                        else st.one_of(st.integers(-3, 3), st.none(), st.just("z"))
+                    ),
+                    "ts": max(0, now_ms - back) if draw(st.integers(0, 20)) != 20 else "bad",
+                }
+            )
         steps.append((now_ms, events))
     return steps
 
 
 def grouped(window: str, key: bool = True, rest: str = "") -> str:
     """A rule over a window."""
-    return SELECT.format(keys="dev, " if key else "") + rest.format(group=f"GROUP BY {'dev, ' if key else ''}{window}")
+    return SELECT.format(keys="dev, " if key else "") + rest.format(
+        group=f"GROUP BY {'dev, ' if key else ''}{window}"
+    )
 
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("key", [True, False])
 @pytest.mark.parametrize("event_time", [False, True])
 @given(steps=streams(), restarts=st.booleans(), tolerance=st.sampled_from([0, 0, 1000]))
-def test_windows(window: str, key: bool, event_time: bool, steps: list[Step], restarts: bool, tolerance: int) -> None:
+def test_windows(
+    window: str, key: bool, event_time: bool, steps: list[Step], restarts: bool, tolerance: int
+) -> None:
     sql = grouped(window, key, " {group}")
     compare(sql, steps, event_time=event_time, restarts=restarts, late_tolerance_ms=tolerance)
 
@@ -76,12 +95,15 @@ def test_clauses_around_windows(window: str, event_time: bool, steps: list[Step]
     compare(sql, steps, event_time=event_time)
 
 
-@pytest.mark.parametrize("sql", [
-    "SELECT dev, v * 1.8 + 32 AS f, v / n AS q FROM m WHERE v > 20",
-    "SELECT * FROM m WHERE dev = 'a' AND n IN (1, 2) OR v BETWEEN 1 AND 3",
-    "SELECT dev, CASE WHEN v > 1 THEN 'high' ELSE upper(dev) END AS k, v - lag(v) AS d FROM m WHERE n IS NOT NULL",
-    "SELECT lag(v, 2) OVER (PARTITION BY dev WHEN n > 0) AS l, latest(v, 0) AS t FROM m WHERE had_changed(true, n)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT dev, v * 1.8 + 32 AS f, v / n AS q FROM m WHERE v > 20",
+        "SELECT * FROM m WHERE dev = 'a' AND n IN (1, 2) OR v BETWEEN 1 AND 3",
+        "SELECT dev, CASE WHEN v > 1 THEN 'high' ELSE upper(dev) END AS k, v - lag(v) AS d FROM m WHERE n IS NOT NULL",
+        "SELECT lag(v, 2) OVER (PARTITION BY dev WHEN n > 0) AS l, latest(v, 0) AS t FROM m WHERE had_changed(true, n)",
+    ],
+)
 @pytest.mark.parametrize("event_time", [False, True])
 @given(steps=streams(), restarts=st.booleans())
 def test_rules_without_a_window(sql: str, event_time: bool, steps: list[Step], restarts: bool) -> None:
@@ -100,18 +122,25 @@ def test_the_bound_of_groups(window: str, steps: list[Step]) -> None:
     compare(grouped(window, True, " {group}"), steps, max_groups=2)
 
 
-RUNNING = "count(*) AS c, count(v) AS cv, sum(v) AS s, avg(v) AS a, min(v) AS lo, max(v) AS hi, sum(n * 2) AS n2"
+RUNNING = (
+    "count(*) AS c, count(v) AS cv, sum(v) AS s, avg(v) AS a, min(v) AS lo, max(v) AS hi, sum(n * 2) AS n2"
+)
 
 
-@pytest.mark.parametrize("sql", [
-    f"select {RUNNING} from m#length(3)",
-    f"select dev, v, {RUNNING} from m(n != 2)#length(4) having avg(v) > 1",
-    f"SELECT {RUNNING}, window_start() AS ws, window_end() AS we FROM m GROUP BY SLIDINGWINDOW(ms, 2100)",
-    f"SELECT {RUNNING} FROM m GROUP BY SLIDINGWINDOW(ss, 5) FILTER(WHERE n < 3) HAVING avg(v) > 1",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"select {RUNNING} from m#length(3)",
+        f"select dev, v, {RUNNING} from m(n != 2)#length(4) having avg(v) > 1",
+        f"SELECT {RUNNING}, window_start() AS ws, window_end() AS we FROM m GROUP BY SLIDINGWINDOW(ms, 2100)",
+        f"SELECT {RUNNING} FROM m GROUP BY SLIDINGWINDOW(ss, 5) FILTER(WHERE n < 3) HAVING avg(v) > 1",
+    ],
+)
 @pytest.mark.parametrize("event_time", [False, True])
 @given(steps=streams(), restarts=st.booleans())
-def test_windows_looked_at_with_every_event(sql: str, event_time: bool, steps: list[Step], restarts: bool) -> None:
+def test_windows_looked_at_with_every_event(
+    sql: str, event_time: bool, steps: list[Step], restarts: bool
+) -> None:
     compare(sql, steps, event_time=event_time, restarts=restarts)
 
 
@@ -131,11 +160,16 @@ KINDS = [
     "select irstream dev, {all}, istream() as new from m{window} where n > 0 group by dev",
     "select rstream dev, n, {all} from m(n != 2){window} group by dev",
     "select irstream dev, count(*) as c from m{window} group by dev order by c desc",
-]  # fmt: skip
+]
 EPL_WINDOWS = [
-    "#length(3)", "#lastevent", "#keepall", "#time(2100 msec)", "#ext_timed(n, 2 msec)", "#unique(dev)",
+    "#length(3)",
+    "#lastevent",
+    "#keepall",
+    "#time(2100 msec)",
+    "#ext_timed(n, 2 msec)",
+    "#unique(dev)",
     "#unique(dev, n * 2)",
-]  # fmt: skip
+]
 
 
 FED = (
@@ -145,10 +179,13 @@ FED = (
 
 
 @pytest.mark.parametrize("window", EPL_WINDOWS)
-@pytest.mark.parametrize("kind", [
-    f"select {FED} from m{{window}}",
-    f"select irstream dev, n, {FED} from m{{window}} where n <> 2 group by dev",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind",
+    [
+        f"select {FED} from m{{window}}",
+        f"select irstream dev, n, {FED} from m{{window}} where n <> 2 group by dev",
+    ],
+)
 @given(event_time=st.booleans(), steps=streams(), restarts=st.booleans())
 def test_aggregates_without_statements(
     window: str, kind: str, event_time: bool, steps: list[Step], restarts: bool
@@ -167,14 +204,19 @@ def test_windows_of_epl(
     compare(sql, steps, event_time=event_time, restarts=restarts, max_groups=limit)
 
 
-@pytest.mark.parametrize("sql", [
-    f"SELECT dev, n, {RUNNING} FROM m GROUP BY dev, SLIDINGWINDOW(ms, 2100)",
-    f"SELECT dev, v, {RUNNING} FROM m WHERE n > 0 GROUP BY SLIDINGWINDOW(ms, 2100)",
-    f"SELECT {RUNNING} FROM m WHERE n > 0 GROUP BY SLIDINGWINDOW(ss, 2) OVER (WHEN v > 0)",
-    "SELECT dev, count(*) AS c, window_start() AS ws FROM m GROUP BY dev, SLIDINGWINDOW(ss, 2) OVER (WHEN n > 0) "
-    "HAVING count(*) > 1 ORDER BY c DESC, dev LIMIT 2",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT dev, n, {RUNNING} FROM m GROUP BY dev, SLIDINGWINDOW(ms, 2100)",
+        f"SELECT dev, v, {RUNNING} FROM m WHERE n > 0 GROUP BY SLIDINGWINDOW(ms, 2100)",
+        f"SELECT {RUNNING} FROM m WHERE n > 0 GROUP BY SLIDINGWINDOW(ss, 2) OVER (WHEN v > 0)",
+        "SELECT dev, count(*) AS c, window_start() AS ws FROM m GROUP BY dev, SLIDINGWINDOW(ss, 2) OVER (WHEN n > 0) "
+        "HAVING count(*) > 1 ORDER BY c DESC, dev LIMIT 2",
+    ],
+)
 @pytest.mark.parametrize("event_time", [False, True])
 @given(steps=streams(), restarts=st.booleans(), limit=st.sampled_from([2, 1000]))
-def test_sliding_windows_of_groups(sql: str, event_time: bool, steps: list[Step], restarts: bool, limit: int) -> None:
+def test_sliding_windows_of_groups(
+    sql: str, event_time: bool, steps: list[Step], restarts: bool, limit: int
+) -> None:
     compare(sql, steps, event_time=event_time, restarts=restarts, max_groups=limit)

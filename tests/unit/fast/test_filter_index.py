@@ -61,7 +61,9 @@ def test_rules_together_do_what_each_does_alone(batches: list[list[dict[str, Any
 
 
 def test_an_event_meets_only_rules_that_can_match() -> None:
-    engine = engine_with([f"SELECT v FROM m WHERE dev = 'd{number}'" for number in range(8)] + ["SELECT v, n FROM m"])
+    engine = engine_with(
+        [f"SELECT v FROM m WHERE dev = 'd{number}'" for number in range(8)] + ["SELECT v, n FROM m"]
+    )
     out: list[Any] = []
     index = FilterIndex((name, query) for name, query in engine.queries.items())
     met = [entry.name for entry, _ in index.route([{"dev": "d3", "v": 1}, {"dev": "d9", "v": 2}], 0, out)]
@@ -73,7 +75,11 @@ def test_rules_that_are_alike_run_as_a_family() -> None:
     engine = engine_with([f"SELECT dev, v FROM m WHERE dev = 'd{number}' AND v > 0" for number in range(20)])
     values = [("d3", 1), ("d9", -1), ("d9", "x"), ("d9", 4)]
     out = engine.push("m", [{"dev": dev, "v": value} for dev, value in values], 0)
-    assert [(emission.rule, emission.kind) for emission in out] == [("r3", "rows"), ("r9", "rows"), ("r9", "error")]
+    assert [(emission.rule, emission.kind) for emission in out] == [
+        ("r3", "rows"),
+        ("r9", "rows"),
+        ("r9", "error"),
+    ]
     (column,) = engine.indexes["m"].columns.values()
     assert [len(family.entries) for family in column.large] == [20]
     assert [engine.counters("r9")[name] for name in ("events_in", "rows_out", "errors")] == [4, 1, 1]

@@ -47,8 +47,9 @@ def test_an_event_that_only_some_can_take_parts_them_until_the_window_ends() -> 
     assert engine.shares_with("r0") == ["r1", "r2"]
     errors = engine.push("m", events(2.0, "x", 4.5, n=7), 20)
     assert sorted((out.rule, out.error) for out in errors) == [
-        ("r0", "avg takes numbers, not string 'x'"), ("r2", "avg takes numbers, not string 'x'"),
-    ]  # fmt: skip
+        ("r0", "avg takes numbers, not string 'x'"),
+        ("r2", "avg takes numbers, not string 'x'"),
+    ]
     assert engine.shares_with("r0") == ["r2"], "rules with equal aggregates stay together"
     assert engine.shares_with("r1") == []
     assert rows_of(engine, 2000) == {"r0": [["a", 2.5, 3]], "r1": [["a", 7]], "r2": [["a", 2.5, 3]]}
@@ -80,7 +81,9 @@ def test_restored_rules_gather_together_in_the_middle_of_a_window() -> None:
     states = {name: json.loads(json.dumps(engine.snapshot(name))) for name in engine.queries}
     other = engine_of("tumbling")
     for name, rule in (("r0", AVERAGE), ("r1", LOUDEST)):
-        other.deploy(name, plan_rule(rule.format(WINDOWS["tumbling"]), other.catalog, RuleOptions()), 20, states[name])
+        other.deploy(
+            name, plan_rule(rule.format(WINDOWS["tumbling"]), other.catalog, RuleOptions()), 20, states[name]
+        )
     other.push("m", events(2.0), 30)
     assert other.shares_with("r0") == ["r1"]
     assert rows_of(other, 2000) == {"r0": [["a", 1.5, 2]], "r1": [["a", 4]]}
@@ -100,7 +103,9 @@ def stages_of(engine: Engine) -> int:
 
 
 def test_in_event_time_an_event_meets_only_rules_that_can_match_and_time_meets_all() -> None:
-    rules = [f"SELECT count(*) AS c FROM m WHERE dev = 'd{n}' GROUP BY TUMBLINGWINDOW(ss, 2)" for n in range(10)]
+    rules = [
+        f"SELECT count(*) AS c FROM m WHERE dev = 'd{n}' GROUP BY TUMBLINGWINDOW(ss, 2)" for n in range(10)
+    ]
     engine = timed_engine(rules)
     engine.push("m", [{"dev": "d3", "ts": 100}, {"dev": "d7", "ts": 200}], 0)
     assert stages_of(engine) == 1
@@ -112,11 +117,16 @@ def test_in_event_time_an_event_meets_only_rules_that_can_match_and_time_meets_a
 
 
 def test_late_and_refused_events_are_told_by_every_rule_that_shares_the_stage() -> None:
-    engine = timed_engine([AVERAGE.format(WINDOWS["tumbling"]), LOUDEST.format(WINDOWS["hopping"])], max_future_ms=1000)
+    engine = timed_engine(
+        [AVERAGE.format(WINDOWS["tumbling"]), LOUDEST.format(WINDOWS["hopping"])], max_future_ms=1000
+    )
     out = engine.push("m", [{"dev": "a", "ts": 500}, {"dev": "a", "ts": 400}, {"dev": "a", "ts": 5000}], 500)
     assert [(emission.rule, emission.kind) for emission in out] == [
-        ("r0", "late"), ("r1", "late"), ("r0", "error"), ("r1", "error"),
-    ]  # fmt: skip
+        ("r0", "late"),
+        ("r1", "late"),
+        ("r0", "error"),
+        ("r1", "error"),
+    ]
     assert [engine.counters("r1")[name] for name in ("late", "refused_future", "errors")] == [1, 1, 1]
 
 

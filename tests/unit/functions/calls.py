@@ -12,9 +12,16 @@ from sql.language import parse_expression
 
 
 def example_context(zone: str = "UTC") -> Context:
-    """The surroundings every documented example assumes: 2024-01-02 03:04:05.678 UTC, rule `example`, one property."""
-    return Context(now_ms=1_704_164_645_678, zone=ZoneInfo(zone), random=Random(7), rule_id="example",
-                   start_ms=1_704_164_640_000, properties={"site": "north"})  # fmt: skip
+    """The surroundings every documented example assumes: 2024-01-02 03:04:05.678 UTC, rule `example`, one
+    property."""
+    return Context(
+        now_ms=1_704_164_645_678,
+        zone=ZoneInfo(zone),
+        random=Random(7),
+        rule_id="example",
+        start_ms=1_704_164_640_000,
+        properties={"site": "north"},
+    )
 
 
 def evaluate(text: str, context: Context | None = None) -> Any:
@@ -34,7 +41,8 @@ def value_of(expr: syntax.Expr, context: Context) -> Any:
 
 
 def call(name: str, *arguments: Any, context: Context | None = None) -> Any:
-    """Call the function `name`: its arity is checked, NULLs propagate, the context goes first where it wants one."""
+    """Call the function `name`: its arity is checked, NULLs propagate, the context goes
+    first where it wants one."""
     found = lookup(name)
     assert found is not None, f"no function {name}"
     least, most = found.arity

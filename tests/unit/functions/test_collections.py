@@ -17,7 +17,11 @@ from tests.unit.functions.calls import call, evaluate
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([1.0, 1.5, "a", "1"])
 ARRAYS = st.lists(SCALARS, max_size=6)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=8,
 )
@@ -26,8 +30,11 @@ JSON = st.recursive(
 @given(ARRAYS, ARRAYS)
 def test_set_operations_agree_with_sets_of_keys(a: list[Any], b: list[Any]) -> None:
     keys_a, keys_b = set(map(key_of, a)), set(map(key_of, b))
-    for name, expected in (("array_union", keys_a | keys_b), ("array_intersect", keys_a & keys_b),
-                           ("array_except", keys_a - keys_b)):  # fmt: skip
+    for name, expected in (
+        ("array_union", keys_a | keys_b),
+        ("array_intersect", keys_a & keys_b),
+        ("array_except", keys_a - keys_b),
+    ):
         result = [key_of(item) for item in call(name, a, b)]
         assert len(result) == len(set(result)) and set(result) == expected
     assert call("array_contains_any", a, b) is bool(keys_a & keys_b)
@@ -53,7 +60,11 @@ def test_true_one_and_text_one_are_three_elements() -> None:
 
 
 def test_empty_arrays_and_objects_are_ordinary_values() -> None:
-    assert call("array_distinct", []) == [] and call("cardinality", []) == 0 and call("array_join", [], ",") == ""
+    assert (
+        call("array_distinct", []) == []
+        and call("cardinality", []) == 0
+        and call("array_join", [], ",") == ""
+    )
     assert call("keys", {}) == [] and call("object_size", {}) == 0 and call("to_json", {}) == "{}"
 
 
@@ -98,7 +109,7 @@ def test_picking_inside_an_object_that_was_picked_whole_copies_it() -> None:
     assert call("object_pick", source, ["a.c.d"]) == {"a": {"c": {"d": 2}}}
 
 
-# --- JSON -------------------------------------------------------------------------------------------------------------
+# --- JSON ---------------------------------------------------------------------------------------------------
 
 
 @given(JSON)

@@ -51,7 +51,10 @@ def test_parts_are_those_of_the_rules_zone() -> None:
     new_year_utc = 1_704_067_200_000  # 2024-01-01 00:00 UTC
     tokyo, new_york = example_context("Asia/Tokyo"), example_context("America/New_York")
     assert call("hour", new_year_utc, context=tokyo) == 9
-    assert (call("year", new_year_utc, context=new_york), call("day_name", new_year_utc, context=new_york)) == (
+    assert (
+        call("year", new_year_utc, context=new_york),
+        call("day_name", new_year_utc, context=new_york),
+    ) == (
         2023,
         "Sunday",
     )
@@ -82,14 +85,23 @@ def test_hours_added_over_a_clock_change_are_elapsed_hours() -> None:
     context = example_context("Europe/Berlin")
     assert call("date_calc", "2024-03-31 01:30:00", "1h", context=context) == "2024-03-31 03:30:00"
     assert call("date_calc", "2024-03-31 03:30:00", "-1h", context=context) == "2024-03-31 01:30:00"
-    assert call("date_diff", "2024-03-30 12:00:00", "2024-03-31 12:00:00", context=context) == 1  # 23 hours, one day
+    assert (
+        call("date_diff", "2024-03-30 12:00:00", "2024-03-31 12:00:00", context=context) == 1
+    )  # 23 hours, one day
 
 
 @pytest.mark.parametrize(
     ("duration", "expected"),
-    [("1h30m", "01:30:00"), ("1.5s", "00:00:01.500"), ("250ms", "00:00:00.250"), ("1999us", "00:00:00.001"),
-     ("1000000ns", "00:00:00.001"), ("+1m", "00:01:00"), ("2m1m", "00:03:00")],
-)  # fmt: skip
+    [
+        ("1h30m", "01:30:00"),
+        ("1.5s", "00:00:01.500"),
+        ("250ms", "00:00:00.250"),
+        ("1999us", "00:00:00.001"),
+        ("1000000ns", "00:00:00.001"),
+        ("+1m", "00:01:00"),
+        ("2m1m", "00:03:00"),
+    ],
+)
 def test_durations(duration: str, expected: str) -> None:
     assert call("date_calc", 0, duration) == f"1970-01-01 {expected}"
 
@@ -102,19 +114,26 @@ def test_what_is_no_duration_is_a_data_error(duration: str) -> None:
 
 @pytest.mark.parametrize(
     ("start", "end", "days"),
-    [("2024-01-01 23:00:00", "2024-01-02 01:00:00", 0), ("2024-01-01", "2024-12-31", 365),
-     ("2024-01-03", "2024-01-01", -2),
-     ("2024-01-02 01:00:00", "2024-01-01 23:00:00", 0)],
-)  # fmt: skip
+    [
+        ("2024-01-01 23:00:00", "2024-01-02 01:00:00", 0),
+        ("2024-01-01", "2024-12-31", 365),
+        ("2024-01-03", "2024-01-01", -2),
+        ("2024-01-02 01:00:00", "2024-01-01 23:00:00", 0),
+    ],
+)
 def test_date_diff_counts_whole_days(start: str, end: str, days: int) -> None:
     assert call("date_diff", start, end) == days
 
 
 @pytest.mark.parametrize(
     ("day", "last"),
-    [("2023-02-01", "2023-02-28"), ("2024-12-31", "2024-12-31"), ("2024-04-30 23:00", "2024-04-30"),
-     ("9999-12-05", "9999-12-31")],
-)  # fmt: skip
+    [
+        ("2023-02-01", "2023-02-28"),
+        ("2024-12-31", "2024-12-31"),
+        ("2024-04-30 23:00", "2024-04-30"),
+        ("9999-12-05", "9999-12-31"),
+    ],
+)
 def test_last_day(day: str, last: str) -> None:
     assert call("last_day", day) == last
 

@@ -47,11 +47,21 @@ def test_mod_by_zero_is_null_like_division() -> None:
 @pytest.mark.parametrize(
     ("x", "decimals", "expected"),
     [
-        (0.5, 0, 1.0), (-0.5, 0, -1.0), (1.5, 0, 2.0), (0.49999999999999994, 0, 0.0), (2.675, 2, 2.68),
-        (-2.675, 2, -2.68), (15, -1, 20.0), (10**20, 2, 1e20), (0.1, 20, 0.1), (1e300, 3, 1e300),
+        (0.5, 0, 1.0),
+        (-0.5, 0, -1.0),
+        (1.5, 0, 2.0),
+        (0.49999999999999994, 0, 0.0),
+        (2.675, 2, 2.68),
+        (-2.675, 2, -2.68),
+        (15, -1, 20.0),
+        (10**20, 2, 1e20),
+        (0.1, 20, 0.1),
+        (1e300, 3, 1e300),
     ],
-)  # fmt: skip
-def test_round_goes_half_away_from_zero_on_the_decimals_as_written(x: float, decimals: int, expected: float) -> None:
+)
+def test_round_goes_half_away_from_zero_on_the_decimals_as_written(
+    x: float, decimals: int, expected: float
+) -> None:
     assert call("round", x, decimals) == expected
     assert call("round", x, 0) == call("round", x)
 
@@ -78,22 +88,35 @@ def test_power_is_exact_for_integers_and_bounded() -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((1234567.891, 2), "1234567.89"), ((-0.005, 2), "-0.01"), ((5, 0), "5"), ((1234567, 1, "en_US"), "1,234,567.0"),
-        ((1234567.5, 1, "fr-FR"), "1\u00a0234\u00a0567,5"), ((1e21, 1), "1000000000000000000000.0"),
-        ((0.5, 0), "0"), ((2.5, 0), "2"), ((12332.2, 2, "de_AT"), "12\u00a0332,20"),
+        ((1234567.891, 2), "1234567.89"),
+        ((-0.005, 2), "-0.01"),
+        ((5, 0), "5"),
+        ((1234567, 1, "en_US"), "1,234,567.0"),
+        ((1234567.5, 1, "fr-FR"), "1\u00a0234\u00a0567,5"),
+        ((1e21, 1), "1000000000000000000000.0"),
+        ((0.5, 0), "0"),
+        ((2.5, 0), "2"),
+        ((12332.2, 2, "de_AT"), "12\u00a0332,20"),
         ((1234.5, 1, "es_MX"), "1,234.5"),
-        ((1234.5, 1, "pt_PT"), "1\u00a0234,5"), ((1234.5, 1, "pt_BR"), "1.234,5"),
+        ((1234.5, 1, "pt_PT"), "1\u00a0234,5"),
+        ((1234.5, 1, "pt_BR"), "1.234,5"),
         ((-1234.5, 1, "de-CH"), "-1\u2019234.5"),
-        ((12.5, 1, "ar_IN"), "\u0661\u0662\u066b\u0665"), ((1234.5, 1, "es_CU"), "1.234,5"),
+        ((12.5, 1, "ar_IN"), "\u0661\u0662\u066b\u0665"),
+        ((1234.5, 1, "es_CU"), "1.234,5"),
     ],
-)  # fmt: skip
+)
 def test_format(arguments: tuple[Any, ...], expected: str) -> None:
     assert call("format", *arguments) == expected
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((1, -1), "from 0"), ((1, 31), "DECIMALS_MAX"), ((1, 2, "xx_XX"), "no locale 'xx_XX'"), ((math.inf, 2), "finite")],
+    [
+        ((1, -1), "from 0"),
+        ((1, 31), "DECIMALS_MAX"),
+        ((1, 2, "xx_XX"), "no locale 'xx_XX'"),
+        ((math.inf, 2), "finite"),
+    ],
 )
 def test_format_refuses(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(DataError, match=message):
@@ -111,7 +134,9 @@ def test_conv_shows_a_negative_number_as_64_bits_without_a_sign() -> None:
     assert call("conv", "10", 1, 10) is None
 
 
-@pytest.mark.parametrize(("text", "number"), [("12", "1"), (" -1x", "-1"), ("x1", "0"), ("", "0"), ("+1_0", "1")])
+@pytest.mark.parametrize(
+    ("text", "number"), [("12", "1"), (" -1x", "-1"), ("x1", "0"), ("", "0"), ("+1_0", "1")]
+)
 def test_conv_reads_the_leading_digits(text: str, number: str) -> None:
     assert call("conv", text, 2, -10) == number
 

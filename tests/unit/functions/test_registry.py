@@ -1,4 +1,5 @@
-"""Every registered function keeps the contract: documented, its examples true, NULLs and wrong types handled."""
+"""Every registered function keeps the contract: documented, its examples true, NULLs
+and wrong types handled."""
 
 from __future__ import annotations
 
@@ -18,9 +19,12 @@ from tests.unit.functions.calls import call, evaluate, example_context
 
 ALL = all_functions()
 EVERY = [pytest.param(item, id=item.name) for item in ALL]
-EXAMPLES = [pytest.param(item, *example, id=example[0]) for item in all_functions() for example in item.examples]
+EXAMPLES = [
+    pytest.param(item, *example, id=example[0]) for item in all_functions() for example in item.examples
+]
 
-# The scalar functions of the reference, without those of the binder and the runtime (windows, metadata, state).
+# The scalar functions of the reference, without those of the binder and the runtime
+# (windows, metadata, state).
 OFFERED = """
     array_create cardinality array_cardinality element_at array_position array_last_position array_contains
     array_contains_any array_remove array_union array_intersect array_except array_distinct array_max
@@ -48,7 +52,17 @@ def test_the_reference_is_covered(name: str) -> None:
 def test_is_documented(item: Function) -> None:
     assert item.doc and item.doc.split("\n")[0].endswith(".")
     assert item.examples
-    assert item.category in {"math", "string", "array", "object", "hash", "json", "transform", "datetime", "other"}
+    assert item.category in {
+        "math",
+        "string",
+        "array",
+        "object",
+        "hash",
+        "json",
+        "transform",
+        "datetime",
+        "other",
+    }
 
 
 @pytest.mark.parametrize(("item", "text", "expected"), EXAMPLES)
@@ -76,9 +90,16 @@ def test_functions_that_see_null_take_it(item: Function) -> None:
 
 
 WRONG: dict[Type, Any] = {
-    Type.BOOLEAN: "yes", Type.INTEGER: "1", Type.FLOAT: "1", Type.NUMBER: "1", Type.STRING: [1], Type.DATETIME: True,
-    Type.BYTES: "abc", Type.ARRAY: "abc", Type.OBJECT: [1],
-}  # fmt: skip
+    Type.BOOLEAN: "yes",
+    Type.INTEGER: "1",
+    Type.FLOAT: "1",
+    Type.NUMBER: "1",
+    Type.STRING: [1],
+    Type.DATETIME: True,
+    Type.BYTES: "abc",
+    Type.ARRAY: "abc",
+    Type.OBJECT: [1],
+}
 
 
 TYPED = [item for item in ALL if any(parameter.type in WRONG for parameter in item.parameters)]
@@ -143,7 +164,8 @@ AWKWARD: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("item", EVERY)
 def test_no_value_can_do_worse_than_a_data_error(item: Function) -> None:
-    """One bad event must not stop a rule: whatever comes in, only the errors that the runtime takes for one go out."""
+    """One bad event must not stop a rule: whatever comes in, only the errors that the runtime
+    takes for one go out."""
     least, most = item.arity
     leading = (example_context(),) if item.context else ()
     for count in range(least, min(least + 1 if most is None else most, 2) + 1):

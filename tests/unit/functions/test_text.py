@@ -57,7 +57,7 @@ def test_concat_writes_scalars_as_json_does() -> None:
     assert call("concat", True, None, 1, "-", 2.5, b"x") == "true1-2.5x"
 
 
-# --- regular expressions ----------------------------------------------------------------------------------------------
+# --- regular expressions ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["re2", "re"])
@@ -82,12 +82,18 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 @pytest.mark.parametrize(
     ("text", "pattern", "first"),
     [
-        ("pump-17", r"\d+", "17"), ("pump", r"\d*$", ""), ("a\n", r"a$", None), ("a\nb", r"(?m)a$", "a"),
-        ("Grüße", r"ü.", "üß"), ("10.0.0.12", r"(\d{1,3}\.){3}\d{1,3}", "10.0.0.12"),
+        ("pump-17", r"\d+", "17"),
+        ("pump", r"\d*$", ""),
+        ("a\n", r"a$", None),
+        ("a\nb", r"(?m)a$", "a"),
+        ("Grüße", r"ü.", "üß"),
+        ("10.0.0.12", r"(\d{1,3}\.){3}\d{1,3}", "10.0.0.12"),
         ("warn", r"(?:foo|warn|bar)+", "warn"),
-        ("x$", r"[$]$", "$"), ("é", r"\w", None), ("ERROR", r"(?i)error", "ERROR"),
+        ("x$", r"[$]$", "$"),
+        ("é", r"\w", None),
+        ("ERROR", r"(?i)error", "ERROR"),
     ],
-)  # fmt: skip
+)
 def test_both_engines_agree(engine: str, text: str, pattern: str, first: str | None) -> None:
     assert call("regexp_substr", text, pattern) == (first or "")
     assert call("regexp_matches", text, pattern) is (first is not None)
@@ -96,11 +102,14 @@ def test_both_engines_agree(engine: str, text: str, pattern: str, first: str | N
 @pytest.mark.parametrize(
     ("text", "pattern", "by", "expected"),
     [
-        ("a1b22", r"\d+", "<$0>", "a<1>b<22>"), ("k=v", r"(?P<k>\w)=(\w)", "${2}=${k}", "v=k"),
+        ("a1b22", r"\d+", "<$0>", "a<1>b<22>"),
+        ("k=v", r"(?P<k>\w)=(\w)", "${2}=${k}", "v=k"),
         ("ab", "", "-", "-a-b-"),
-        ("5 USD", r"(\d) USD", "$$${1}", "$5"), ("abc", r"b*", "x", "xaxcx"), ("abc", r"(x)?b", "[$1]", "a[]c"),
+        ("5 USD", r"(\d) USD", "$$${1}", "$5"),
+        ("abc", r"b*", "x", "xaxcx"),
+        ("abc", r"(x)?b", "[$1]", "a[]c"),
     ],
-)  # fmt: skip
+)
 def test_replacement(engine: str, text: str, pattern: str, by: str, expected: str) -> None:
     assert call("regexp_replace", text, pattern, by) == expected
 
@@ -116,7 +125,15 @@ def test_what_re2_cannot_do_is_refused_by_both(engine: str, pattern: str) -> Non
         call("regexp_matches", "a", pattern)
 
 
-EXPLODING = ["(a+)+$", "(a|a)*$", "(a|ab)*$", r"(\w+\s?)*$", "(a*)*$", "((a{0,9}){0,9}){0,9}$", "(a?){40}a{40}$"]
+EXPLODING = [
+    "(a+)+$",
+    "(a|a)*$",
+    "(a|ab)*$",
+    r"(\w+\s?)*$",
+    "(a*)*$",
+    "((a{0,9}){0,9}){0,9}$",
+    "(a?){40}a{40}$",
+]
 
 
 @pytest.mark.parametrize("pattern", EXPLODING)

@@ -115,7 +115,15 @@ def test_hexadecimal_there_and_back(n: int) -> None:
 
 
 def test_typeof() -> None:
-    values = {"bigint": 1, "float": 1.0, "string": "", "boolean": False, "bytea": b"", "array": [], "struct": {}}
+    values = {
+        "bigint": 1,
+        "float": 1.0,
+        "string": "",
+        "boolean": False,
+        "bytea": b"",
+        "array": [],
+        "struct": {},
+    }
     assert {name: call("typeof", value) for name, value in values.items()} == {name: name for name in values}
     assert call("typeof", None) is None
 

@@ -124,8 +124,10 @@ OPERANDS: list[tuple[str, Expr]] = [
     ("count(*)", Call("count", (Star(),))),
     ("count(s.*)", Call("count", (Star("s"),))),
     ("Count(DISTINCT a)", Call("count", (A,), distinct=True)),
-    ("concat(a, substring(b, 1), if(c, 1, 2))",
-     Call("concat", (A, Call("substring", (B, ONE)), Call("if", (C, ONE, TWO))))),
+    (
+        "concat(a, substring(b, 1), if(c, 1, 2))",
+        Call("concat", (A, Call("substring", (B, ONE)), Call("if", (C, ONE, TWO)))),
+    ),
     ("trim(a)", Call("trim", (A,))),
     ("left(a, 1) + replace(b)", Binary("+", Call("left", (A, ONE)), Call("replace", (B,)))),
     ("sum(a) filter (where b > 1)", Call("sum", (A,), filter=Binary(">", B, ONE))),
@@ -134,11 +136,15 @@ OPERANDS: list[tuple[str, Expr]] = [
     ("sum(a, group_by:())", Call("sum", (A,), group_by=())),
     ("lag(a, 1) over (partition by b, c when d)", Call("lag", (A, ONE), over=Over((B, C), D))),
     ("row_number() over ()", Call("row_number", over=Over())),
-    ("row_number() over (order by a desc nulls last, b partition by c)",
-     Call("row_number", over=Over((C,), None, (Ordering(A, True, False), Ordering(B))))),
+    (
+        "row_number() over (order by a desc nulls last, b partition by c)",
+        Call("row_number", over=Over((C,), None, (Ordering(A, True, False), Ordering(B)))),
+    ),
     ("minby(a).id", Field(Call("minby", (A,)), "id")),
-    ("sorted(a desc, b).selectFrom(x => x.id)",
-     Method(Call("sorted", (Ordering(A, True), B)), "selectfrom", (Lambda(("x",), Column("id", "x")),))),
+    (
+        "sorted(a desc, b).selectFrom(x => x.id)",
+        Method(Call("sorted", (Ordering(A, True), B)), "selectfrom", (Lambda(("x",), Column("id", "x")),)),
+    ),
     ("a.where((x, i) => i > 1)", Method(A, "where", (Lambda(("x", "i"), Binary(">", Column("i"), ONE)),))),
     ("f((a), (b + c))", Call("f", (A, Binary("+", B, C)))),
     ("tb[a].total", Field(Index(Column("tb"), A), "total")),
@@ -147,13 +153,55 @@ OPERANDS: list[tuple[str, Expr]] = [
     ("1.5 msec 2 usec", Period((PeriodPart(Constant(1.5), "millisecond"), PeriodPart(TWO, "microsecond")))),
     ("f(a min b sec)", Call("f", (Period((PeriodPart(A, "minute"), PeriodPart(B, "second"))),))),
     ("f((a + b) hours)", Call("f", (Period((PeriodPart(Binary("+", A, B), "hour"),)),))),
-]  # fmt: skip
+]
 
 
 NAMES = [
-    *("id", "ts", "k", "v", "n", "f", "size", "first", "last", "window", "all", "every", "output", "start", "end"),
-    *("time", "key", "value", "date", "type", "timestamp", "day", "hour", "average", "datapoints", "limit", "offset"),
-    *("set", "on", "join", "left", "right", "full", "group", "order", "filter", "over", "invisible", "istream"),
+    *(
+        "id",
+        "ts",
+        "k",
+        "v",
+        "n",
+        "f",
+        "size",
+        "first",
+        "last",
+        "window",
+        "all",
+        "every",
+        "output",
+        "start",
+        "end",
+    ),
+    *(
+        "time",
+        "key",
+        "value",
+        "date",
+        "type",
+        "timestamp",
+        "day",
+        "hour",
+        "average",
+        "datapoints",
+        "limit",
+        "offset",
+    ),
+    *(
+        "set",
+        "on",
+        "join",
+        "left",
+        "right",
+        "full",
+        "group",
+        "order",
+        "filter",
+        "over",
+        "invisible",
+        "istream",
+    ),
 ]
 
 
@@ -169,20 +217,30 @@ def test_operands(text: str, tree: Expr) -> None:
 
 def test_constants_keep_their_type() -> None:
     assert [type(parse_expression(text).value) for text in ("1", "1.0", "1L", "1f", "true")] == [  # type: ignore[attr-defined]
-        int, float, int, float, bool,
-    ]  # fmt: skip
+        int,
+        float,
+        int,
+        float,
+        bool,
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_words_of_clauses_are_names_elsewhere(name: str) -> None:
     assert parse_expression(name) == Column(name)
-    assert parse_expression(f"f({name}) + e.{name}") == Binary("+", Call("f", (Column(name),)), Column(name, "e"))
+    assert parse_expression(f"f({name}) + e.{name}") == Binary(
+        "+", Call("f", (Column(name),)), Column(name, "e")
+    )
 
 
 def test_subqueries() -> None:
     tree = parse_expression("exists (select a from e) and (select b from f) > 1")
     assert isinstance(tree, Binary) and isinstance(tree.left, Subquery) and tree.left.exists
-    assert isinstance(tree.right, Binary) and isinstance(tree.right.left, Subquery) and not tree.right.left.exists
+    assert (
+        isinstance(tree.right, Binary)
+        and isinstance(tree.right.left, Subquery)
+        and not tree.right.left.exists
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,7 +262,9 @@ def test_spans_cover_the_whole_expression(piece: str) -> None:
 
 
 def test_spans_of_all_nodes_lie_inside_their_parents() -> None:
-    tree = parse_expression("a + f(b, (c - 1) * 2, case d when 1 then x[0] else y->z end) > sum(q) filter (where r)")
+    tree = parse_expression(
+        "a + f(b, (c - 1) * 2, case d when 1 then x[0] else y->z end) > sum(q) filter (where r)"
+    )
     for node in tree.walk():
         for child in node.children():
             assert node.span.start <= child.span.start < child.span.end <= node.span.end

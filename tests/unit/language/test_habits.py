@@ -8,22 +8,31 @@ from sql.errors import SqlError
 from sql.language import parse
 
 HABITS = [
-    ("SELECT avg(c) FROM m GROUP BY TUMBLINGWINDOW(10s)", "write TUMBLINGWINDOW(ss, 10): the unit stands first"),
+    (
+        "SELECT avg(c) FROM m GROUP BY TUMBLINGWINDOW(10s)",
+        "write TUMBLINGWINDOW(ss, 10): the unit stands first",
+    ),
     ("SELECT c FROM m#time(10s)", "write 10 sec"),
     ("SELECT m avg(c) FROM s", "a comma is missing before 'avg'"),
     ("SELECT m x avg(c) FROM s", "a comma is missing before 'avg'"),
     ("SELECT c FROM m WHERE a > 3 && b > 4", "write AND instead of &&"),
     ("SELECT c FROM m WHERE a == 4", "write = for equality"),
     ("SELECT TOP 3 c FROM m", "write LIMIT 3 at the end, behind ORDER BY"),
-    ("SELECT avg(c) FROM m GROUP BY TUMBLE(ts, INTERVAL '5' MINUTE)",
-     "write TUMBLINGWINDOW(mi, 5); 'ts' is named by the stream's key 'timestamp'"),
-    ("SELECT avg(c) FROM m GROUP BY HOP(ts, INTERVAL '1' MINUTE, INTERVAL '5' MINUTE)",
-     "write HOPPINGWINDOW(mi, length, hop); 'ts' is named by the stream's key 'timestamp'"),
-    ("SELECT c FROM m WHERE ts > t - INTERVAL '5' MINUTE",
-     "periods have no INTERVAL: write 5 min in a window, milliseconds in an expression"),
+    (
+        "SELECT avg(c) FROM m GROUP BY TUMBLE(ts, INTERVAL '5' MINUTE)",
+        "write TUMBLINGWINDOW(mi, 5); 'ts' is named by the stream's key 'timestamp'",
+    ),
+    (
+        "SELECT avg(c) FROM m GROUP BY HOP(ts, INTERVAL '1' MINUTE, INTERVAL '5' MINUTE)",
+        "write HOPPINGWINDOW(mi, length, hop); 'ts' is named by the stream's key 'timestamp'",
+    ),
+    (
+        "SELECT c FROM m WHERE ts > t - INTERVAL '5' MINUTE",
+        "periods have no INTERVAL: write 5 min in a window, milliseconds in an expression",
+    ),
     ("SELECT c FORM m", "did you mean 'from'?"),
     ("SELECT 10x FROM m", "put a space between them"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "hint"), HABITS, ids=[text for text, _ in HABITS])
@@ -33,6 +42,8 @@ def test_the_hint_says_what_to_write(text: str, hint: str) -> None:
     assert raised.value.problems[0].hint == hint
 
 
-@pytest.mark.parametrize("text", ["SELECT a b FROM m", "SELECT top FROM m", "SELECT a & b FROM m", "SELECT hop FROM m"])
+@pytest.mark.parametrize(
+    "text", ["SELECT a b FROM m", "SELECT top FROM m", "SELECT a & b FROM m", "SELECT hop FROM m"]
+)
 def test_what_is_right_stays_right(text: str) -> None:
     assert len(parse(text)) == 1

@@ -133,7 +133,10 @@ def test_known_but_not_supported(text: str, construct: str, column: int) -> None
             "select a from E where b > 1 minus select a from F",
             "write a rule for each SELECT, with a WHERE that tells their rows apart",
         ),
-        ("with x as (select a from E) select a from x", "make the inner SELECT a rule that inserts into a stream"),
+        (
+            "with x as (select a from E) select a from x",
+            "make the inner SELECT a rule that inserts into a stream",
+        ),
     ],
 )
 def test_hints(text: str, hint: str) -> None:
@@ -155,7 +158,9 @@ def test_text_too_long() -> None:
     assert problem.code == "P005" and str(TEXT_CHARS_MAX) in problem.message
 
 
-@pytest.mark.parametrize(("text", "column"), [("", 1), ("a b", 3), ("a;", 2), ("a, b", 2), ("select", 1), ("* ", 1)])
+@pytest.mark.parametrize(
+    ("text", "column"), [("", 1), ("a b", 3), ("a;", 2), ("a, b", 2), ("select", 1), ("* ", 1)]
+)
 def test_one_expression_and_nothing_else(text: str, column: int) -> None:
     with pytest.raises(SqlError) as raised:
         parse_expression(text)
@@ -208,12 +213,103 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
 
 
 PIECES = [
-    *("select", "from", "where", "group", "by", "having", "order", "limit", "offset", "output", "every", "first"),
-    *("when", "terminated", "then", "set", "and", "or", "not", "in", "is", "null", "like", "between", "case", "end"),
-    *("as", "join", "on", "inner", "left", "insert", "into", "create", "stream", "table", "schema", "variable", "with"),
-    *("within", "retain", "all", "partition", "unique", "istream", "rstream", "distinct", "filter", "over", "context"),
-    *("pattern", "update", "union", "last", "at", "sec", "events", "a", "b", "E", "TUMBLINGWINDOW", "1", "2.5", "'x'"),
-    *('"y"', "`z`", "(", ")", "[", "]", ",", ";", ".", "->", "=>", "#", ":", "*", "+", "-", "/", "%", "=", "<", "||"),
+    *(
+        "select",
+        "from",
+        "where",
+        "group",
+        "by",
+        "having",
+        "order",
+        "limit",
+        "offset",
+        "output",
+        "every",
+        "first",
+    ),
+    *(
+        "when",
+        "terminated",
+        "then",
+        "set",
+        "and",
+        "or",
+        "not",
+        "in",
+        "is",
+        "null",
+        "like",
+        "between",
+        "case",
+        "end",
+    ),
+    *(
+        "as",
+        "join",
+        "on",
+        "inner",
+        "left",
+        "insert",
+        "into",
+        "create",
+        "stream",
+        "table",
+        "schema",
+        "variable",
+        "with",
+    ),
+    *(
+        "within",
+        "retain",
+        "all",
+        "partition",
+        "unique",
+        "istream",
+        "rstream",
+        "distinct",
+        "filter",
+        "over",
+        "context",
+    ),
+    *(
+        "pattern",
+        "update",
+        "union",
+        "last",
+        "at",
+        "sec",
+        "events",
+        "a",
+        "b",
+        "E",
+        "TUMBLINGWINDOW",
+        "1",
+        "2.5",
+        "'x'",
+    ),
+    *(
+        '"y"',
+        "`z`",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        ";",
+        ".",
+        "->",
+        "=>",
+        "#",
+        ":",
+        "*",
+        "+",
+        "-",
+        "/",
+        "%",
+        "=",
+        "<",
+        "||",
+    ),
     *("@name", "array(", "struct(", "(*"),
 ]
 

@@ -106,7 +106,10 @@ class TestEkuiper:
 
     def test_filter_and_over_in_either_order(self) -> None:
         want = GroupWindow(
-            "sliding", (Column("ss"), Constant(10)), greater("a", 1), Over((Column("b"), Column("c")), greater("d", 2))
+            "sliding",
+            (Column("ss"), Constant(10)),
+            greater("a", 1),
+            Over((Column("b"), Column("c")), greater("d", 2)),
         )
         for suffix in (
             "FILTER(WHERE a > 1) OVER(WHEN d > 2 PARTITION BY b, c)",
@@ -125,9 +128,13 @@ class TestEkuiper:
     def test_joins(self) -> None:
         same = Binary("=", Column("id", "a"), Column("id", "b"))
         for words, kind in [
-            ("JOIN", "inner"), ("INNER JOIN", "inner"), ("LEFT JOIN", "left"), ("left outer join", "left"),
-            ("RIGHT JOIN", "right"), ("FULL OUTER JOIN", "full"),
-        ]:  # fmt: skip
+            ("JOIN", "inner"),
+            ("INNER JOIN", "inner"),
+            ("LEFT JOIN", "left"),
+            ("left outer join", "left"),
+            ("RIGHT JOIN", "right"),
+            ("FULL OUTER JOIN", "full"),
+        ]:
             query = select(f"SELECT * FROM a {words} t AS b ON a.id = b.id")
             assert query.joins == (Join(kind, StreamSource("t", "b"), same),)  # type: ignore[arg-type]
         query = select("SELECT * FROM a CROSS JOIN b INNER JOIN c ON x")
@@ -208,11 +215,15 @@ class TestOutput:
 
     def test_after(self) -> None:
         assert output("output after 2 events") == OutputLimit(after_events=Constant(2))
-        assert output("output after 2 sec first every 1 sec") == OutputLimit("first", seconds(2), every=seconds(1))
+        assert output("output after 2 sec first every 1 sec") == OutputLimit(
+            "first", seconds(2), every=seconds(1)
+        )
 
     def test_at_a_crontab(self) -> None:
         fields = output("output at (*/2, *, [1,15], *, 5 last, 0:30, 'GMT+1')").at
-        assert fields == tuple(CronField(text) for text in ("*/2", "*", "[1,15]", "*", "5 last", "0:30", "GMT+1"))
+        assert fields == tuple(
+            CronField(text) for text in ("*/2", "*", "[1,15]", "*", "5 last", "0:30", "GMT+1")
+        )
 
     def test_when(self) -> None:
         zero, one = Assignment("v", Constant(0)), Assignment("w", Binary("+", Column("w"), Constant(1)))
@@ -242,11 +253,18 @@ class TestStreamQueries:
         )
 
     def test_all_parts_of_a_window(self) -> None:
-        source = select("from v in s partition by v.k, v.j within d every 2 retain 3 with unique v.x select v").source
+        source = select(
+            "from v in s partition by v.k, v.j within d every 2 retain 3 with unique v.x select v"
+        ).source
         assert source == LotSource(
-            "s", "v", (Column("k", "v"), Column("j", "v")), Column("d"), Constant(2), Constant(3),
+            "s",
+            "v",
+            (Column("k", "v"), Column("j", "v")),
+            Column("d"),
+            Constant(2),
+            Constant(3),
             unique=(Column("x", "v"),),
-        )  # fmt: skip
+        )
 
     def test_by_count(self) -> None:
         assert select("from v in s retain 3 every 2 select v").source == LotSource(
@@ -260,7 +278,9 @@ class TestStreamQueries:
         )
 
     def test_clauses(self) -> None:
-        query = select("from v in s retain 2 where v.a > 1 group by v.k having count() > 1 select rstream v.k as key")
+        query = select(
+            "from v in s retain 2 where v.a > 1 group by v.k having count() > 1 select rstream v.k as key"
+        )
         assert query.selector == "rstream" and query.group_by == (Column("k", "v"),)
         assert query.having == Binary(">", Call("count"), Constant(1))
         assert query.items == (SelectItem(Column("k", "v"), "key", text="v.k"),)

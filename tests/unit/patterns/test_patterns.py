@@ -1,4 +1,5 @@
-"""Patterns as a rule sees them: what follows what, what did not happen, bounds, warnings, restarts. Worked by hand."""
+"""Patterns as a rule sees them: what follows what, what did not happen, bounds, warnings,
+restarts. Worked by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ Step = tuple[int, str, dict[str, Any]]
 
 
 def rows(sql: str, steps: list[Step], until: int = 0, **options: Any) -> list[tuple[int, dict[str, Any]]]:
-    """(instant, row) of all that a rule tells; before every step it goes through a snapshot into a new engine."""
+    """(instant, row) of all that a rule tells; before every step it goes through a
+    snapshot into a new engine."""
     catalog = define(Catalog(), STREAMS)
     plan = plan_rule(sql, catalog, RuleOptions(**options))
     engine = Engine(catalog)
@@ -46,9 +48,7 @@ def test_absence_in_words_of_ekuiper() -> None:
 
 
 def test_a_not_between_two_steps_lets_nothing_come_between() -> None:
-    sql = (
-        "SELECT f.code AS code FROM PATTERN (hot AS h -> NOT ack(dev = h.dev) -> fault(dev = h.dev) AS f) WITHIN 10 sec"
-    )
+    sql = "SELECT f.code AS code FROM PATTERN (hot AS h -> NOT ack(dev = h.dev) -> fault(dev = h.dev) AS f) WITHIN 10 sec"
     hot: Step = (0, "hot", {"dev": "a", "temp": 95.0})
     fault: Step = (2000, "fault", {"dev": "a", "code": 7})
     assert rows(sql, [hot, fault]) == [(2000, {"code": 7})]
@@ -70,14 +70,27 @@ def test_three_faults_of_one_machine_in_a_minute() -> None:
         "select a.dev as dev, c.code as code from pattern [every a=fault -> "
         "(b=fault(dev=a.dev) -> c=fault(dev=a.dev)) where timer:within(1 min)]"
     )
-    seen = ((0, "x"), (10_000, "y"), (20_000, "x"), (59_999, "x"), (70_000, "y"), (79_999, "x"), (119_999, "x"))
+    seen = (
+        (0, "x"),
+        (10_000, "y"),
+        (20_000, "x"),
+        (59_999, "x"),
+        (70_000, "y"),
+        (79_999, "x"),
+        (119_999, "x"),
+    )
     steps: list[Step] = [(at, "fault", {"dev": dev, "code": at}) for at, dev in seen]
-    assert rows(sql, steps) == [(59_999, {"dev": "x", "code": 59_999}), (79_999, {"dev": "x", "code": 79_999})]
+    assert rows(sql, steps) == [
+        (59_999, {"dev": "x", "code": 59_999}),
+        (79_999, {"dev": "x", "code": 79_999}),
+    ]
 
 
 def test_a_partial_beyond_the_bound_is_refused_or_takes_the_place_of_the_oldest() -> None:
     sql = "select h.dev as dev from pattern [every h=hot -> ack]"
-    steps: list[Step] = [(at, "hot", {"dev": str(at), "temp": 1.0}) for at in range(3)] + [(5, "ack", {"dev": "x"})]
+    steps: list[Step] = [(at, "hot", {"dev": str(at), "temp": 1.0}) for at in range(3)] + [
+        (5, "ack", {"dev": "x"})
+    ]
     assert [row["dev"] for _, row in rows(sql, steps, max_pattern_partials=2)] == ["0", "1"]
     newest = rows(sql, steps, max_pattern_partials=2, pattern_overflow="drop_oldest")
     assert [row["dev"] for _, row in newest] == ["1", "2"]
@@ -92,7 +105,12 @@ def test_counters_tell_what_lives_and_what_was_dropped() -> None:
         engine.push("hot", [{"dev": dev, "temp": 1.0}], 0)
     engine.push("ack", [{"dev": "b"}], 10)
     counts = engine.counters("r")
-    assert (counts["partials"], counts["partials_started"], counts["partials_dropped"], counts["matches"]) == (
+    assert (
+        counts["partials"],
+        counts["partials_started"],
+        counts["partials_dropped"],
+        counts["matches"],
+    ) == (
         1,
         2,
         1,
@@ -142,6 +160,10 @@ def test_neighbouring_rows_by_match_recognize() -> None:
         "select * from hot match_recognize (partition by dev measures A.dev as dev, last(B.temp) as top, "
         "C.temp as back pattern (A B+ C) define B as B.temp > prev(B.temp), C as C.temp < prev(C.temp))"
     )
-    steps: list[Step] = [(at, "hot", {"dev": dev, "temp": temp}) for at, (dev, temp) in enumerate(
-        [("x", 1.0), ("y", 5.0), ("x", 2.0), ("y", 4.0), ("x", 3.0), ("x", 2.5), ("y", 3.0)])]  # fmt: skip
+    steps: list[Step] = [
+        (at, "hot", {"dev": dev, "temp": temp})
+        for at, (dev, temp) in enumerate(
+            [("x", 1.0), ("y", 5.0), ("x", 2.0), ("y", 4.0), ("x", 3.0), ("x", 2.5), ("y", 3.0)]
+        )
+    ]
     assert rows(sql, steps) == [(5, {"dev": "x", "top": 3.0, "back": 2.5})]

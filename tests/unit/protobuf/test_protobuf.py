@@ -1,4 +1,5 @@
-"""Messages of Protocol Buffers: schema files, payloads into rows, rows into payloads. Bytes are made by the library."""
+"""Messages of Protocol Buffers: schema files, payloads into rows, rows into payloads. Bytes
+are made by the library."""
 
 from __future__ import annotations
 
@@ -146,9 +147,13 @@ def test_a_stream_of_an_unknown_message_is_refused(folder: Path, schema: str, wo
 def test_an_action_sends_a_message_per_row(folder: Path) -> None:
     written = {"topic": "t", "format": "protobuf", "schemaId": "plant.Place", "sendSingle": True}
     settings = sink_kind("mqtt").settings.model_validate(written)
-    result = Renderer(settings).render([Emission("r", 0, inserted=[{"hall": "A", "row": 1}, {"hall": "B", "rov": 2}])])
+    result = Renderer(settings).render(
+        [Emission("r", 0, inserted=[{"hall": "A", "row": 1}, {"hall": "B", "rov": 2}])]
+    )
     kind = message_type("plant.Place")
-    assert [columns_of(kind.FromString(message.payload)) for message in result.messages] == [{"hall": "A", "row": 1}]
+    assert [columns_of(kind.FromString(message.payload)) for message in result.messages] == [
+        {"hall": "A", "row": 1}
+    ]
     assert "has no field 'rov'" in result.failed[0].reason
 
 
@@ -179,8 +184,15 @@ def test_files_that_cannot_be_used_are_named_with_their_place(tmp_path: Path) ->
 def test_compiled_schemas_need_no_compiler(folder: Path, tmp_path: Path) -> None:
     there = tmp_path / "compiled"
     there.mkdir()
-    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}", "--include_imports",
-               f"--descriptor_set_out={there / 'plant.desc'}", str(folder / "plant.proto")]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "grpc_tools.protoc",
+        f"-I{folder}",
+        "--include_imports",
+        f"--descriptor_set_out={there / 'plant.desc'}",
+        str(folder / "plant.proto"),
+    ]
     subprocess.run(command, check=True)
     assert load_schemas([there]) == []
     assert message_type("plant.Place").DESCRIPTOR.full_name == "acme.plant.Place"
@@ -191,7 +203,9 @@ def test_check_finds_what_is_wrong_about_schemas(folder: Path, capsys: pytest.Ca
     text = "streams:\n  - '" + stream + "'\n" + rule("r", "SELECT machine FROM s")
     (folder / "r.yaml").write_text(text.replace("NAME", "Readin"))
     assert main(["check", str(folder)]) == 1
-    assert "r.yaml:2:47: E101 FORMAT of stream 's': SCHEMAID: 'Readin' is no message" in capsys.readouterr().out
+    assert (
+        "r.yaml:2:47: E101 FORMAT of stream 's': SCHEMAID: 'Readin' is no message" in capsys.readouterr().out
+    )
     (folder / "r.yaml").write_text(text.replace("NAME", "Reading"))
     assert main(["check", str(folder)]) == 0
     assert "0 errors, 0 warnings" in capsys.readouterr().out

@@ -64,7 +64,9 @@ def test_a_row_too_many_is_refused_and_counted() -> None:
     engine = started("maxRows: 2")
     out = put(engine, 0, ("a", 1), ("b", 1), ("c", 1), ("a", 2))
     errors = [emission.error for emission in out if emission.kind == "error"]
-    assert len(errors) == 4 and all("maxRows" in (error or "") for error in errors)  # c thrice, and a in `recent`
+    assert len(errors) == 4 and all(
+        "maxRows" in (error or "") for error in errors
+    )  # c thrice, and a in `recent`
     assert keys(engine, "last") == keys(engine, "sums") == keys(engine, "recent") == ["a", "b"]
     assert counts(engine, "last") == (1, 0, 0)
     assert counts(engine, "recent") == (2, 0, 0)
@@ -126,9 +128,13 @@ def test_bounds_change_while_rows_are_there() -> None:
     ],
 )
 def test_wrong_lookup_tables_are_refused_with_their_place(options: str, message: str) -> None:
-    text = f"streams:\n  - >-\n    CREATE TABLE t (k STRING) WITH (KIND='lookup', DATASOURCE='t', {options})\n"
+    text = (
+        f"streams:\n  - >-\n    CREATE TABLE t (k STRING) WITH (KIND='lookup', DATASOURCE='t', {options})\n"
+    )
     problems = compile_rules(unite([load_text(text)])).problems
-    assert [(problem.code, problem.line) for problem in problems if message in problem.render()] == [("B532", 3)]
+    assert [(problem.code, problem.line) for problem in problems if message in problem.render()] == [
+        ("B532", 3)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Compiled searches: an index never changes a result, whatever the keys are; ranges of an ordered index by hand."""
+"""Compiled searches: an index never changes a result, whatever the keys are; ranges of an
+ordered index by hand."""
 
 from __future__ import annotations
 
@@ -52,8 +53,11 @@ def results(statement: str, keys: tuple[Any, ...]) -> list[Any]:
         stream, key = random.choice("EES"), random.choice(keys)
         found = engine.push(stream, [{"k": key, "n": random.choice((1, 2, 3, None))}], now)
         assert not [each for each in found if each.rule == "s" and each.kind == "error"]
-        out += [(now, sorted(map(repr, each.inserted)), sorted(map(repr, each.removed)))
-                for each in found if each.rule == "s"]  # fmt: skip
+        out += [
+            (now, sorted(map(repr, each.inserted)), sorted(map(repr, each.removed)))
+            for each in found
+            if each.rule == "s"
+        ]
     return out
 
 
@@ -77,16 +81,26 @@ def test_ranges_of_an_ordered_index() -> None:
         if number % 3 == 0:
             gone = rows.pop(random.randrange(len(rows)))
             index.remove(gone.row["v"], gone)
-    ranges: list[tuple[Any, Any]] = [(3, 9), (None, 4), (37, None), (2.5, 2.5), ("a", None), (9, 3), (None, -5)]
+    ranges: list[tuple[Any, Any]] = [
+        (3, 9),
+        (None, 4),
+        (37, None),
+        (2.5, 2.5),
+        ("a", None),
+        (9, 3),
+        (None, -5),
+    ]
     for low, high in ranges:
         for low_inside, high_inside in ((True, True), (True, False), (False, True), (False, False)):
             kind: Any = str if isinstance(low or high, str) else (int, float)
             expected = [
-                event.seq for event in rows
-                if isinstance(event.row["v"], kind) and not isinstance(event.row["v"], bool)
+                event.seq
+                for event in rows
+                if isinstance(event.row["v"], kind)
+                and not isinstance(event.row["v"], bool)
                 and (low is None or event.row["v"] > low or (low_inside and event.row["v"] == low))
                 and (high is None or event.row["v"] < high or (high_inside and event.row["v"] == high))
-            ]  # fmt: skip
+            ]
             found = [event.seq for event in index.between(Span(low, high, low_inside, high_inside))]
             assert sorted(found) == sorted(expected), (low, high, low_inside, high_inside)
 
@@ -94,7 +108,9 @@ def test_ranges_of_an_ordered_index() -> None:
 def test_an_error_in_a_row_of_a_join_costs_that_row() -> None:
     engine = Engine(Catalog())
     run_script(engine, DECLARED, 0)
-    run_script(engine, "@name('s') select w.n * s.n as p from S as s unidirectional, W as w where w.k = s.k", 0)
+    run_script(
+        engine, "@name('s') select w.n * s.n as p from S as s unidirectional, W as w where w.k = s.k", 0
+    )
     for n in (2, "two", 4):
         engine.push("E", [{"k": "a", "n": n}], 0)
     emissions = [each for each in engine.push("S", [{"k": "a", "n": 10}], 1) if each.rule == "s"]

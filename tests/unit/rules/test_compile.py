@@ -1,4 +1,5 @@
-"""From files to plans: the engine's problems at their place in the file, whatever style the SQL is written in."""
+"""From files to plans: the engine's problems at their place in the file, whatever style
+the SQL is written in."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ def compiled(*texts: str) -> Compiled:
 
 
 def short(result: Compiled) -> list[str]:
-    return [f"{problem.path}:{problem.line}:{problem.column}: {problem.code[0]}" for problem in result.problems]
+    return [
+        f"{problem.path}:{problem.line}:{problem.column}: {problem.code[0]}" for problem in result.problems
+    ]
 
 
 def test_a_right_file_compiles() -> None:
@@ -66,8 +69,14 @@ rules:
     id: d
 """
     )
-    assert short(result) == ["0.yaml:4:17: B", "0.yaml:5:15: R", "0.yaml:6:16: R", "0.yaml:8:10: P", "0.yaml:10:26: B",
-                             "0.yaml:11:5: R"], render_all(result.problems)  # fmt: skip
+    assert short(result) == [
+        "0.yaml:4:17: B",
+        "0.yaml:5:15: R",
+        "0.yaml:6:16: R",
+        "0.yaml:8:10: P",
+        "0.yaml:10:26: B",
+        "0.yaml:11:5: R",
+    ], render_all(result.problems)
     assert result.failed_paths == {"0.yaml"}
 
 
@@ -89,7 +98,10 @@ def test_problems_of_a_stream_text_have_their_place() -> None:
         "streams:\n  - |\n    CREATE STREAM s (\n      temp flot\n    ) WITH (DATASOURCE='x', TIMESTMP='ts')\n"
     )
     assert short(result) == ["0.yaml:4:12: B", "0.yaml:5:29: B"], render_all(result.problems)
-    assert [problem.hint for problem in result.problems] == ["did you mean 'float'?", "did you mean 'TIMESTAMP'?"]
+    assert [problem.hint for problem in result.problems] == [
+        "did you mean 'float'?",
+        "did you mean 'TIMESTAMP'?",
+    ]
 
 
 def test_a_rule_reads_what_another_inserts_wherever_it_stands() -> None:
@@ -126,9 +138,13 @@ def test_variables_reach_the_engine() -> None:
 
 
 def test_compiling_again_gives_the_same() -> None:
-    loaded = unite([load_text(STREAM + "rules:\n  a: {sql: SELECT tmp FROM s, actions: [{log: {}}]}\n", "x.yaml")])
+    loaded = unite(
+        [load_text(STREAM + "rules:\n  a: {sql: SELECT tmp FROM s, actions: [{log: {}}]}\n", "x.yaml")]
+    )
     first, second = compile_rules(loaded), compile_rules(loaded)
-    assert [problem.render() for problem in first.problems] == [problem.render() for problem in second.problems]
+    assert [problem.render() for problem in first.problems] == [
+        problem.render() for problem in second.problems
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +158,12 @@ def test_compiling_again_gives_the_same() -> None:
         ),
         (False, "SELECT temp FROM s", "late: [{log: {}}]", ["late"]),
         (False, "SELECT temp FROM s", "options: {emitEmpty: true, align: epoch}", ["emitEmpty", "align"]),
-        (False, "SELECT count(*) AS n FROM s GROUP BY TUMBLINGWINDOW(ss, 1)", "options: {catchUp: once}", ["catchUp"]),
+        (
+            False,
+            "SELECT count(*) AS n FROM s GROUP BY TUMBLINGWINDOW(ss, 1)",
+            "options: {catchUp: once}",
+            ["catchUp"],
+        ),
         (False, "SELECT count(*) AS n FROM s GROUP BY TUMBLINGWINDOW(ss, 1)", "options: {catchUp: skip}", []),
         (False, "from x in s within 2 every 1 select x.temp", "options: {align: epoch}", []),
         (True, "SELECT temp FROM s", "options: {lateTolerance: 1s, catchUp: step}\n  late: [{log: {}}]", []),
@@ -153,7 +174,9 @@ def test_settings_that_the_query_gives_nothing_to_do_are_noted(
     timed: bool, sql: str, settings: str, keys: list[str]
 ) -> None:
     stream = (
-        "streams:\n- {name: s, datasource: x, columns: {temp: float, ts: bigint}, " + "timestamp: ts" * timed + "}\n"
+        "streams:\n- {name: s, datasource: x, columns: {temp: float, ts: bigint}, "
+        + "timestamp: ts" * timed
+        + "}\n"
     )
     result = compiled(f"{stream}rules:\n- id: a\n  sql: {sql}\n  actions: [{{log: {{}}}}]\n  {settings}\n")
     assert result.ok, render_all(result.problems)

@@ -1,4 +1,5 @@
-"""Functions in Python files beside the rules: what becomes of them, what is refused, and what they cannot do."""
+"""Functions in Python files beside the rules: what becomes of them, what is refused,
+and what they cannot do."""
 
 from __future__ import annotations
 
@@ -87,8 +88,10 @@ def test_types_are_checked_before_the_rule_runs(tmp_path: Path) -> None:
     problems(tmp_path, PLANT)
     (tmp_path / "r.yaml").write_text(RULE.replace("twice(v, 2)", "twice(s)").replace("known(s)", "known()"))
     found = [(item.code, item.message) for item in compile_rules(load_directory(tmp_path)).problems]
-    assert found == [("B301", "twice() takes float for 'x', not string"),
-                     ("B310", "known() takes 1 argument, not 0")]  # fmt: skip
+    assert found == [
+        ("B301", "twice() takes float for 'x', not string"),
+        ("B310", "known() takes 1 argument, not 0"),
+    ]
 
 
 ONLY_DEFINES = "a file beside the rules only defines functions; not run"
@@ -124,7 +127,9 @@ def test_a_script_beside_the_rules_is_not_run(tmp_path: Path) -> None:
 
 
 def test_conditions_and_guards_around_definitions_are_none(tmp_path: Path) -> None:
-    text = "try:\n    import re\nexcept ImportError:\n    re = None\nif __name__ == '__main__':\n    print(1)\n"
+    text = (
+        "try:\n    import re\nexcept ImportError:\n    re = None\nif __name__ == '__main__':\n    print(1)\n"
+    )
     assert problems(tmp_path, text) == []
 
 
@@ -142,7 +147,7 @@ def test_the_functions_of_another_directory_are_forgotten(tmp_path: Path) -> Non
     assert registry.lookup("twice") is None
 
 
-# --- the guard --------------------------------------------------------------------------------------------------------
+# --- the guard ----------------------------------------------------------------------------------------------
 
 
 def raised(call: Callable[[], Any]) -> str:

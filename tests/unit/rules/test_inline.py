@@ -62,7 +62,12 @@ def test_a_passing_test() -> None:
     expect: [{at: 1s, rows: {dev: a}}]
 """)
     assert result.passed, render_all(result.failures)
-    assert (result.name, result.rule, result.path, result.line) == ("hot readings only", "hot", "f.yaml", FIRST)
+    assert (result.name, result.rule, result.path, result.line) == (
+        "hot readings only",
+        "hot",
+        "f.yaml",
+        FIRST,
+    )
 
 
 def test_time_moves_from_timer_to_timer() -> None:
@@ -146,15 +151,29 @@ def test_an_event_in_error_is_output() -> None:
     [
         ("{name: x, rule: hto, events: []}", 0, 21, "there is no rule 'hto'"),
         ("{name: x, rule: bad, events: []}", 0, 21, "the rule 'bad' has errors, so its tests cannot run"),
-        ("{name: x, rule: hot, events: [{at: 2s}, {at: 1s}]}", 0, 50,
-         "this step lies before the one above it, which is at 2s"),
-        ("{name: x, rule: hot, events: [{stream: q, send: {}}]}", 0, 44, "the rule does not read a stream 'q'"),
+        (
+            "{name: x, rule: hot, events: [{at: 2s}, {at: 1s}]}",
+            0,
+            50,
+            "this step lies before the one above it, which is at 2s",
+        ),
+        (
+            "{name: x, rule: hot, events: [{stream: q, send: {}}]}",
+            0,
+            44,
+            "the rule does not read a stream 'q'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_tests_that_cannot_run(test: str, line: int, column: int, message: str) -> None:
     (result,) = results(f"  - {test}\n")
     (problem,) = result.failures
-    assert (problem.code, problem.line, problem.column, problem.message) == ("R110", FIRST + line, column, message)
+    assert (problem.code, problem.line, problem.column, problem.message) == (
+        "R110",
+        FIRST + line,
+        column,
+        message,
+    )
 
 
 def test_numbers_compare_by_value_and_types_stay_apart() -> None:

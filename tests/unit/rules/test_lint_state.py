@@ -23,10 +23,15 @@ def test_an_aggregate_without_a_window_never_resets() -> None:
     assert doubts("SELECT b, avg(a) AS m FROM s GROUP BY b") == [("R208", message)]
 
 
-@pytest.mark.parametrize("sql", [
-    "SELECT avg(a) AS m FROM s GROUP BY TUMBLINGWINDOW(ss, 10)", "SELECT avg(a) AS m FROM s#time(10 sec)",
-    "SELECT a FROM s", "from v in s within 5 select mean(v.a)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT avg(a) AS m FROM s GROUP BY TUMBLINGWINDOW(ss, 10)",
+        "SELECT avg(a) AS m FROM s#time(10 sec)",
+        "SELECT a FROM s",
+        "from v in s within 5 select mean(v.a)",
+    ],
+)
 def test_a_window_resets_it(sql: str) -> None:
     assert doubts(sql) == []
 

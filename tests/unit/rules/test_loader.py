@@ -44,8 +44,14 @@ def test_an_ekuiper_rule_drops_in(indent: int | str | None, suffix: str, tmp_pat
     (rule,) = file.rules
     assert (rule.id, rule.sql, rule.usable) == ("rule1", EKUIPER["sql"], True)
     assert [(action.sink, type(action.settings).__name__) for action in rule.actions] == [
-        ("log", "LogSettings"), ("mqtt", "MqttSettings")]  # fmt: skip
-    assert (rule.options.is_event_time, rule.options.late_tolerance_ms, rule.options.send_error) == (False, 1000, True)
+        ("log", "LogSettings"),
+        ("mqtt", "MqttSettings"),
+    ]
+    assert (rule.options.is_event_time, rule.options.late_tolerance_ms, rule.options.send_error) == (
+        False,
+        1000,
+        True,
+    )
 
 
 def test_ekuiper_settings_without_effect_are_noted_not_ignored() -> None:
@@ -89,7 +95,10 @@ tests:
     (rule,) = file.rules
     assert (rule.options.late_tolerance_ms, rule.options.idle_timeout_ms) == (90_000, 250)
     assert [action.sink for action in (*rule.late, *rule.error)] == ["log", "log"]
-    assert [(test.test.name, test.nested_in) for test in file.tests] == [("nothing", rule), ("also nothing", None)]
+    assert [(test.test.name, test.nested_in) for test in file.tests] == [
+        ("nothing", rule),
+        ("also nothing", None),
+    ]
 
 
 def test_streams_and_rules_by_name() -> None:
@@ -163,7 +172,10 @@ BAD = [
     ("streams:\n  - {datasource: x}\n", ["2:5: R102"]),
     ("streams:\n  a: {name: b, datasource: x}\n", ["2:13: R104"]),
     ("streams:\n  - {name: a, datasource: x, columns: {t: {typ: int}}}\n", ["2:40: R102", "2:44: R101"]),
-    ("streams:\n  a: {datasource: x}\n  b: CREATE STREAM a () WITH (DATASOURCE='x')\n", ["3:20: R104", "3:20: R106"]),
+    (
+        "streams:\n  a: {datasource: x}\n  b: CREATE STREAM a () WITH (DATASOURCE='x')\n",
+        ["3:20: R104", "3:20: R106"],
+    ),
     ("streams:\n  - {name: a, datasource: x, shared: false, version: 3}\n", ["2:38: R201", "2:54: R201"]),
     ('streams:\n  - CREATE STREAM a () WITH (DATASOURCE="x", CONF_KEY="eu")\n', ["2:46: R201"]),
     ("streams:\n  - {name: a, datasource: x, key: k, schemaId: s}\n", ["2:35: R201", "2:48: R201"]),
@@ -230,7 +242,9 @@ def test_a_problem_reads_like_a_sentence() -> None:
 
 
 def test_a_long_line_is_cut_around_the_caret() -> None:
-    file = load_text(json.dumps({**EKUIPER, "tags": ["x" * 30] * 20, "triggred": True, "name": "y" * 300}), kind="json")
+    file = load_text(
+        json.dumps({**EKUIPER, "tags": ["x" * 30] * 20, "triggred": True, "name": "y" * 300}), kind="json"
+    )
     (problem,) = file.problems
     head, line, caret, _ = problem.render().split("\n")
     assert len(line) < 170
@@ -239,7 +253,7 @@ def test_a_long_line_is_cut_around_the_caret() -> None:
     assert head.startswith("<text>:1:")
 
 
-# --- several files ----------------------------------------------------------------------------------------------------
+# --- several files ------------------------------------------------------------------------------------------
 
 
 def test_names_are_unique_among_files_and_one_bad_file_does_not_hide_another(tmp_path: Path) -> None:
@@ -253,8 +267,9 @@ def test_names_are_unique_among_files_and_one_bad_file_does_not_hide_another(tmp
     (tmp_path / ".hidden.yaml").write_text("x: [")
     (tmp_path / "notes.txt").write_text("x: [")
     loaded = load_directory(tmp_path)
-    assert [(Path(problem.path).name, problem.line, problem.column, problem.code) for problem in loaded.problems] == [
-        ("b.yml", 1, 11, "R106"), ("b.yml", 2, 9, "R106"), ("c.json", 1, 8, "R001")]  # fmt: skip
+    assert [
+        (Path(problem.path).name, problem.line, problem.column, problem.code) for problem in loaded.problems
+    ] == [("b.yml", 1, 11, "R106"), ("b.yml", 2, 9, "R106"), ("c.json", 1, 8, "R001")]
     assert loaded.problems[0].message == f"the stream 's' is already defined in {tmp_path / 'a.yaml'}:2"
     assert [rule.id for rule in loaded.rules] == ["r", "q"]
     assert loaded.files[0].ok
@@ -279,7 +294,7 @@ def test_loading_again_gives_the_same(tmp_path: Path) -> None:
     assert files[1].ok, "uniting leaves the files as they were"
 
 
-# --- secrets ----------------------------------------------------------------------------------------------------------
+# --- secrets ------------------------------------------------------------------------------------------------
 
 SECRET = "s3cr3t-Value"
 
@@ -287,18 +302,23 @@ SECRET = "s3cr3t-Value"
 def secrets(tmp_path: Path) -> Secrets:
     (tmp_path / "mqtt").mkdir()
     (tmp_path / "mqtt" / "password").write_text(SECRET + "\n")
-    return Secrets(directory=tmp_path, env={"PENSTOCK_USER": SECRET, "HOME": SECRET, "PENSTOCK_HOST": "broker"})
+    return Secrets(
+        directory=tmp_path, env={"PENSTOCK_USER": SECRET, "HOME": SECRET, "PENSTOCK_HOST": "broker"}
+    )
 
 
 def test_secrets_reach_the_settings_and_nothing_else(tmp_path: Path) -> None:
-    file = load_text("""\
+    file = load_text(
+        """\
 id: a
 sql: SELECT * FROM s
 actions:
   - mqtt: {server: "tcp://${env:PENSTOCK_HOST}:1883", topic: "$${x}", username: "${env:PENSTOCK_USER}",
            password: "${file:mqtt/password}"}
   - rest: {url: "https://x.example/a", headers: {Authorization: "Bearer ${env:PENSTOCK_USER}"}}
-""", secrets=secrets(tmp_path))  # fmt: skip
+""",
+        secrets=secrets(tmp_path),
+    )
     assert file.problems == []
     settings: list[Any] = [action.settings for action in file.rules[0].actions]
     mqtt, rest = settings
@@ -306,13 +326,23 @@ actions:
     assert mqtt.server.reveal() == "tcp://broker:1883"
     assert mqtt.topic == "${x}"
     assert rest.headers["Authorization"].reveal() == f"Bearer {SECRET}"
-    for shown in (repr(file), str(file.rules), repr(mqtt), str(mqtt), f"{mqtt.password}", str(rest.model_dump()),
-                  repr(file.rules[0].rule), file.rules[0].rule.model_dump_json(), repr(vars(mqtt))):  # fmt: skip
+    for shown in (
+        repr(file),
+        str(file.rules),
+        repr(mqtt),
+        str(mqtt),
+        f"{mqtt.password}",
+        str(rest.model_dump()),
+        repr(file.rules[0].rule),
+        file.rules[0].rule.model_dump_json(),
+        repr(vars(mqtt)),
+    ):
         assert SECRET not in shown
 
 
 def test_problems_never_show_secrets(tmp_path: Path) -> None:
-    file = load_text("""\
+    file = load_text(
+        """\
 id: a
 sql: SELECT * FROM s
 actions:
@@ -321,7 +351,9 @@ actions:
   - rest: {url: "${env:PENSTOCK_USER}", method: "${env:PENSTOCK_USER}", password: hunter2, bodyType: hunter2}
   - file: {path: "../${env:PENSTOCK_USER}", compression: "${env:PENSTOCK_USER}"}
   - log: {"dataTemplate": "${env:PENSTOCK_USER}{{"}
-""", secrets=secrets(tmp_path))  # fmt: skip
+""",
+        secrets=secrets(tmp_path),
+    )
     rendered = render_all(file.problems)
     assert not file.ok
     assert len(file.problems) >= 6, rendered
@@ -338,7 +370,10 @@ actions:
         ("${HOME}", "'${HOME}' is neither ${env:NAME} nor ${file:path}; write $${ for a plain ${"),
         ("${file:none}", "the secrets directory has no file 'none'"),
         ("${file:../x}", "'${file:../x}' must be a path below the secrets directory, without '..'"),
-        ("${file:/etc/hostname}", "'${file:/etc/hostname}' must be a path below the secrets directory, without '..'"),
+        (
+            "${file:/etc/hostname}",
+            "'${file:/etc/hostname}' must be a path below the secrets directory, without '..'",
+        ),
         ("${file:out}", "'${file:out}' leaves the secrets directory through a link"),
         ("${file:big}", "the secret file 'big' is larger than 65536 bytes"),
         ("${file:binary}", "the secret file 'binary' cannot be read: UnicodeDecodeError"),
@@ -355,7 +390,8 @@ def test_secrets_that_cannot_be_resolved(reference: str, message: str, tmp_path:
     text = f'id: a\nsql: SELECT 1 FROM s\nactions: [{{mqtt: {{server: "x {reference}", topic: t}}}}]\n'
     file = load_text(text, secrets=known)
     assert [(problem.line, problem.column, problem.code, problem.message) for problem in file.problems] == [
-        (3, 27, "R108", message)]  # fmt: skip
+        (3, 27, "R108", message)
+    ]
 
 
 def test_secrets_are_not_resolved_in_sql(tmp_path: Path) -> None:

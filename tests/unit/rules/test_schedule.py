@@ -59,7 +59,10 @@ def test_the_times_of_a_crontab(cron: str, after: str, next_: str) -> None:
         ({"cron": "0 6 * * *"}, "belong together"),
         ({"duration": "1h"}, "belong together"),
         ({"cronDatetimeRange": [{"begin": "2026-01-01 00:00:00"}]}, "needs begin and end"),
-        ({"cronDatetimeRange": [{"begin": "2026-01-02 00:00:00", "end": "2026-01-01 00:00:00"}]}, "ends after"),
+        (
+            {"cronDatetimeRange": [{"begin": "2026-01-02 00:00:00", "end": "2026-01-01 00:00:00"}]},
+            "ends after",
+        ),
         ({"cronDatetimeRange": [{"begin": "tomorrow", "end": "2026-01-01 00:00:00"}]}, "is no time"),
     ],
 )
@@ -83,8 +86,10 @@ def test_it_runs_from_each_time_for_the_duration() -> None:
 
 
 def test_ranges_alone_say_when_it_runs() -> None:
-    spans = [{"begin": "2026-01-01 08:00:00", "end": "2026-01-01 09:00:00"},
-             {"beginTimestamp": 1767348000000, "endTimestamp": 1767351600000}]  # fmt: skip
+    spans = [
+        {"begin": "2026-01-01 08:00:00", "end": "2026-01-01 09:00:00"},
+        {"beginTimestamp": 1767348000000, "endTimestamp": 1767351600000},
+    ]
     found = options(cronDatetimeRange=spans).schedule(BERLIN)
     assert found is not None
     begin = ms("2026-01-01T08:00", BERLIN)
@@ -98,7 +103,13 @@ def test_ranges_bound_a_crontab() -> None:
     spans = [{"begin": "2026-01-02 00:00:00", "end": "2026-01-03 06:30:00"}]
     found = options(cron="0 6 * * *", duration="1h", cronDatetimeRange=spans).schedule(ZoneInfo("UTC"))
     assert found is not None
-    instants = ("2026-01-01T06:10", "2026-01-02T06:10", "2026-01-03T06:10", "2026-01-03T06:30", "2026-01-04T06:10")
+    instants = (
+        "2026-01-01T06:10",
+        "2026-01-02T06:10",
+        "2026-01-03T06:10",
+        "2026-01-03T06:30",
+        "2026-01-04T06:10",
+    )
     assert [found.is_on(ms(text)) for text in instants] == [False, True, True, False, False]
     assert found.look_again(ms("2026-01-03T06:10")) == ms("2026-01-03T06:30")
 
@@ -108,7 +119,9 @@ def test_looking_again_finds_every_change() -> None:
     found = options(cron="*/40 3-5,23 * * *", duration="25m").schedule(BERLIN)
     assert found is not None
     start = ms("2026-10-24T22:00", BERLIN)
-    by_minute = [at for at in range(start, start + 2 * DAY_MS, 60_000) if found.is_on(at) != found.is_on(at - 60_000)]
+    by_minute = [
+        at for at in range(start, start + 2 * DAY_MS, 60_000) if found.is_on(at) != found.is_on(at - 60_000)
+    ]
     at, named, state = start - 60_000, [], found.is_on(start - 60_000)
     while (following := found.look_again(at)) is not None and following < start + 2 * DAY_MS:
         at = following

@@ -102,7 +102,11 @@ def test_bad_yaml_is_one_positioned_problem(text: str, expected: str) -> None:
 @pytest.mark.usefixtures("backend")
 def test_an_unknown_escape_says_what_to_write() -> None:
     (problem,) = read_text('a: "x\\d"\n')[1]
-    assert (problem.line, problem.code, problem.hint) == (1, "R001", "use single quotes, or double the backslash")
+    assert (problem.line, problem.code, problem.hint) == (
+        1,
+        "R001",
+        "use single quotes, or double the backslash",
+    )
     assert problem.column in (6, 7), "libyaml points at the backslash, PyYAML behind it"
 
 
@@ -125,7 +129,9 @@ def test_leading_zeros_are_decimal_and_noted() -> None:
     document, problems = read_text("a: 010\nb: 08\nc: 00\n")
     assert document is not None
     assert document.data == {"a": 10, "b": 8, "c": 0}
-    assert [(problem.line, problem.code, problem.severity) for problem in problems] == [(1, "R202", "warning")]
+    assert [(problem.line, problem.code, problem.severity) for problem in problems] == [
+        (1, "R202", "warning")
+    ]
 
 
 @pytest.mark.usefixtures("backend")
@@ -141,7 +147,9 @@ def test_billion_laughs_ends_at_the_first_alias() -> None:
 def test_depth_and_size_are_bounded() -> None:
     assert short(read_text("a: " + "{b: " * 5000)[1])[0].endswith("R003")
     many = "\n".join(f"k{number}: 1" for number in range(100))
-    assert short(read_text(many, limits=Limits(nodes_max=50))[1]) == ["25:6: R003"], "the mapping itself counts"
+    assert short(read_text(many, limits=Limits(nodes_max=50))[1]) == ["25:6: R003"], (
+        "the mapping itself counts"
+    )
     assert short(read_text("a: 12345", limits=Limits(file_bytes_max=5))[1]) == ["1:1: R003"]
 
 
@@ -167,7 +175,7 @@ def test_a_byte_order_mark_is_no_character(tmp_path: Path) -> None:
     assert (document.data, problems) == ({"a": 1}, [])
 
 
-# --- JSON -------------------------------------------------------------------------------------------------------------
+# --- JSON ---------------------------------------------------------------------------------------------------
 
 
 def test_json_is_read_as_json() -> None:
@@ -200,7 +208,7 @@ def test_bad_json_is_one_positioned_problem(text: str, expected: str) -> None:
     assert short(read_text(text, kind="json")[1]) == [expected]
 
 
-# --- positions --------------------------------------------------------------------------------------------------------
+# --- positions ----------------------------------------------------------------------------------------------
 
 SQL_TEXTS = [
     ("sql: SELECT bad FROM s\n", 1, 13),
@@ -214,7 +222,7 @@ SQL_TEXTS = [
     ("sql: >\n  SELECT a,\n  bad\n\n  FROM s\n", 3, 3),
     ("sql: >+\r\n  SELECT 'é😀',\r\n\r\n    bad\r\n  FROM s\r\n", 4, 5),
     ("rules:\n- sql: |-\n    SELECT 'x bad' AS q, -- bad\n      bad FROM s\n", 4, 7),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "line", "column"), SQL_TEXTS)
@@ -243,7 +251,8 @@ WORDS = st.lists(st.text("ab'\"\\é😀#:-|>, \n", max_size=12), max_size=6).map
 @given(WORDS, st.sampled_from(["'", '"', "|", ">", None]))
 @examples(150)
 def test_every_visible_character_is_found_where_it_stands(value: str, style: str | None) -> None:
-    """Whatever way PyYAML writes a text, our map leads each visible character back to itself or to its escape."""
+    """Whatever way PyYAML writes a text, our map leads each visible character back to
+    itself or to its escape."""
     text = str(yaml.safe_dump({"k": value}, default_style=style, allow_unicode=True, width=20))
     document, problems = read_text(text)
     if document is None:  # PyYAML writes some texts that it cannot read

@@ -1,4 +1,5 @@
-"""What the sink tests share: emissions, a clock that leaps, dead letters in a list, a sink that follows a script."""
+"""What the sink tests share: emissions, a clock that leaps, dead letters in a list, a sink
+that follows a script."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ def rows(*inserted: dict[str, Any], at_ms: int = 1_000) -> Emission:
 
 
 class LeapingClock:
-    """Timed waits end at once and move the time; waits without limit are real. `waits` lists the moves, in ms."""
+    """Timed waits end at once and move the time; waits without limit are real. `waits`
+    lists the moves, in ms."""
 
     def __init__(self) -> None:
         self.time_ms = 0
@@ -52,7 +54,9 @@ class Letters:
         self.full = 0
         self.synced = 0
 
-    def write(self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any) -> None:
+    def write(
+        self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any
+    ) -> None:
         if self.full:
             self.full -= 1
             raise OSError("no space left")
@@ -63,7 +67,8 @@ class Letters:
 
 
 class Scripted:
-    """A sink that raises what the script says, one entry per `send` (None: take all), and takes all afterwards."""
+    """A sink that raises what the script says, one entry per `send` (None: take all), and takes all
+    afterwards."""
 
     def __init__(self, *script: Exception | None, on_open: Sequence[Exception | None] = ()) -> None:
         self.script = list(script)
@@ -101,8 +106,12 @@ class Bench:
         self.letters = Letters()
         self.receipts: list[tuple[Any, str]] = []
         self.memory = MemoryBus()
-        self.environment = Environment(self.clock, random.Random(7), tmp_path, self.letters, self.memory, self._on_done)
-        checked = settings if isinstance(settings, SinkSettings) else SinkSettings.model_validate(settings or {})
+        self.environment = Environment(
+            self.clock, random.Random(7), tmp_path, self.letters, self.memory, self._on_done
+        )
+        checked = (
+            settings if isinstance(settings, SinkSettings) else SinkSettings.model_validate(settings or {})
+        )
         self.sink = sink
         self.delivery_context = SinkContext("hot", "scripted", self.environment)
         self.delivery = Delivery(sink, checked, self.delivery_context)
@@ -116,7 +125,9 @@ class Bench:
     def await_receipts(self, count: int) -> list[tuple[Any, str]]:
         """The receipts, as soon as there are `count` of them."""
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self.receipts) >= count, PATIENCE_MS / 1000), self.receipts
+            assert self._changed.wait_for(lambda: len(self.receipts) >= count, PATIENCE_MS / 1000), (
+                self.receipts
+            )
             return list(self.receipts)
 
     def close(self, within_ms: int = PATIENCE_MS) -> int:

@@ -1,4 +1,5 @@
-"""`enableCache`: results wait in a bounded file, in order, over restarts, and leave it when they are delivered."""
+"""`enableCache`: results wait in a bounded file, in order, over restarts, and leave it when they are
+delivered."""
 
 from __future__ import annotations
 
@@ -162,7 +163,14 @@ def test_a_stop_may_forget_the_file(tmp_path: Path) -> None:
 
 
 def test_values_survive_the_file(tmp_path: Path) -> None:
-    row = {"big": 2**80, "raw": b"\x00\xff", "nan": float("inf"), "text": "ä", "none": None, "list": [1, {"a": True}]}
+    row = {
+        "big": 2**80,
+        "raw": b"\x00\xff",
+        "nan": float("inf"),
+        "text": "ä",
+        "none": None,
+        "list": [1, {"a": True}],
+    }
     with closing(CacheStore(tmp_path / "a.db")) as store:
         store.change([(True, rows(row))], 7, 0)
     with closing(CacheStore(tmp_path / "a.db")) as store:

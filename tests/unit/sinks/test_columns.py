@@ -46,19 +46,29 @@ def test_single_braces_are_text_and_told() -> None:
     assert told('mqtt: {topic: "a/{x}"}') == []
 
 
-@pytest.mark.parametrize("action", [
-    'mqtt: {topic: "a/{{.machine}}", sendSingle: true}', 'log: {dataTemplate: "{{range .}}{{.machine}}{{end}}"}',
-    'log: {dataTemplate: "{{(index . 0).machine}}"}', 'log: {dataTemplate: "{{range $i, $r := .}}{{$r.temp}}{{end}}"}',
-    'log: {dataTemplate: "{{json .}}"}', 'log: {rowkindField: kind, fields: [kind, temp]}',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "action",
+    [
+        'mqtt: {topic: "a/{{.machine}}", sendSingle: true}',
+        'log: {dataTemplate: "{{range .}}{{.machine}}{{end}}"}',
+        'log: {dataTemplate: "{{(index . 0).machine}}"}',
+        'log: {dataTemplate: "{{range $i, $r := .}}{{$r.temp}}{{end}}"}',
+        'log: {dataTemplate: "{{json .}}"}',
+        "log: {rowkindField: kind, fields: [kind, temp]}",
+    ],
+)
 def test_what_is_there_is_not_doubted(action: str) -> None:
     assert told(action) == []
 
 
 def test_rows_of_unknown_columns_are_not_doubted() -> None:
-    assert told('mqtt: {topic: "a/{{.anything}}"}', "SELECT * FROM m") != []  # the stream declares its columns
+    assert (
+        told('mqtt: {topic: "a/{{.anything}}"}', "SELECT * FROM m") != []
+    )  # the stream declares its columns
     text = "streams: [{name: m, datasource: m}]\nrules:\n  - id: r\n    sql: SELECT * FROM m\n    actions:\n"
-    compiled = compile_rules(unite([load_text(text + '      - mqtt: {topic: "a/{{.anything}}"}\n', "r.yaml")]))
+    compiled = compile_rules(
+        unite([load_text(text + '      - mqtt: {topic: "a/{{.anything}}"}\n', "r.yaml")])
+    )
     assert compiled.problems == []
 
 

@@ -1,4 +1,5 @@
-"""Delivery: order, retries, dead letters, back-pressure, receipts and closing, with a sink that follows a script."""
+"""Delivery: order, retries, dead letters, back-pressure, receipts and closing, with a sink
+that follows a script."""
 
 from __future__ import annotations
 
@@ -299,7 +300,9 @@ def test_one_failing_sink_does_not_slow_another() -> None:
 
 def test_secrets_appear_neither_in_errors_nor_logs_nor_dead_letters(caplog: pytest.LogCaptureFixture) -> None:
     hidden = "s3cret-value"
-    settings = RestSettings.model_validate({"url": "http://h/", "headers": {"A": Secret(hidden)}, "retryCount": 1})
+    settings = RestSettings.model_validate(
+        {"url": "http://h/", "headers": {"A": Secret(hidden)}, "retryCount": 1}
+    )
     failures = [Retry(f"sent {hidden}"), KeyError(hidden), Fatal(f"no {hidden}"), Reject(f"bad {hidden}")]
     bench = Bench(Scripted(*failures), settings, LeapingClock())
     submit(bench, 1)

@@ -45,7 +45,9 @@ def test_different_values_never_meet_in_one_target() -> None:
         ("url", "http://h/{{.x}}/a", {"x": ".."}, "'.' or '..' segment"),
     ],
 )
-def test_unsafe_or_missing_values_are_data_errors(kind: Kind, text: str, row: dict[str, Any], words: str) -> None:
+def test_unsafe_or_missing_values_are_data_errors(
+    kind: Kind, text: str, row: dict[str, Any], words: str
+) -> None:
     with pytest.raises(DataError) as caught:
         Target(text, kind).fill(row)
     assert words in str(caught.value)

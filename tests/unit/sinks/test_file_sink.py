@@ -193,7 +193,9 @@ def test_gzip_files_can_be_read_at_any_time(tmp_path: Path) -> None:
     files.close()
 
 
-def test_a_full_disk_is_tried_again_and_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_tried_again_and_leaves_no_half_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real_write, failures = os.write, [b"", b""]
 
     def write(descriptor: int, data: Any) -> int:

@@ -54,7 +54,9 @@ def test_every_subscriber_gets_every_row_once_though_one_is_full() -> None:
     streams = [Stream(), Stream(refusals=3), Stream()]
     for stream in streams:
         bench.memory.subscribe("plant/#", stream)
-    delivery = build_action("memory", {"topic": "plant/{{.site}}"}, rule_id="r", environment=bench.environment)
+    delivery = build_action(
+        "memory", {"topic": "plant/{{.site}}"}, rule_id="r", environment=bench.environment
+    )
     assert delivery.submit(rows({"site": "s", "n": 1}, at_ms=5), 1)
     assert delivery.submit(rows({"site": "t", "n": 2, "gap": None}, at_ms=6), 2)
     assert bench.await_receipts(2) == [(1, "delivered"), (2, "delivered")]

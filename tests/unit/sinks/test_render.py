@@ -35,7 +35,10 @@ def payloads(settings: dict[str, Any], *emissions: Any) -> list[str]:
     [
         ({}, ['[{"dev":"a","temp":21.5},{"dev":"b","temp":22}]']),
         ({"sendSingle": True}, ['{"dev":"a","temp":21.5}', '{"dev":"b","temp":22}']),
-        ({"sendNilField": True, "fields": ["gap", "dev"]}, ['[{"gap":null,"dev":"a"},{"gap":null,"dev":"b"}]']),
+        (
+            {"sendNilField": True, "fields": ["gap", "dev"]},
+            ['[{"gap":null,"dev":"a"},{"gap":null,"dev":"b"}]'],
+        ),
         ({"fields": ["temp", "dev", "gap"]}, ['[{"temp":21.5,"dev":"a"},{"temp":22,"dev":"b"}]']),
         ({"excludeFields": ["temp"]}, ['[{"dev":"a"},{"dev":"b"}]']),
         ({"dataTemplate": "{{range .}}{{.dev}} {{end}}"}, ["a b "]),
@@ -74,15 +77,17 @@ def test_delimited_lines_quote_and_keep_columns_of_unequal_rows_apart() -> None:
 
 
 def test_a_list_in_data_field_gives_several_rows() -> None:
-    assert payloads({"dataField": "values"}, rows({"values": [{"v": 1}, {"v": 2}]}, {"values": {"v": 3}})) == [
-        '[{"v":1},{"v":2},{"v":3}]'
-    ]
+    assert payloads(
+        {"dataField": "values"}, rows({"values": [{"v": 1}, {"v": 2}]}, {"values": {"v": 3}})
+    ) == ['[{"v":1},{"v":2},{"v":3}]']
 
 
 def test_removed_rows_follow_and_are_marked_on_request() -> None:
     emission = Emission("hot", 5, inserted=[{"n": 1}], removed=[{"n": 2}])
     assert payloads({}, emission) == ['[{"n":1},{"n":2}]']
-    assert payloads({"rowkindField": "kind"}, emission) == ['[{"n":1,"kind":"insert"},{"n":2,"kind":"delete"}]']
+    assert payloads({"rowkindField": "kind"}, emission) == [
+        '[{"n":1,"kind":"insert"},{"n":2,"kind":"delete"}]'
+    ]
 
 
 def test_error_emissions_say_what_happened_to_which_event() -> None:
@@ -136,7 +141,9 @@ def test_a_row_without_target_fails_alone() -> None:
         ({"format": "delimited", "dataField": "temp"}, "needs rows of columns"),
     ],
 )
-def test_rows_that_cannot_be_rendered_are_given_back_with_the_reason(settings: dict[str, Any], reason: str) -> None:
+def test_rows_that_cannot_be_rendered_are_given_back_with_the_reason(
+    settings: dict[str, Any], reason: str
+) -> None:
     rendered = render(settings, rows(A))
     assert rendered.messages == []
     assert reason in rendered.failed[0].reason

@@ -67,7 +67,9 @@ def test_wrong_settings_say_what_to_do(name: str, settings: dict[str, Any], word
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(("written", "read"), [(5, "5"), ("5.0", "5"), (3.1, "3.1"), ("3.1.1", "3.1.1"), (4, "3.1.1")])
+@pytest.mark.parametrize(
+    ("written", "read"), [(5, "5"), ("5.0", "5"), (3.1, "3.1"), ("3.1.1", "3.1.1"), (4, "3.1.1")]
+)
 def test_protocol_versions_as_yaml_reads_them(written: Any, read: str) -> None:
     checked = sink_kind("mqtt").settings.model_validate(MQTT | {"protocolVersion": written})
     assert checked.model_dump()["protocol_version"] == read
@@ -135,12 +137,16 @@ def test_names_of_properties_are_taken_in_any_case() -> None:
 
 
 def test_a_topic_may_begin_with_a_field_behind_a_prefix() -> None:
-    settings = sink_kind("mqtt").settings.model_validate(MQTT | {"topic": "{{.a}}/x", "topicPrefix": "site1/"})
+    settings = sink_kind("mqtt").settings.model_validate(
+        MQTT | {"topic": "{{.a}}/x", "topicPrefix": "site1/"}
+    )
     assert settings.target_text == "site1/{{.a}}/x"
 
 
 def test_kinds_of_files() -> None:
-    settings = sink_kind("file").settings.model_validate({"path": "a.csv", "fileType": "csv", "hasHeader": True})
+    settings = sink_kind("file").settings.model_validate(
+        {"path": "a.csv", "fileType": "csv", "hasHeader": True}
+    )
     assert settings.format == "delimited"
 
 

@@ -9,7 +9,15 @@ import pytest
 from sinks.template import Template, TemplateError
 from sql.errors import DataError
 
-ROW = {"dev": "a", "temp": 21.456, "n": 3, "ok": True, "off": False, "gap": None, "pos": {"x": 1, "tags": ["p", "q"]}}
+ROW = {
+    "dev": "a",
+    "temp": 21.456,
+    "n": 3,
+    "ok": True,
+    "off": False,
+    "gap": None,
+    "pos": {"x": 1, "tags": ["p", "q"]},
+}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +88,10 @@ DAY = 1_704_164_645_678  # 2024-01-02 03:04:05.678 UTC
         ('{{"a-b" | replace "-" "_" | quote}}', '"a_b"'),
         ('{{trimSuffix ".x" "a.x"}}{{trimPrefix "a" "ab"}}{{trimAll "$" "$5$"}}', "ab5"),
         ('{{contains "b" "abc"}} {{hasPrefix "a" "abc"}} {{hasSuffix "a" "abc"}}', "true true false"),
-        ('{{substr 1 3 "hello"}} {{trunc 2 "hello"}} {{trunc -2 "hello"}} {{title "ab cd"}}', "el he lo Ab Cd"),
+        (
+            '{{substr 1 3 "hello"}} {{trunc 2 "hello"}} {{trunc -2 "hello"}} {{title "ab cd"}}',
+            "el he lo Ab Cd",
+        ),
         ('{{join "/" .pos.tags}} {{(split "/" "x/y")._1}} {{splitList "," "1,2"}}', 'p/q y ["1","2"]'),
         ('{{indent 2 "a\\nb"}}|{{nindent 1 "c"}}', "  a\n  b|\n c"),
         ('{{regexMatch "^a+$" .dev}} {{regexReplaceAll "[0-9]" "a1b2" "#"}}', "true a#b#"),
@@ -90,20 +101,32 @@ DAY = 1_704_164_645_678  # 2024-01-02 03:04:05.678 UTC
         ('{{default "x" .gap}} {{coalesce .gap .off .dev}} {{ternary 1 2 .ok}} {{empty .gap}}', "x a 1 true"),
         # numbers
         ("{{add 1 2 3}} {{sub 5 7}} {{mul 2 3}} {{div -7 2}} {{mod -7 2}} {{add1 4}}", "6 -2 6 -3 -1 5"),
-        ("{{addf .temp 1}} {{divf 1 4}} {{round .temp 1}} {{floor .temp}} {{ceil .temp}}", "22.456 0.25 21.5 21 22"),
+        (
+            "{{addf .temp 1}} {{divf 1 4}} {{round .temp 1}} {{floor .temp}} {{ceil .temp}}",
+            "22.456 0.25 21.5 21 22",
+        ),
         ('{{max 1 5 2}} {{minf 0.5 2}} {{int "42"}} {{int .temp}} {{float64 "1.5"}}', "5 0.5 42 21 1.5"),
         # base64, hashes, JSON
         ("{{b64enc .dev}} {{b64enc .dev | b64dec}} {{base64 .dev}}", "YQ== a YQ=="),
         ("{{sha1sum `abc` | trunc 8}} {{md5sum `abc` | trunc 8}}", "a9993e36 90015098"),
         ('{{(fromJson `{"a": [1, 2]}`).a}} {{dict "k" .n | toJson}}', '[1,2] {"k":3}'),
         # lists
-        ("{{list 1 2 3 | reverse}} {{first .pos.tags}} {{last .pos.tags}} {{rest .pos.tags}}", '[3,2,1] p q ["q"]'),
-        ('{{has "p" .pos.tags}} {{hasKey .pos "y"}} {{keys .pos}} {{get .pos "x"}}', 'true false ["tags","x"] 1'),
+        (
+            "{{list 1 2 3 | reverse}} {{first .pos.tags}} {{last .pos.tags}} {{rest .pos.tags}}",
+            '[3,2,1] p q ["q"]',
+        ),
+        (
+            '{{has "p" .pos.tags}} {{hasKey .pos "y"}} {{keys .pos}} {{get .pos "x"}}',
+            'true false ["tags","x"] 1',
+        ),
         ("{{uniq (list 1 2 1)}} {{slice .pos.tags 1}} {{len (until 3)}}", '[1,2] ["q"] 3'),
         # dates
         ('{{now | date "2006-01-02 15:04:05.000"}}', "2024-01-02 03:04:05.678"),
         ('{{dateInZone "Mon Jan 2 3:04PM -0700 MST" now "Asia/Tokyo"}}', "Tue Jan 2 12:04PM +0900 JST"),
-        ('{{now | dateModify "-1h" | date "15h04"}} {{unixEpoch now}} {{htmlDate 0}}', "02h04 1704164645 1970-01-01"),
+        (
+            '{{now | dateModify "-1h" | date "15h04"}} {{unixEpoch now}} {{htmlDate 0}}',
+            "02h04 1704164645 1970-01-01",
+        ),
         ('{{date "2006-01-02T15:04:05Z07:00" 0}}', "1970-01-01T00:00:00Z"),
     ],
 )

@@ -1,4 +1,5 @@
-"""Runs one eKuiper rule through steps in every way the engine knows: the results must not depend on the way."""
+"""Runs one eKuiper rule through steps in every way the engine knows: the results must
+not depend on the way."""
 
 from __future__ import annotations
 
@@ -65,15 +66,17 @@ def _singly(steps: Sequence[Step]) -> list[Step]:
 
 
 def _structs(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any]) -> list[Step] | None:
-    """The steps with events as a decoder makes them of the columns the rule reads; None: it reads whole messages."""
+    """The steps with events as a decoder makes them of the columns the rule reads; None: it reads whole
+    messages."""
     plan = plan_rule(sql, define(Catalog(), ddl), RuleOptions(**options))
     if any(plan.columns(stream) is None for stream in plan.streams):
         return None
     return [
         (*step[:2], *(_struct(event, plan.columns(step[0]) or frozenset()) for event in step[2:]))
-        if len(step) > 2 else step
+        if len(step) > 2
+        else step
         for step in steps
-    ]  # fmt: skip
+    ]
 
 
 def _struct(event: dict[str, Any], columns: frozenset[str]) -> Any:
@@ -83,13 +86,18 @@ def _struct(event: dict[str, Any], columns: frozenset[str]) -> Any:
 
 def _comparable(found: list[Emission]) -> list[Any]:
     """Emissions to compare: an error event of a struct has all columns that are read, and no others."""
-    return [
-        (e.at_ms, e.kind, e.error, e.inserted if e.kind == "rows" else None) for e in found
-    ]  # fmt: skip
+    return [(e.at_ms, e.kind, e.error, e.inserted if e.kind == "rows" else None) for e in found]
 
 
-def _run(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any], *, restarts: bool = False,
-         shape: Any = "dict") -> list[Emission]:  # fmt: skip
+def _run(
+    ddl: str,
+    sql: str,
+    steps: Sequence[Step],
+    options: dict[str, Any],
+    *,
+    restarts: bool = False,
+    shape: Any = "dict",
+) -> list[Emission]:
     engine = _engine(ddl, sql, options, None, 0, shape)
     out, now = [], 0
     for step in steps:
@@ -108,8 +116,9 @@ def _run(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any], *, 
     return [item for item in out if item.kind != "error"] + [item for item in out if item.kind == "error"]
 
 
-def _engine(ddl: str, sql: str, options: dict[str, Any], state: Any, now_ms: int, shape: Any = "dict"
-            ) -> Engine:  # fmt: skip
+def _engine(
+    ddl: str, sql: str, options: dict[str, Any], state: Any, now_ms: int, shape: Any = "dict"
+) -> Engine:
     catalog = define(Catalog(), ddl)
     engine = Engine(catalog)
     engine.deploy("r", plan_rule(sql, catalog, RuleOptions(**options)), now_ms, state, shape=shape)

@@ -1,4 +1,5 @@
-"""Aggregates where statements use them: their own groups and filters, what outlives the window, events as results."""
+"""Aggregates where statements use them: their own groups and filters, what outlives the
+window, events as results."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ def test_an_aggregate_may_have_a_filter_of_its_own() -> None:
 
 
 def test_what_has_left_still_counts_for_ever_forms() -> None:
-    found = rows("select countever(*) as c, firstever(id) as f, lastever(id) as l, minever(v) as m from E#length(1)")
+    found = rows(
+        "select countever(*) as c, firstever(id) as f, lastever(id) as l, minever(v) as m from E#length(1)"
+    )
     assert [tuple(row.values()) for row in found] == [
         (1, "e0", "e0", 0.0),
         (2, "e0", "e1", 0.0),

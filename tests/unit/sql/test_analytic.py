@@ -38,7 +38,9 @@ def test_lag_does_not_remember_null_unless_told_to() -> None:
 
 def test_lag_when_false_shows_what_is_stored() -> None:
     # The events at which st changes are 1, 4 and 5; between them the value of the last such event stands.
-    got = values("lag(x, 1, x, true) OVER (WHEN had_changed(true, st))", 10, 20, 30, 40, 50, st=[1, 1, 1, 2, 3])
+    got = values(
+        "lag(x, 1, x, true) OVER (WHEN had_changed(true, st))", 10, 20, 30, 40, 50, st=[1, 1, 1, 2, 3]
+    )
     assert got == [10, 10, 10, 10, 40]
 
 
@@ -74,7 +76,12 @@ def test_had_changed_of_all_columns() -> None:
     declared = 'CREATE STREAM s (a bigint, b bigint) WITH (DATASOURCE="s");'
     assert each("SELECT a, had_changed(true, *) AS h FROM s", *events, ddl=declared) == wanted
     # A column that is missing is NULL, which counts only where NULLs are not ignored.
-    assert [row["h"] for row in each("SELECT had_changed(false, *) AS h FROM s", *events)] == [True, False, True, True]
+    assert [row["h"] for row in each("SELECT had_changed(false, *) AS h FROM s", *events)] == [
+        True,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_had_changed_of_all_columns_does_not_look_at_metadata() -> None:
@@ -123,9 +130,13 @@ def test_they_see_rows_that_where_drops() -> None:
 def test_they_stand_in_where() -> None:
     sql = "SELECT ts FROM s WHERE had_changed(true, temperature, humidity) = true"
     assert [row["ts"] for row in each(sql, *MANUAL)] == [1, 4, 5, 6]
-    sql = "SELECT ts FROM s WHERE had_changed(true, temperature) = true AND had_changed(true, humidity) = false"
+    sql = (
+        "SELECT ts FROM s WHERE had_changed(true, temperature) = true AND had_changed(true, humidity) = false"
+    )
     assert [row["ts"] for row in each(sql, *MANUAL)] == [4]
-    assert [row["ts"] for row in each("SELECT ts FROM s WHERE changed_col(true, temperature) > 24", *MANUAL)] == [4]
+    assert [
+        row["ts"] for row in each("SELECT ts FROM s WHERE changed_col(true, temperature) > 24", *MANUAL)
+    ] == [4]
 
 
 def test_they_stand_in_expressions_and_in_each_other() -> None:
@@ -136,8 +147,9 @@ def test_they_stand_in_expressions_and_in_each_other() -> None:
 
 def test_an_alias_of_one_is_the_same_state() -> None:
     assert each("SELECT lag(x) AS before, x - before AS step FROM s", {"x": 1}, {"x": 5}) == [
-        {"before": None, "step": None}, {"before": 1, "step": 4},
-    ]  # fmt: skip
+        {"before": None, "step": None},
+        {"before": 1, "step": 4},
+    ]
 
 
 def test_aggregates_take_them() -> None:
@@ -148,7 +160,9 @@ def test_aggregates_take_them() -> None:
 
 def test_they_run_before_filter_and_the_window() -> None:
     sql = "SELECT x, lag(x) AS before FROM s GROUP BY COUNTWINDOW(2) FILTER(WHERE x > 1)"
-    assert rows(sql, ("s", 1, *({"x": x} for x in (1, 2, 1, 4)))) == [[{"x": 2, "before": 1}, {"x": 4, "before": 1}]]
+    assert rows(sql, ("s", 1, *({"x": x} for x in (1, 2, 1, 4)))) == [
+        [{"x": 2, "before": 1}, {"x": 4, "before": 1}]
+    ]
     sql = "SELECT count(*) AS n FROM s GROUP BY STATEWINDOW(had_changed(true, x))"
     assert rows(sql, ("s", 1, *({"x": x} for x in (1, 1, 2, 2, 2, 3)))) == [[{"n": 2}], [{"n": 3}]]
 

@@ -1,7 +1,7 @@
 """The worked example of batched windows, drawn (stream-queries.md section 3).
 
-`within 1.5 every 1.0`, created at 0. An item enters at the first update point at or after its arrival and leaves at the
-first one at or after its arrival + 1.5 s: the time it waits counts.
+`within 1.5 every 1.0`, created at 0. An item enters at the first update point at or after its arrival and
+leaves at the first one at or after its arrival + 1.5 s: the time it waits counts.
 
     s       0.0       1.0       2.0       3.0       4.0       5.0       6.0
             |----+----|----+----|----+----|----+----|----+----|----+----|
@@ -79,7 +79,11 @@ def test_an_item_that_would_leave_before_it_enters_never_appears() -> None:
 @pytest.mark.parametrize(
     ("window", "entering", "leaving"),
     [
-        ("retain 3 every 2", [(2, [1.0, 2.0]), (4, [3.0, 4.0]), (6, [5.0, 6.0])], [(4, [1.0]), (6, [2.0, 3.0])]),
+        (
+            "retain 3 every 2",
+            [(2, [1.0, 2.0]), (4, [3.0, 4.0]), (6, [5.0, 6.0])],
+            [(4, [1.0]), (6, [2.0, 3.0])],
+        ),
         ("retain 2 every 3", [(3, [2.0, 3.0]), (6, [5.0, 6.0])], [(6, [2.0, 3.0])]),
     ],
 )

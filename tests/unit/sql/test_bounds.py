@@ -31,7 +31,14 @@ def test_a_third_key_of_two_is_an_error_event(name: str) -> None:
     seen: list[tuple[str, Any]] = []
     for at, dev in enumerate("abcacb"):
         seen += [(e.kind, e.inserted[0]["dev"]) for e in engine.push("m", [{"dev": dev, "v": 1.0}], at)]
-    assert seen == [("rows", "a"), ("rows", "b"), ("error", "c"), ("rows", "a"), ("error", "c"), ("rows", "b")]
+    assert seen == [
+        ("rows", "a"),
+        ("rows", "b"),
+        ("error", "c"),
+        ("rows", "a"),
+        ("error", "c"),
+        ("rows", "b"),
+    ]
     assert engine.queries["r"].counters()["errors"] == 2
     other = Engine(catalog)
     other.deploy("r", plan_rule(TABLES[name], catalog, RuleOptions(max_groups=1)), 0, engine.snapshot("r"))

@@ -94,7 +94,9 @@ def test_a_misspelt_window_is_guessed() -> None:
 def test_a_stream_query_feeds_the_next() -> None:
     streams = catalog()
     engine = Engine(streams)
-    engine.deploy("pairs", plan_rule("insert into Means from x in m retain 2 select avg(x.v) as mean", streams), 0)
+    engine.deploy(
+        "pairs", plan_rule("insert into Means from x in m retain 2 select avg(x.v) as mean", streams), 0
+    )
     engine.deploy("tops", plan_rule("from y in Means retain 2 select max(y.mean) as top", streams), 0)
     tops = []
     for at, value in enumerate((10.0, 20.0, 0.0, 2.0), start=1):

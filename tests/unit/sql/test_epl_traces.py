@@ -1,8 +1,8 @@
 """The traces by which EPL windows are explained, as tests: what enters and leaves, step by step.
 
-A trace is a line of steps. `a(x):3@1000` is event a with key x and number 3 arriving at 1000 ms (its own time stamp
-follows after a slash: `a/500@1000`); `@2500` moves time. What a step posts stands behind it: `+[a b] -[c]`, `none`
-for a post without rows; a step without either posts nothing.
+A trace is a line of steps. `a(x):3@1000` is event a with key x and number 3 arriving at 1000 ms (its own time
+stamp follows after a slash: `a/500@1000`); `@2500` moves time. What a step posts stands behind it: `+[a b]
+-[c]`, `none` for a post without rows; a step without either posts nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def shown(emissions: list[Emission]) -> str:
     parts = []
     for emission in emissions:
         assert emission.kind == "rows", emission.error
-        sides = [("+", emission.inserted), ("-", sorted(emission.removed, key=lambda row: str(row.get("id"))))]
+        sides = [
+            ("+", emission.inserted),
+            ("-", sorted(emission.removed, key=lambda row: str(row.get("id")))),
+        ]
         text = " ".join(f"{sign}[{' '.join(cell(row) for row in rows)}]" for sign, rows in sides if rows)
         parts.append(text or "none")
     return " ".join(parts)
@@ -63,7 +66,8 @@ def cell(row: dict[str, Any]) -> str:
     if "id" in row:
         return str(row["id"])
     return "/".join(
-        "NULL" if value is None else f"{value:g}" if value.__class__ is float else str(value) for value in row.values()
+        "NULL" if value is None else f"{value:g}" if value.__class__ is float else str(value)
+        for value in row.values()
     )
 
 
@@ -143,7 +147,10 @@ WINDOWS = [
         f"a@{30 * 86400000}, @{58 * 86400000} +[a], @{89 * 86400000} -[a]",
     ),
     # expressions
-    ("select irstream id from E#expr(sum(n) < 10)", "a:3 +[a], b:4 +[b], c:5 +[c] -[a], d:50 +[d] -[b c d], e:1 +[e]"),
+    (
+        "select irstream id from E#expr(sum(n) < 10)",
+        "a:3 +[a], b:4 +[b], c:5 +[c] -[a], d:50 +[d] -[b c d], e:1 +[e]",
+    ),
     ("select irstream id from E#expr(current_count <= 2)", "a +[a], b +[b], c +[c] -[a]"),
     (
         "select irstream id from E#expr(oldest_timestamp > newest_timestamp - 2000)",
@@ -163,7 +170,10 @@ WINDOWS = [
         "select irstream id from E#groupwin(k)#time_batch(10 sec)",
         "a(x)@1000, b(y)@4000, @11000 +[a], @14000 +[b], @21000 -[a], @24000 -[b]",
     ),
-    ("select irstream id from E#groupwin(k)#length(1)", "a(x) +[a], b(y) +[b], c(x) +[c] -[a], d +[d], e +[e] -[d]"),
+    (
+        "select irstream id from E#groupwin(k)#length(1)",
+        "a(x) +[a], b(y) +[b], c(x) +[c] -[a], d +[d], e +[e] -[d]",
+    ),
     (
         "@Hint('reclaim_group_aged=10,reclaim_group_freq=30') select irstream id from E#groupwin(k)#length(5)",
         "a(x)@0 +[a], b(y)@25000 +[b], c(y)@30000 +[c] -[a]",
@@ -187,7 +197,10 @@ WINDOWS = [
         "a(x) +[a], b(x) +[b], c(y) +[c], d(z) +[d], e(z) +[e], f(z) +[f] -[a]",
     ),
     # a refused event touches no member
-    ("select irstream id from E#length(3)#firstunique(k)", "a(x) +[a], b(y) +[b], c(z) +[c], d(z), e(w) +[e] -[a]"),
+    (
+        "select irstream id from E#length(3)#firstunique(k)",
+        "a(x) +[a], b(y) +[b], c(z) +[c], d(z), e(w) +[e] -[a]",
+    ),
 ]
 
 ROWS = [
@@ -215,7 +228,10 @@ ROWS = [
 ]
 
 OUTPUTS = [
-    ("select id from E output first every 2 seconds", "a@500 +[a], b@1000, c@2499, d@2500 +[d], e@4400, f@9000 +[f]"),
+    (
+        "select id from E output first every 2 seconds",
+        "a@500 +[a], b@1000, c@2499, d@2500 +[d], e@4400, f@9000 +[f]",
+    ),
     ("select id from E output first every 2 events", "a +[a], b, c +[c], d, e +[e]"),
     ("select irstream id from E#length(1) output every 3 events", "a, b, c +[a b c] -[a b]"),
     (
@@ -229,9 +245,11 @@ OUTPUTS = [
         "select id from E#lastevent output at (*/2, *, *, *, *)",
         "a@60000, @119999, @120000 +[a], b@120001, @240000 +[b]",
     ),
-    ("select irstream sum(n) as s from E#time(3 sec) output last every 2 seconds",
-     "a:1@500, b:2@1500, @2500 +[3] -[NULL], @4500 +[NULL] -[3], @6500 +[NULL] -[NULL]"),
-]  # fmt: skip
+    (
+        "select irstream sum(n) as s from E#time(3 sec) output last every 2 seconds",
+        "a:1@500, b:2@1500, @2500 +[3] -[NULL], @4500 +[NULL] -[3], @6500 +[NULL] -[NULL]",
+    ),
+]
 
 
 @pytest.mark.parametrize(("epl", "trace"), [*WINDOWS, *ROWS, *OUTPUTS])

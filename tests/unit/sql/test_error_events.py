@@ -15,7 +15,9 @@ EVENTS = [("a", 1.0), ("b", "x"), ("c", 2.0), ("c", 4.0)]
 """Under `length(2)` the second, which is wrong, leaves with the fourth."""
 
 
-def run(text: str, events: list[tuple[str, Any]]) -> tuple[Engine, list[str], list[tuple[list[Any], list[Any]]]]:
+def run(
+    text: str, events: list[tuple[str, Any]]
+) -> tuple[Engine, list[str], list[tuple[list[Any], list[Any]]]]:
     (statement,) = parse(STREAM)
     assert isinstance(statement, CreateStream)
     catalog = Catalog()
@@ -24,8 +26,11 @@ def run(text: str, events: list[tuple[str, Any]]) -> tuple[Engine, list[str], li
     engine.deploy("r", plan_rule(text, catalog), 0)
     found = [e for at, (dev, v) in enumerate(events) for e in engine.push("m", [{"dev": dev, "v": v}], at)]
     errors = [str(e.error) for e in found if e.kind == "error"]
-    rows = [([*map(list, map(dict.values, e.inserted))], [*map(list, map(dict.values, e.removed))])
-            for e in found if e.kind == "rows"]  # fmt: skip
+    rows = [
+        ([*map(list, map(dict.values, e.inserted))], [*map(list, map(dict.values, e.removed))])
+        for e in found
+        if e.kind == "rows"
+    ]
     return engine, errors, rows
 
 
@@ -56,7 +61,9 @@ def test_it_is_an_error_once_and_in_no_row(text: str, rows: list[Any]) -> None:
 def test_without_a_window_it_is_not_kept() -> None:
     engine, errors, _ = run("select dev, sum(v) as s from m group by dev", [("a", 1.0), *[("a", "x")] * 50])
     assert len(errors) == 50
-    assert engine.queries["r"].counters()["retained"] == 1, "the first event of the group, and none of the others"
+    assert engine.queries["r"].counters()["retained"] == 1, (
+        "the first event of the group, and none of the others"
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +99,8 @@ def test_reasons_are_in_words_of_sql(expression: str, reason: str) -> None:
     ],
 )
 def test_booleans_in_place_of_numbers_are_as_the_manual_says(expression: str, value: Any) -> None:
-    """`docs/semantics.md`, Numbers: operators take an undeclared TRUE as 1; the others refuse it, here as None."""
+    """`docs/semantics.md`, Numbers: operators take an undeclared TRUE as 1; the others
+    refuse it, here as None."""
     catalog = Catalog()
     (statement,) = parse('CREATE STREAM m () WITH (DATASOURCE="m")')
     assert isinstance(statement, CreateStream)

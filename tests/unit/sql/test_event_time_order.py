@@ -1,4 +1,5 @@
-"""Events in event time leave the stage in order of time stamp, then arrival, whatever the size of the batches."""
+"""Events in event time leave the stage in order of time stamp, then arrival, whatever
+the size of the batches."""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ def send(engine: Engine, stream: str, row: dict[str, Any], now: int = 0) -> tupl
 
 
 def test_a_join_posts_the_rows_that_an_event_makes_and_those_it_ends() -> None:
-    engine = start("select irstream a.id as x, b.id as y from A#lastevent as a, B#length(2) as b where a.k = b.k")
+    engine = start(
+        "select irstream a.id as x, b.id as y from A#lastevent as a, B#length(2) as b where a.k = b.k"
+    )
     assert send(engine, "A", {"id": "a1", "k": 1}) == ([], [])
     assert send(engine, "B", {"id": "b1", "k": 1}) == ([{"x": "a1", "y": "b1"}], [])
     assert send(engine, "B", {"id": "b2", "k": 2}) == ([], [])
@@ -41,7 +43,9 @@ def test_null_keys_do_not_meet() -> None:
 
 
 def test_an_outer_side_without_partner_is_null_until_one_comes() -> None:
-    engine = start("select irstream a.id as x, b.id as y from A#keepall as a left join B#keepall as b on a.k = b.k")
+    engine = start(
+        "select irstream a.id as x, b.id as y from A#keepall as a left join B#keepall as b on a.k = b.k"
+    )
     assert send(engine, "A", {"id": "a1", "k": 1}) == ([{"x": "a1", "y": None}], [])
     assert send(engine, "B", {"id": "b1", "k": 1}) == ([{"x": "a1", "y": "b1"}], [{"x": "a1", "y": None}])
 
@@ -53,10 +57,10 @@ def test_a_batch_window_joins_what_it_has_posted() -> None:
     assert send(engine, "A", {"id": "a2"}) == ([{"x": "a1", "y": "b1"}, {"x": "a2", "y": "b1"}], [])
 
 
-TWO_CONDITIONS = (
-    "select irstream a.id as x, b.id as y from A#length(3) as a, B#length(2) as b where a.k = b.k and a.v <= b.v"
+TWO_CONDITIONS = "select irstream a.id as x, b.id as y from A#length(3) as a, B#length(2) as b where a.k = b.k and a.v <= b.v"
+EVENTS = st.lists(
+    st.tuples(st.sampled_from("AB"), st.sampled_from([None, 1, 2]), st.integers(0, 3)), max_size=25
 )
-EVENTS = st.lists(st.tuples(st.sampled_from("AB"), st.sampled_from([None, 1, 2]), st.integers(0, 3)), max_size=25)
 
 
 @given(EVENTS)

@@ -12,7 +12,7 @@ from tests.unit.sql.kuiper import each, emissions, refusal, rows
 DECLARED = 'CREATE STREAM s (a BIGINT, b STRUCT(c BIGINT, d STRING), n FLOAT) WITH (DATASOURCE="s");'
 TWO = 'CREATE STREAM s () WITH (DATASOURCE="s"); CREATE STREAM t () WITH (DATASOURCE="t");'
 
-# --- aliases ----------------------------------------------------------------------------------------------------------
+# --- aliases ------------------------------------------------------------------------------------------------
 
 
 def test_a_dot_after_an_alias_reads_a_field_of_it() -> None:
@@ -34,10 +34,12 @@ def test_the_alias_of_an_aggregate_is_no_argument() -> None:
         assert refusal(sql)[0] == "B330"
         assert refusal(sql, ddl=DECLARED)[0] == "B330"
     # Of the column it stands for it may be one.
-    assert rows("SELECT avg(n) AS n FROM s GROUP BY COUNTWINDOW(2) HAVING avg(n) > 1", ("s", 1, {"n": 1}, {"n": 2}))
+    assert rows(
+        "SELECT avg(n) AS n FROM s GROUP BY COUNTWINDOW(2) HAVING avg(n) > 1", ("s", 1, {"n": 1}, {"n": 2})
+    )
 
 
-# --- stars in calls ---------------------------------------------------------------------------------------------------
+# --- stars in calls -----------------------------------------------------------------------------------------
 
 EVENT = {"a": 1, "b": 2, "c": 3}
 
@@ -61,8 +63,10 @@ def test_a_row_that_has_changed() -> None:
     events = {"a": 1, "ts": 1}, {"a": 1, "ts": 2}, {"a": 2, "ts": 3}
     assert [row.get("x") for row in each(sql, *events)] == [{"a": 1}, None, {"a": 2}]
     assert [row["x"] for row in each("SELECT had_changed(true, * EXCEPT(ts)) AS x FROM s", *events)] == [
-        True, False, True,
-    ]  # fmt: skip
+        True,
+        False,
+        True,
+    ]
     assert refusal("SELECT collect(* EXCEPT(aa)) FROM s GROUP BY COUNTWINDOW(2)", ddl=DECLARED)[0] == "B201"
 
 
@@ -79,7 +83,7 @@ def test_whole_numbers_and_fractions_compare() -> None:
     assert refusal("SELECT a BETWEEN 'x' AND 2 FROM s", ddl=ddl)[0] == "B301"
 
 
-# --- joins, order, limits ---------------------------------------------------------------------------------------------
+# --- joins, order, limits -----------------------------------------------------------------------------------
 
 
 def warnings(sql: str, ddl: str = TWO) -> list[str]:
@@ -100,12 +104,18 @@ def test_order_and_limit_of_single_rows_are_noted() -> None:
 
 def test_a_sliding_window_of_no_length_looks_ahead_only() -> None:
     sql = "SELECT collect(a) AS c FROM s GROUP BY SLIDINGWINDOW(ss, 0, 10) OVER(WHEN a = 1)"
-    steps = ("s", 1000, {"a": 1}), ("s", 5000, {"a": 2}), ("s", 10_999, {"a": 3}), ("s", 11_000, {"a": 4}), (60_000,)
+    steps = (
+        ("s", 1000, {"a": 1}),
+        ("s", 5000, {"a": 2}),
+        ("s", 10_999, {"a": 3}),
+        ("s", 11_000, {"a": 4}),
+        (60_000,),
+    )
     assert rows(sql, *steps) == [[{"c": [1, 2, 3]}]]
     assert refusal("SELECT count(*) FROM s GROUP BY SLIDINGWINDOW(ss, 0)")[0] == "B504"
 
 
-# --- constants that can never work ------------------------------------------------------------------------------------
+# --- constants that can never work --------------------------------------------------------------------------
 
 NEVER = [
     ("last_value(a, 1)", "B301"),
@@ -157,7 +167,7 @@ def test_a_table_without_a_type_is_a_file() -> None:
     assert catalog.streams["t"].retained_rows == 9999
 
 
-# --- what stays refused names the way out -----------------------------------------------------------------------------
+# --- what stays refused names the way out -------------------------------------------------------------------
 
 LIST = 'CREATE STREAM s (a ARRAY(STRUCT(b BIGINT)), t STRING, x BIGINT) WITH (DATASOURCE="s");'
 
@@ -183,7 +193,7 @@ def test_what_stays_refused_names_the_way_out(sql: str, code: str, hint: str) ->
     assert hint in (problem.hint or "")
 
 
-# --- functions of text, and NULL --------------------------------------------------------------------------------------
+# --- functions of text, and NULL ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ddl", ["a STRING, n BIGINT", "a STRING, n FLOAT", ""])
@@ -194,15 +204,21 @@ def test_a_function_of_text_takes_a_column_of_numbers_by_its_text(ddl: str) -> N
 
 
 def test_what_functions_of_arrays_and_texts_make_of_null() -> None:
-    found = {"array_position(x, 1)": -1, "array_last_position(x, 1)": -1, "cardinality(x)": 0,
-             "array_cardinality(x)": 0,
-             "array_union(x, array_create(1))": [1], "json_path_exists(x, '$.a')": False,
-             "regexp_matches(x, 'a')": False, "regexp_substr('b', 'a')": ""}  # fmt: skip
+    found = {
+        "array_position(x, 1)": -1,
+        "array_last_position(x, 1)": -1,
+        "cardinality(x)": 0,
+        "array_cardinality(x)": 0,
+        "array_union(x, array_create(1))": [1],
+        "json_path_exists(x, '$.a')": False,
+        "regexp_matches(x, 'a')": False,
+        "regexp_substr('b', 'a')": "",
+    }
     items = ", ".join(f"{text} AS c{place}" for place, text in enumerate(found))
     assert list(each(f"SELECT {items} FROM s", {"a": 1})[0].values()) == list(found.values())
 
 
-# --- running values ---------------------------------------------------------------------------------------------------
+# --- running values -----------------------------------------------------------------------------------------
 
 
 def test_a_running_value_is_that_of_nothing_behind_its_reset() -> None:
@@ -210,8 +226,13 @@ def test_a_running_value_is_that_of_nothing_behind_its_reset() -> None:
     begins = False, True, False, False, False, True
     events = [{"a": 1, "b": begin, "r": number == 3} for number, begin in enumerate(begins)]
     assert [(row["s"], row["c"], row.get("m")) for row in each(sql, *events)] == [
-        (0, 0, None), (1, 1, 1), (2, 2, 1), (3, 3, 1), (0, 0, None), (1, 1, 1),
-    ]  # fmt: skip
+        (0, 0, None),
+        (1, 1, 1),
+        (2, 2, 1),
+        (3, 3, 1),
+        (0, 0, None),
+        (1, 1, 1),
+    ]
 
 
 def test_a_running_count_of_rows() -> None:
@@ -225,7 +246,7 @@ def test_one_bad_event_costs_a_running_value_one_row() -> None:
     assert [item.inserted for item in found if item.kind == "error"] == [[{"a": "x"}], [{"a": "y"}]]
 
 
-# --- event_time() in a window -----------------------------------------------------------------------------------------
+# --- event_time() in a window -------------------------------------------------------------------------------
 
 
 def test_event_time_beside_plain_columns_of_a_window_is_that_of_each_row() -> None:
@@ -238,11 +259,14 @@ def test_event_time_beside_plain_columns_of_a_window_is_that_of_each_row() -> No
     assert rows(filtered, *steps) == [[{"a": 2, "t": 400}]]
 
 
-@pytest.mark.parametrize("sql", [
-    "SELECT count(*) AS c, event_time() AS t FROM s GROUP BY TUMBLINGWINDOW(ss, 1)",
-    "SELECT a, event_time() AS t FROM s GROUP BY a, TUMBLINGWINDOW(ss, 1)",
-    "SELECT a, last_agg_hit_count() AS n, event_time() AS t FROM s GROUP BY TUMBLINGWINDOW(ss, 1)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) AS c, event_time() AS t FROM s GROUP BY TUMBLINGWINDOW(ss, 1)",
+        "SELECT a, event_time() AS t FROM s GROUP BY a, TUMBLINGWINDOW(ss, 1)",
+        "SELECT a, last_agg_hit_count() AS n, event_time() AS t FROM s GROUP BY TUMBLINGWINDOW(ss, 1)",
+    ],
+)
 def test_event_time_beside_an_aggregate_or_in_a_group_is_the_end_of_the_window(sql: str) -> None:
     ((row,),) = rows(sql, ("s", 1100, {"a": 1}), ("s", 1400, {"a": 1}), (2000,))
     assert row["t"] == 2000
@@ -252,5 +276,6 @@ def test_event_time_of_the_rows_of_a_window_in_event_time() -> None:
     ddl = 'CREATE STREAM s (a BIGINT, ts BIGINT) WITH (DATASOURCE="s", TIMESTAMP="ts");'
     sql = "SELECT a, event_time() AS t FROM s GROUP BY SLIDINGWINDOW(ss, 1)"
     assert rows(sql, ("s", 0, {"a": 1, "ts": 1100}, {"a": 2, "ts": 1400}), ("flush",), ddl=ddl) == [
-        [{"a": 1, "t": 1100}], [{"a": 1, "t": 1100}, {"a": 2, "t": 1400}],
-    ]  # fmt: skip
+        [{"a": 1, "t": 1100}],
+        [{"a": 1, "t": 1100}, {"a": 2, "t": 1400}],
+    ]

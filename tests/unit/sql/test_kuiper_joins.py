@@ -80,7 +80,9 @@ def test_a_sliding_window_is_triggered_by_events_of_either_stream() -> None:
     # At 100 nothing to join; at 201 the event at 100 is out of (101, 201].
     assert rows(sql, *steps, ddl=AB) == [[{"v": 1, "w": 2}]]
     only_b = f"{sql} OVER(WHEN b.w > 2)"
-    assert rows(only_b, *steps[:2], ("b", 160, {"id": 1, "w": 3}), ddl=AB) == [[{"v": 1, "w": 2}, {"v": 1, "w": 3}]]
+    assert rows(only_b, *steps[:2], ("b", 160, {"id": 1, "w": 3}), ddl=AB) == [
+        [{"v": 1, "w": 2}, {"v": 1, "w": 3}]
+    ]
 
 
 def test_a_count_window_counts_the_events_of_both() -> None:
@@ -119,32 +121,38 @@ def test_event_time_takes_the_slower_stream() -> None:
     join = "a INNER JOIN b ON a.id = b.id"
     sql = f"SELECT a.v AS v, b.w AS w, window_end() AS we FROM {join} GROUP BY TUMBLINGWINDOW(ss, 2)"
     steps = (
-        ("a", 9, {"id": 1, "v": 1, "ts": 500}), ("a", 9, {"id": 1, "v": 2, "ts": 5000}),
+        ("a", 9, {"id": 1, "v": 1, "ts": 500}),
+        ("a", 9, {"id": 1, "v": 2, "ts": 5000}),
         ("b", 9, {"id": 1, "w": 3, "at": "1970-01-01 00:00:01"}),  # the watermark is 1000
         ("b", 9, {"id": 1, "w": 4, "at": "1970-01-01 00:00:04"}),  # 4000: the window [0, 2000) closes
         ("flush",),
-    )  # fmt: skip
+    )
     found = emissions(sql, *steps, ddl=ddl)
     assert [(item.at_ms, item.inserted) for item in found] == [
-        (2000, [{"v": 1, "w": 3, "we": 2000}]), (6000, [{"v": 2, "w": 4, "we": 6000}]),
-    ]  # fmt: skip
+        (2000, [{"v": 1, "w": 3, "we": 2000}]),
+        (6000, [{"v": 2, "w": 4, "we": 6000}]),
+    ]
 
 
 def test_event_time_of_a_stream_without_time_stamps_is_refused() -> None:
-    ddl = 'CREATE STREAM a () WITH (DATASOURCE="a", TIMESTAMP="ts"); CREATE STREAM b () WITH (DATASOURCE="b");'
+    ddl = (
+        'CREATE STREAM a () WITH (DATASOURCE="a", TIMESTAMP="ts"); CREATE STREAM b () WITH (DATASOURCE="b");'
+    )
     sql = "SELECT a.v FROM a INNER JOIN b ON a.id = b.id GROUP BY TUMBLINGWINDOW(ss, 1)"
     code, _, message = refusal(sql, ddl=ddl)
     assert code == "B403" and "'b'" in message
-    assert rows(sql, ("a", 1, {"id": 1, "v": 1}), ("b", 1, {"id": 1}), (1000,), ddl=ddl, event_time=False) == [
-        [{"v": 1}]
-    ]
+    assert rows(
+        sql, ("a", 1, {"id": 1, "v": 1}), ("b", 1, {"id": 1}), (1000,), ddl=ddl, event_time=False
+    ) == [[{"v": 1}]]
 
 
 def test_a_pair_that_cannot_be_compared_is_an_error_event() -> None:
     sql = "SELECT a.v AS v FROM a INNER JOIN b ON a.id < b.id GROUP BY TUMBLINGWINDOW(ss, 1)"
     found = emissions(sql, ("a", 1, {"id": 1, "v": 1}), ("b", 2, {"id": "x"}, {"id": 2}), (1000,), ddl=AB)
     assert [item.inserted for item in found if item.kind == "rows"] == [[{"v": 1}]]
-    assert [item.inserted for item in found if item.kind == "error"] == [[{"0": {"id": 1, "v": 1}, "1": {"id": "x"}}]]
+    assert [item.inserted for item in found if item.kind == "error"] == [
+        [{"0": {"id": 1, "v": 1}, "1": {"id": "x"}}]
+    ]
 
 
 def test_what_a_join_cannot_do_is_refused() -> None:
@@ -152,13 +160,14 @@ def test_what_a_join_cannot_do_is_refused() -> None:
     assert refusal(f"{base} OVER(PARTITION BY a.id)", ddl=AB)[:2] == ("B525", "a.id")
     assert refusal(f"{base} FILTER(WHERE a.v > b.w)", ddl=AB)[:2] == ("B525", "a.v > b.w")
     assert (
-        refusal("SELECT lag(a.v) AS p FROM a INNER JOIN b ON a.id = b.id GROUP BY COUNTWINDOW(2)", ddl=AB)[0] == "B325"
+        refusal("SELECT lag(a.v) AS p FROM a INNER JOIN b ON a.id = b.id GROUP BY COUNTWINDOW(2)", ddl=AB)[0]
+        == "B325"
     )
     assert refusal("SELECT meta(topic) FROM a CROSS JOIN b GROUP BY COUNTWINDOW(2)", ddl=AB)[0] == "B321"
     assert refusal("SELECT a.v FROM a INNER JOIN b ON a.id = b.id", ddl=AB)[0] == "B527"
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
+# --- tables -------------------------------------------------------------------------------------------------
 
 TABLE = (
     'CREATE STREAM s () WITH (DATASOURCE="s");'
@@ -169,7 +178,12 @@ TABLE = (
 def test_order_and_time_matter_to_counters_so_they_wait_for_the_watermark() -> None:
     ddl = 'CREATE STREAM s () WITH (DATASOURCE="s", TIMESTAMP="ts");'
     sql = "SELECT v, last_hit_count() AS n FROM s"
-    steps = (("s", 9, {"v": 2, "ts": 2000}), ("s", 9, {"v": 1, "ts": 1000}), ("s", 9, {"v": 4, "ts": 4000}), ("flush",))
+    steps = (
+        ("s", 9, {"v": 2, "ts": 2000}),
+        ("s", 9, {"v": 1, "ts": 1000}),
+        ("s", 9, {"v": 4, "ts": 4000}),
+        ("flush",),
+    )
     got = rows(sql, *steps, ddl=ddl, late_tolerance_ms=1500)
     assert got == [[{"v": 1, "n": 0}], [{"v": 2, "n": 1}], [{"v": 4, "n": 2}]]
 
@@ -178,10 +192,11 @@ def test_a_stream_meets_the_newest_rows_of_a_table_without_a_window() -> None:
     sql = "SELECT s.v AS v, name FROM s LEFT JOIN t ON s.id = t.id"
     steps = (
         ("s", 1, {"id": 1, "v": 0}),  # the table is empty
-        ("t", 2, {"id": 1, "name": "x"}), ("s", 3, {"id": 1, "v": 1}, {"id": 2, "v": 2}),
+        ("t", 2, {"id": 1, "name": "x"}),
+        ("s", 3, {"id": 1, "v": 1}, {"id": 2, "v": 2}),
         ("t", 4, {"id": 2, "name": "y"}, {"id": 3, "name": "z"}),  # it keeps two rows: x is gone
         ("s", 5, {"id": 1, "v": 3}, {"id": 2, "v": 4}),
-    )  # fmt: skip
+    )
     wanted = [(0, None), (1, "x"), (2, None), (3, None), (4, "y")]
     assert rows(sql, *steps, ddl=TABLE) == [[{"v": v, "name": name}] for v, name in wanted]
 
@@ -195,7 +210,10 @@ def test_a_table_keeps_one_row_unless_it_says_more() -> None:
 
 def test_where_and_aggregates_of_one_event_and_its_table_rows() -> None:
     sql = 'SELECT s.v AS v, count(*) AS n, collect(name) AS names FROM s INNER JOIN t ON s.id <= t.id WHERE name != "x"'
-    steps = (("t", 1, {"id": 1, "name": "x"}, {"id": 2, "name": "y"}), ("s", 2, {"id": 1, "v": 7}, {"id": 9, "v": 8}))
+    steps = (
+        ("t", 1, {"id": 1, "name": "x"}, {"id": 2, "name": "y"}),
+        ("s", 2, {"id": 1, "v": 7}, {"id": 9, "v": 8}),
+    )
     assert rows(sql, *steps, ddl=TABLE) == [[{"v": 7, "n": 1, "names": ["y"]}]]
 
 
@@ -218,7 +236,9 @@ def test_a_table_has_no_part_in_event_time() -> None:
         ("t", 77_000, {"id": 1, "name": "x"}),
         ("s", 77_000, {"id": 1, "v": 1, "ts": 100}, {"id": 2, "v": 2, "ts": 1000}),
     )
-    assert [(e.at_ms, e.inserted) for e in emissions(sql, *steps, ddl=ddl)] == [(1000, [{"v": 1, "name": "x"}])]
+    assert [(e.at_ms, e.inserted) for e in emissions(sql, *steps, ddl=ddl)] == [
+        (1000, [{"v": 1, "name": "x"}])
+    ]
 
 
 def test_tables_that_cannot_be_joined_are_refused() -> None:
@@ -227,10 +247,13 @@ def test_tables_that_cannot_be_joined_are_refused() -> None:
     assert (code, place) == ("B532", "t") and "declared" in message
     assert refusal("SELECT id FROM t", ddl=TABLE)[:2] == ("B533", "t")
     two = TABLE + 'CREATE STREAM u () WITH (DATASOURCE="u");'
-    assert refusal("SELECT s.v FROM s INNER JOIN u ON s.id = u.id INNER JOIN t ON s.id = t.id", ddl=two)[0] == "B527"
+    assert (
+        refusal("SELECT s.v FROM s INNER JOIN u ON s.id = u.id INNER JOIN t ON s.id = t.id", ddl=two)[0]
+        == "B527"
+    )
 
 
-# --- strict streams ---------------------------------------------------------------------------------------------------
+# --- strict streams -----------------------------------------------------------------------------------------
 
 STRICT = (
     "CREATE STREAM s (n bigint DEFAULT 5, x float, ok boolean, at datetime, xs array(bigint), o struct(k string), "
@@ -242,8 +265,10 @@ STRICT = (
 def test_a_strict_stream_fills_in_defaults_and_takes_whole_floats() -> None:
     events = [{"x": 1}, {"n": None, "x": 2.5}, {"n": 3.0, "free": 1}]
     assert rows("SELECT n, x FROM s", ("s", 1, *events), ddl=STRICT) == [
-        [{"n": 5, "x": 1}], [{"n": 5, "x": 2.5}], [{"n": 3, "x": None}],
-    ]  # fmt: skip
+        [{"n": 5, "x": 1}],
+        [{"n": 5, "x": 2.5}],
+        [{"n": 3, "x": None}],
+    ]
 
 
 def test_a_strict_stream_names_the_column_that_is_wrong() -> None:
@@ -261,7 +286,7 @@ def test_a_strict_stream_names_the_column_that_is_wrong() -> None:
     found = emissions("SELECT x FROM s", ("s", 1, *(event for event, _ in wrong)), ddl=STRICT)
     assert [(item.kind, item.inserted, item.error) for item in found] == [
         ("error", [event], reason) for event, reason in wrong
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Timers that are overdue: what moves on keeps its instants, and what is skipped is not counted as given out."""
+"""Timers that are overdue: what moves on keeps its instants, and what is skipped is not
+counted as given out."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def engine(*rules: str, columns: str = "v BIGINT", more: str = "", **options: An
 
 
 def test_rows_of_several_windows_enter_the_next_stream_each_at_its_instant() -> None:
-    """Windows of 1 s end at 1, 2 and 3 s; nobody looked at the clock before 10 s. Each row then lives for 1.5 s."""
+    """Windows of 1 s end at 1, 2 and 3 s; nobody looked at the clock before 10 s. Each row
+    then lives for 1.5 s."""
     made = engine(
         "insert into peaks select sum(v) as top from m group by HOPPINGWINDOW(ss, 3, 1)",
         "select irstream top from peaks#time(1500 msec)",
@@ -36,14 +38,15 @@ def test_rows_of_several_windows_enter_the_next_stream_each_at_its_instant() -> 
         if e.rule == "r1"
     ]
     # The windows up to 1, 2 and 3 s hold the event; that up to 4 s is empty.
-    assert seen[:5] == [
-        (1000, [7], []), (2000, [7], []), (2500, [], [7]), (3000, [7], []), (3500, [], [7])
-    ]  # fmt: skip
+    assert seen[:5] == [(1000, [7], []), (2000, [7], []), (2500, [], [7]), (3000, [7], []), (3500, [], [7])]
 
 
 def test_a_chain_of_windows_gets_each_row_into_the_window_of_its_instant() -> None:
-    """Per-second maxima of events at 0.5 and 1.5 s belong to two different windows of two seconds: [0,2) and [2,4)."""
-    made = engine(MAX_PER_SECOND, "select count(*) as n, max(top) as top from peaks group by TUMBLINGWINDOW(ss, 2)")
+    """Per-second maxima of events at 0.5 and 1.5 s belong to two different windows of two
+    seconds: [0,2) and [2,4)."""
+    made = engine(
+        MAX_PER_SECOND, "select count(*) as n, max(top) as top from peaks group by TUMBLINGWINDOW(ss, 2)"
+    )
     made.push("m", [{"v": 5}], 500)
     made.push("m", [{"v": 3}], 1500)
     rows = [(e.at_ms, e.inserted) for e in made.advance(10_000) if e.rule == "r1"]
@@ -71,8 +74,11 @@ def test_in_event_time_nothing_is_missed() -> None:
     """The stream falls silent, and the clock is looked at much later: its last events count all the same."""
     made = engine(
         "select sum(v) as s from m group by TUMBLINGWINDOW(ss, 1)",
-        columns="v BIGINT, ts BIGINT", more=', TIMESTAMP="ts"',
-        catch_up="skip", idle_timeout_ms=2_000, late_tolerance_ms=5_000,
-    )  # fmt: skip
+        columns="v BIGINT, ts BIGINT",
+        more=', TIMESTAMP="ts"',
+        catch_up="skip",
+        idle_timeout_ms=2_000,
+        late_tolerance_ms=5_000,
+    )
     made.push("m", [{"v": 5, "ts": 500}, {"v": 6, "ts": 1500}], 1_600)
     assert [row for e in made.advance(60_000) for row in e.inserted] == [{"s": 5}]

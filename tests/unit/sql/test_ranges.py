@@ -1,4 +1,5 @@
-"""EPL's ranges: a bracket takes the end in, a parenthesis leaves it out; NULL is neither inside nor outside."""
+"""EPL's ranges: a bracket takes the end in, a parenthesis leaves it out; NULL is
+neither inside nor outside."""
 
 from __future__ import annotations
 

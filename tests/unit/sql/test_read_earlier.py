@@ -1,4 +1,5 @@
-"""The content of a window whose rows read earlier events: `prev` in the window, `prior` also beyond its begin."""
+"""The content of a window whose rows read earlier events: `prev` in the window, `prior`
+also beyond its begin."""
 
 from __future__ import annotations
 

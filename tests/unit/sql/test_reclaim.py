@@ -1,4 +1,5 @@
-"""`@Hint('reclaim_group_aged=…')` on GROUP BY: groups that no window empties are dropped once they have been idle."""
+"""`@Hint('reclaim_group_aged=…')` on GROUP BY: groups that no window empties are dropped
+once they have been idle."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def rows(made: Engine, at_s: int, dev: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_an_idle_group_begins_anew(restarts: bool) -> None:
-    """Sweeps run with an event, every 5 s at most: at 5, at 11, at 16. A group is idle after more than 10 s."""
+    """Sweeps run with an event, every 5 s at most: at 5, at 11, at 16. A group is idle
+    after more than 10 s."""
     made = engine(SUMS)
     seen = []
     for at_s, dev in [(0, "a"), (1, "b"), (5, "a"), (11, "a"), (16, "a"), (17, "b")]:

@@ -30,7 +30,12 @@ def test_the_metadata_is_a_column_of_its_own(sql: str, row: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(
-    "sql", ["SELECT count(*) AS c FROM m GROUP BY COUNTWINDOW(2)", "SELECT n FROM m#length(2)", "SELECT sum(n) FROM m"]
+    "sql",
+    [
+        "SELECT count(*) AS c FROM m GROUP BY COUNTWINDOW(2)",
+        "SELECT n FROM m#length(2)",
+        "SELECT sum(n) FROM m",
+    ],
 )
 def test_where_a_row_stands_for_many_messages_it_is_an_error(sql: str) -> None:
     with pytest.raises(SqlError, match="B609 sendMetaToSink"):

@@ -17,7 +17,8 @@ MADE = {"__pycache__", "build", "dist", "demo-run"}
 
 @cache
 def committed() -> tuple[Path, ...]:
-    """Every file that is, or should be, committed; relative to the root. Needs no git, so an archive is checked too."""
+    """Every file that is, or should be, committed; relative to the root. Needs no git, so an archive is
+    checked too."""
     return tuple(sorted(path.relative_to(ROOT) for path in _below(ROOT)))
 
 
@@ -26,13 +27,17 @@ def _below(folder: Path) -> Iterator[Path]:
         if path.is_file():
             if path.name != ".git":  # in a linked work tree it is a file that names the machine
                 yield path
-        elif path.name == ".ci" or not (path.name.startswith(".") or path.name in MADE or path.suffix == ".egg-info"):
+        elif path.name == ".ci" or not (
+            path.name.startswith(".") or path.name in MADE or path.suffix == ".egg-info"
+        ):
             yield from _below(path)
 
 
 def python_files(*folders: str) -> list[Path]:
     """The Python files of some top-level folders; of all without any."""
-    return [path for path in committed() if path.suffix == ".py" and (not folders or path.parts[0] in folders)]
+    return [
+        path for path in committed() if path.suffix == ".py" and (not folders or path.parts[0] in folders)
+    ]
 
 
 @cache

@@ -57,8 +57,11 @@ def run(project: Path, *words: str) -> None:
 
 def test_there_is_a_walk_for_everything_that_people_add() -> None:
     assert [walk.title for walk in walks()] == [
-        "Add a function", "Add an aggregate", "Add a window", "Add a sink",
-    ]  # fmt: skip
+        "Add a function",
+        "Add an aggregate",
+        "Add a window",
+        "Add a sink",
+    ]
 
 
 @pytest.mark.parametrize("walk", walks(), ids=lambda walk: walk.title)

@@ -23,7 +23,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, source)
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(target)]
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True, capture_output=True
+    )
     (wheel,) = target.glob("penstock-*.whl")
     assert wheel.name.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -33,7 +35,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(installed: Path, folder: Path, *words: str) -> str:
     """Run penstock from the wheel's files, away from the sources."""
-    code = "import sys, edge.cli, sql; assert sys.argv[1] in sql.__file__; sys.exit(edge.cli.main(sys.argv[2:]))"
+    code = (
+        "import sys, edge.cli, sql; assert sys.argv[1] in sql.__file__; sys.exit(edge.cli.main(sys.argv[2:]))"
+    )
     command = [sys.executable, "-P", "-c", code, str(installed), *words]
     environment = os.environ | {"PYTHONPATH": str(installed)}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -56,6 +60,8 @@ def test_the_command_and_the_extras_are_declared(installed: Path) -> None:
 
 def test_the_examples_run_from_it(installed: Path, tmp_path: Path) -> None:
     examples = installed / "rules" / "examples"
-    assert {path.name for path in examples.iterdir()} == {path.name for path in (ROOT / "rules/examples").iterdir()}
+    assert {path.name for path in examples.iterdir()} == {
+        path.name for path in (ROOT / "rules/examples").iterdir()
+    }
     assert ", 0 errors, 0 warnings" in run(installed, tmp_path, "check", str(examples))
     assert ", 0 failed" in run(installed, tmp_path, "test", str(examples))

@@ -1,4 +1,5 @@
-"""The shape of the code: inheritance, sizes, dynamic attributes and switched-off checks, with the places still to mend.
+"""The shape of the code: inheritance, sizes, dynamic attributes and switched-off checks, with the places
+still to mend.
 
 Each exception states the figure of today: it may shrink, and it goes as soon as its place is in order.
 """
@@ -24,9 +25,11 @@ NINETY_NINE_PERCENT_MAX = 35
 
 LONG_FILES = {
     "sql/binder/calls.py": 408,
-    "sql/binder/select.py": 516, "sql/engine/filter_index.py": 418, "tests/reference/windows.py": 430,
+    "sql/binder/select.py": 516,
+    "sql/engine/filter_index.py": 418,
+    "tests/reference/windows.py": 430,
     "tests/unit/rules/test_loader.py": 420,
-}  # fmt: skip
+}
 MANY_METHODS = {
     "edge/delivery/outbox.py:Outbox": 25, "edge/gateway.py:Gateway": 26,
     "edge/intake/sources/mqtt.py:MqttSource": 24, "sql/algebra/context/level.py:Level": 29,
@@ -43,8 +46,11 @@ MANY_METHODS = {
     "sql/language/relations.py:RelationParser": 24,
 }  # fmt: skip
 MANY_FILES = {
-    "rules": 21, "sql/algebra/sample": 23, "sql/binder": 27, "sql/functions": 22,
-}  # fmt: skip
+    "rules": 21,
+    "sql/algebra/sample": 23,
+    "sql/binder": 27,
+    "sql/functions": 22,
+}
 
 DYNAMIC_ATTRIBUTES = {
     "cloud_sync/binding.py": 3, "cloud_sync/spark/job.py": 2, "cloud_sync/spark/storage.py": 1,
@@ -113,7 +119,9 @@ def test_chains_of_classes_are_short() -> None:
 
 def test_classes_have_few_methods() -> None:
     figures = {
-        f"{path}:{node.name}": sum(isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) for item in node.body)
+        f"{path}:{node.name}": sum(
+            isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) for item in node.body
+        )
         for path, node in classes(*PACKAGES).values()
         if path in python_files()
     }
@@ -133,7 +141,9 @@ def test_files_are_short() -> None:
 @pytest.mark.parametrize("folder", [*PACKAGES, "tests", "benchmarks", "deploy"])
 def test_functions_are_short(folder: str) -> None:
     lengths = sorted(
-        (node.end_lineno or node.lineno) - node.lineno + 1 for path in python_files(folder) for node in functions(path)
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for path in python_files(folder)
+        for node in functions(path)
     )
     assert statistics.median(lengths) <= (MEDIAN_MAX if len(lengths) > 10 else NINETY_NINE_PERCENT_MAX)
     assert lengths[int(len(lengths) * 0.99)] <= NINETY_NINE_PERCENT_MAX
@@ -142,7 +152,9 @@ def test_functions_are_short(folder: str) -> None:
 def test_attributes_have_names() -> None:
     figures = {
         str(path): sum(
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr")
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("getattr", "hasattr")
             for node in ast.walk(tree(path))
         )
         for path in python_files(*PACKAGES)
@@ -150,7 +162,11 @@ def test_attributes_have_names() -> None:
     none(beyond(figures, 0, DYNAMIC_ATTRIBUTES, "give the attribute a type, or list the place"))
 
 
-@pytest.mark.parametrize(("words", "allowed"), [("# fmt: skip", FORMAT_SKIPS), ("# type: ignore", TYPE_IGNORES)])
+@pytest.mark.parametrize(
+    ("words", "allowed"), [("# fmt: skip", FORMAT_SKIPS), ("# type: ignore", TYPE_IGNORES)]
+)
 def test_checks_are_seldom_switched_off(words: str, allowed: Mapping[str, int]) -> None:
-    figures = {folder: sum(text(path).count(words) for path in python_files(folder)) for folder in FORMAT_SKIPS}
+    figures = {
+        folder: sum(text(path).count(words) for path in python_files(folder)) for folder in FORMAT_SKIPS
+    }
     none(beyond(figures, 0, allowed, f"write it so that it needs no '{words}'"))

@@ -1,4 +1,5 @@
-"""The house rules that a machine can check. Each finding names the place, what is wrong, and what to do instead."""
+"""The house rules that a machine can check. Each finding names the place, what is wrong,
+and what to do instead."""
 
 from __future__ import annotations
 
@@ -15,7 +16,20 @@ FUNCTION_LINES_MAX = 70
 CLOCK_READERS = {Path("edge/clock.py")}
 NOW = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
 
-TEXT_SUFFIXES = {".py", ".md", ".toml", ".yaml", ".yml", ".json", ".jsonl", ".txt", ".cfg", ".sh", ".service", ""}
+TEXT_SUFFIXES = {
+    ".py",
+    ".md",
+    ".toml",
+    ".yaml",
+    ".yml",
+    ".json",
+    ".jsonl",
+    ".txt",
+    ".cfg",
+    ".sh",
+    ".service",
+    "",
+}
 
 UNFINISHED = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "HA" + "CK")))
 MACHINE = re.compile(
@@ -62,7 +76,9 @@ def test_public_classes_say_what_they_are() -> None:
         f"{path}:{node.lineno}: class {node.name} has no docstring"
         for path in python_files(*PACKAGES)
         for node in tree(path).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and ast.get_docstring(node) is None
+        if isinstance(node, ast.ClassDef)
+        and not node.name.startswith("_")
+        and ast.get_docstring(node) is None
     )
 
 
@@ -80,7 +96,9 @@ def clock_reads(path: Path) -> Iterator[str]:
 
 
 def test_only_the_clock_reads_the_clock() -> None:
-    none(found for path in python_files(*PACKAGES) if path not in CLOCK_READERS for found in clock_reads(path))
+    none(
+        found for path in python_files(*PACKAGES) if path not in CLOCK_READERS for found in clock_reads(path)
+    )
 
 
 def test_nothing_is_left_unfinished() -> None:
@@ -120,7 +138,9 @@ def checking_helpers() -> frozenset[str]:
     found = [(node.name, node) for path in python_files("tests") for node in functions(path)]
     helpers: frozenset[str] = frozenset()
     while True:
-        more = frozenset(name for name, node in found if not name.startswith("test_") and asserts(node, helpers))
+        more = frozenset(
+            name for name, node in found if not name.startswith("test_") and asserts(node, helpers)
+        )
         if more <= helpers:
             return helpers
         helpers |= more

@@ -18,13 +18,20 @@ EXACT_MAX = 2**53
 
 def inline_form(call: AggregateCall) -> Inline | None:
     """The statements of a call, if it has such."""
-    if call.distinct or call.filter is not None or call.constants or len(call.args) > 1 or call.group_by is not None:
+    if (
+        call.distinct
+        or call.filter is not None
+        or call.constants
+        or len(call.args) > 1
+        or call.group_by is not None
+    ):
         return None
     return call.definition.inline
 
 
 def _is_plain(value: Any, *, is_scaled: bool) -> bool:
-    """Whether statements can take a value: a number that is not NaN, and where it is scaled, a multiple of the unit."""
+    """Whether statements can take a value: a number that is not NaN, and where it is scaled, a multiple of
+    the unit."""
     if value.__class__ is float:
         return (value * 2.0 ** SHIFTS[1]).is_integer() if is_scaled else value == value
     return value.__class__ is int and (not is_scaled or -EXACT_MAX < value < EXACT_MAX)
@@ -96,10 +103,11 @@ class Arguments:
             for item, value in zip(self.valued, values, strict=True)
         )
 
-    # --- code ---------------------------------------------------------------------------------------------------------
+    # --- code -----------------------------------------------------------------------------------------------
 
     def write_scaled(self, loop: Loop, otherwise: str) -> None:
-        """The values as whole multiples of the group's unit; `otherwise` where one of them is no such number."""
+        """The values as whole multiples of the group's unit; `otherwise` where one of
+        them is no such number."""
         for item in self.valued:
             value, scaled = f"a_{item.place}", f"x_{item.place}_s"
             if item.is_scaled:
@@ -129,8 +137,10 @@ class Arguments:
             with loop.block(f"if a_{item.place} is not None:"):
                 if which == "remove" and item.is_scaled:
                     value = f"a_{item.place}"
-                    loop.line(f"x_{item.place}_s = ({value} * g.unit).__trunc__() if {value}.__class__ is float "
-                              f"else {value} << g.shift")  # fmt: skip
+                    loop.line(
+                        f"x_{item.place}_s = ({value} * g.unit).__trunc__() if {value}.__class__ is float "
+                        f"else {value} << g.shift"
+                    )
                 for line in item.written(which, words):
                     loop.line(line)
 

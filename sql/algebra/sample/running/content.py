@@ -1,9 +1,10 @@
-"""Groups of windows that events leave one by one: sliding, count with an interval, and hopping where panes do not do.
+"""Groups of windows that events leave one by one: sliding, count with an interval, and
+hopping where panes do not do.
 
-What is kept of a group are slots of a generated class, which the statements of `sql.aggregates.inline` change. The unit
-of a group becomes finer with the first number that needs it. From a value that statements do not take on (text, NaN,
-whole numbers of any size) the group's accumulators take its events. Aggregates without statements have their
-accumulators from the beginning.
+What is kept of a group are slots of a generated class, which the statements of `sql.aggregates.inline`
+change. The unit of a group becomes finer with the first number that needs it. From a value that statements do
+not take on (text, NaN, whole numbers of any size) the group's accumulators take its events. Aggregates
+without statements have their accumulators from the beginning.
 """
 
 from __future__ import annotations
@@ -29,8 +30,17 @@ from sql.plan.bound import AggregateCall, Bound
 class Running(Content):
     """Groups that events enter and leave. `members`: the group of each event, None where WHERE dropped it."""
 
-    def __init__(self, calls: Sequence[AggregateCall], group_by: Sequence[Bound], entries: Entries, max_groups: int, *,
-                 has_dropped: bool, reads_rows: bool, shows_empty: Any) -> None:  # fmt: skip
+    def __init__(
+        self,
+        calls: Sequence[AggregateCall],
+        group_by: Sequence[Bound],
+        entries: Entries,
+        max_groups: int,
+        *,
+        has_dropped: bool,
+        reads_rows: bool,
+        shows_empty: Any,
+    ) -> None:
         """`has_dropped`: whether there may be events in the window that are in no group.
 
         `reads_rows`: whether what is shown reads columns of a group's oldest event.
@@ -48,11 +58,16 @@ class Running(Content):
         self.fallback = Fallback(self.arguments)
         accumulated = self.arguments.accumulated
         self.is_numbered = bool(group_by or accumulated)
-        """Whether events need a number: to find the older group, or for an accumulator that looks at events."""
+        """Whether events need a number: to find the older group, or for an accumulator
+        that looks at events."""
         numbers = ["number"] if self.is_numbered else []
-        self.values = [*(f"a_{item.place}" for item in self.arguments.valued), *(f"f_{place}" for place in accumulated)]
+        self.values = [
+            *(f"a_{item.place}" for item in self.arguments.valued),
+            *(f"f_{place}" for place in accumulated),
+        ]
         self.kept = [*numbers, *self.values, *(["event"] if accumulated else [])]
-        """The locals that are remembered of an event in its group, each in a queue; the entry has a queue `entries`."""
+        """The locals that are remembered of an event in its group, each in a queue; the entry has a queue
+        `entries`."""
         self.keeps_entries = reads_rows or not self.is_whole or bool(accumulated)
         """Whether the entries of a group are kept; else its events are known by their values alone."""
         if self.is_whole:
@@ -60,13 +75,18 @@ class Running(Content):
             queues += [f"held_{name}" for name in self.kept]
             self.aliases = {"g": "p.only", **{name: f"g.{name}" for name in queues}}
         self.state = EventState(
-            entries, self.arguments, self.fallback, self.values,
-            is_whole=self.is_whole, keeps_entries=self.keeps_entries, is_numbered=self.is_numbered,
-        )  # fmt: skip
+            entries,
+            self.arguments,
+            self.fallback,
+            self.values,
+            is_whole=self.is_whole,
+            keeps_entries=self.keeps_entries,
+            is_numbered=self.is_numbered,
+        )
         self.functions: dict[str, Any] = {}
         """The generated module: `Group`, `add`, `leave`, `results`."""
 
-    # --- code ---------------------------------------------------------------------------------------------------------
+    # --- code -----------------------------------------------------------------------------------------------
 
     def generated(self, functions: dict[str, Any]) -> None:
         self.functions = functions
@@ -90,17 +110,24 @@ class Running(Content):
         with loop.block("def results(g):"):
             with loop.block("if g.acc is not None:"):
                 loop.line(f"return {loop.names.bind(self.fallback, 'fallback')}.results(g)")
-            loop.line(f"return ({''.join(f'{self.arguments.result(place)}, ' for place in range(len(self.calls)))})")
+            loop.line(
+                f"return ({''.join(f'{self.arguments.result(place)}, ' for place in range(len(self.calls)))})"
+            )
         loop.line("")
 
     def _write_class(self, loop: Loop) -> None:
-        kept = {f"{state}_{item.place}": "deque()" if state in QUEUES else "0"
-                for item in self.arguments.items for state in item.states}  # fmt: skip
+        kept = {
+            f"{state}_{item.place}": "deque()" if state in QUEUES else "0"
+            for item in self.arguments.items
+            for state in item.states
+        }
         for place, call in self.arguments.accumulated.items():
             kept[f"acc_{place}"] = f"{loop.names.bind(maker_of(call, Removal.FIFO), 'new')}()"
         with loop.block("class Group:"):
             queues = (*(["entries"] if self.keeps_entries else []), *(f"held_{name}" for name in self.kept))
-            loop.line(f"__slots__ = {('key', 'acc', 'unsupported', 'scale', 'shift', 'unit', *queues, *kept)!r}")
+            loop.line(
+                f"__slots__ = {('key', 'acc', 'unsupported', 'scale', 'shift', 'unit', *queues, *kept)!r}"
+            )
             with loop.block("def __init__(g, key):"):
                 loop.line("g.key = key")
                 for name in queues:
@@ -218,7 +245,9 @@ class Running(Content):
         with loop.block("else:"):
             if self.arguments.valued:
                 with loop.block("if g.acc is not None:"):
-                    loop.line(f"{loop.names.bind(self.fallback, 'fallback')}.withdraw(g, {self.arguments.given})")
+                    loop.line(
+                        f"{loop.names.bind(self.fallback, 'fallback')}.withdraw(g, {self.arguments.given})"
+                    )
                 with loop.block("else:"):
                     self.arguments.write_inline(loop, "remove")
             else:
@@ -227,13 +256,13 @@ class Running(Content):
                 with unless_skipped(loop, call, f"f_{place}"):
                     loop.line(f"g.acc_{place}.remove(f_{place}, event)")
 
-    # --- values that statements do not take ---------------------------------------------------------------------------
+    # --- values that statements do not take -----------------------------------------------------------------
 
     def refuse_group(self) -> None:
         """There may be no further group."""
         raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
 
-    # --- what the window asks -----------------------------------------------------------------------------------------
+    # --- what the window asks -------------------------------------------------------------------------------
 
     def expire(self, p: Any, edge_ms: int) -> None:
         self.functions["leave"](None, p, edge_ms)
@@ -261,7 +290,7 @@ class Running(Content):
     def retained(self, p: Any) -> int:
         return len(p.times)
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------------
 
     def pack(self, p: Any) -> Any:
         return self.state.pack(p)

@@ -1,4 +1,5 @@
-"""Groups with values that statements do not take: accumulators take their events until the last such value leaves."""
+"""Groups with values that statements do not take: accumulators take their events until the
+last such value leaves."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from sql.algebra.sample.running.arguments import Arguments
 
 
 class Fallback:
-    """What a loop calls where its statements do not do. `g`: a group, with the slots that its class has in the text."""
+    """What a loop calls where its statements do not do. `g`: a group, with the slots that its class has in
+    the text."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments
@@ -24,7 +26,8 @@ class Fallback:
         """The generated function that takes values into a group by statements, and says whether it could."""
 
     def admit(self, g: Any, values: tuple[Any, ...]) -> None:
-        """Values that the statements cannot take as the group is now. DataError leaves everything as it was."""
+        """Values that the statements cannot take as the group is now. DataError leaves
+        everything as it was."""
         if (
             g.acc is None
             and g.shift == SHIFTS[0]
@@ -87,6 +90,8 @@ class Fallback:
     def results(self, g: Any) -> list[Any]:
         inlined = iter(g.acc)
         return [
-            getattr(g, f"acc_{place}").result() if place in self.arguments.accumulated else next(inlined).result()
+            getattr(g, f"acc_{place}").result()
+            if place in self.arguments.accumulated
+            else next(inlined).result()
             for place in range(len(self.arguments.calls))
         ]

@@ -25,9 +25,16 @@ class EventState:
     """
 
     def __init__(
-        self, entries: Entries, arguments: Arguments, fallback: Fallback, values: Sequence[str], *,
-        is_whole: bool, keeps_entries: bool, is_numbered: bool,
-    ) -> None:  # fmt: skip
+        self,
+        entries: Entries,
+        arguments: Arguments,
+        fallback: Fallback,
+        values: Sequence[str],
+        *,
+        is_whole: bool,
+        keeps_entries: bool,
+        is_numbered: bool,
+    ) -> None:
         self.entries = entries
         self.arguments = arguments
         self.fallback = fallback
@@ -56,7 +63,9 @@ class EventState:
     def _queues(self, p: Any, g: Any) -> list[Iterable[Any]]:
         """What is remembered of the events of a group: entries, numbers, values."""
         entries = g.entries if self.keeps_entries else repeat(None, len(p.times))
-        numbers = g.held_number if self.is_numbered else repeat(0, len(p.times if self.is_whole else g.entries))
+        numbers = (
+            g.held_number if self.is_numbered else repeat(0, len(p.times if self.is_whole else g.entries))
+        )
         return [entries, numbers, *(getattr(g, f"held_{name}") for name in self.values)]
 
     def unpack(self, p: Any, state: Any) -> None:
@@ -81,7 +90,9 @@ class EventState:
             self.fallback.admit(g, tuple(given))
         if self.arguments.accumulated:
             event = Event(self.entries.row(entry), time_ms, number)
-            for place, value in zip(self.arguments.accumulated, values[len(self.arguments.valued) :], strict=True):
+            for place, value in zip(
+                self.arguments.accumulated, values[len(self.arguments.valued) :], strict=True
+            ):
                 if value is not SKIP:
                     getattr(g, f"acc_{place}").add(value, event)
             g.held_event.append(event)

@@ -36,6 +36,12 @@ class Spread(Accumulator):
         self.values = list(state)
 
 
-register(Aggregate(
-    "spread", Spread, "The largest value minus the smallest.", (Parameter("x", Type.NUMBER),), Type.NUMBER,
-))  # fmt: skip
+register(
+    Aggregate(
+        "spread",
+        Spread,
+        "The largest value minus the smallest.",
+        (Parameter("x", Type.NUMBER),),
+        Type.NUMBER,
+    )
+)

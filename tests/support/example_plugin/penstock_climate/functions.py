@@ -6,8 +6,13 @@ from sql.functions.registry import Parameter, function
 from sql.types import Type
 
 
-@function("fahrenheit", category="math", returns=Type.FLOAT, parameters=(Parameter("celsius", Type.NUMBER),),
-          examples=(("fahrenheit(100)", 212.0),))  # fmt: skip
+@function(
+    "fahrenheit",
+    category="math",
+    returns=Type.FLOAT,
+    parameters=(Parameter("celsius", Type.NUMBER),),
+    examples=(("fahrenheit(100)", 212.0),),
+)
 def fahrenheit(celsius: float) -> float:
     """The temperature in °F."""
     return celsius * 1.8 + 32
