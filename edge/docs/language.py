@@ -103,7 +103,8 @@ def _function(item: Any) -> str:
     notes = [note for note in (f"also {', '.join(item.aliases)}" if item.aliases else "", nulls) if note]
     examples = "\n".join(f"{text}  →  {result(value)}" for text, value in item.examples)
     head = f"### {_signature(item)}\n\n{' '.join(item.doc.split())}"
-    about = f"\n\n{code(types + returns) if types or returns else ''}{' · ' if notes else ''}{' · '.join(notes)}".rstrip()
+    signature = code(types + returns) if types or returns else ""
+    about = f"\n\n{signature}{' · ' if notes else ''}{' · '.join(notes)}".rstrip()
     return f"{head}{about}\n\n{FENCE}\n{examples}\n{FENCE}\n"
 
 

@@ -198,9 +198,8 @@ class SelectBinder:
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
             for order in select.order_by
         )
-        limit, offset = (
-            self._row_count(node, name) for node, name in ((select.limit, "LIMIT"), (select.offset, "OFFSET"))
-        )
+        limit = self._row_count(select.limit, "LIMIT")
+        offset = self._row_count(select.offset, "OFFSET")
         output = (
             None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
         )

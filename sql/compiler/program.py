@@ -18,7 +18,7 @@ from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings
 from sql.compiler.statement import Answer, StatementText, drives
 from sql.functions.registry import Context
-from sql.plan.logical import Plan
+from sql.plan.logical import Plan, SourcePlan
 from sql.rows import Shape
 
 
@@ -57,37 +57,13 @@ class Program:
         """The values of the subqueries of the instance at work; an instance sets them as it begins."""
         aggregates, prevs = len(plan.aggregates), len(plan.prevs)
         self.offsets = {"aggregate": 0, "prev": aggregates, "row_number": aggregates + prevs}
-        self.functions = FunctionSet(
-            catalog,
-            self.context,
-            self.warnings,
-            shape=shape,
-            joined=plan.reads_tuples,
-            offsets=self.offsets,
-            text=plan.text,
-            hits=HitCounters(plan.hits),
-            subqueries=self.answers,
-        )
-        self.builders = [
-            WindowBuilder(
-                source,
-                plan.options,
-                catalog,
-                self.context,
-                self.warnings,
-                shape,
-                self.answers,
-                alone=drives(plan) and not calls_windows,
-            )
-            for source in plan.sources
-        ]
+        self.functions = self._functions()
+        self.builders = [self._builder(source, calls_windows) for source in plan.sources]
         self.filters = [
             None if source.filter is None else builder.functions.true(source.filter)
             for source, builder in zip(plan.sources, self.builders, strict=True)
         ]
-        for (
-            builder
-        ) in self.builders:  # an event that fails in a filter is told with its place in the text, too
+        for builder in self.builders:  # an event that fails in a filter is told with its place in the text
             self.functions.spans |= builder.functions.spans
         self.item_keys = self._item_keys()
         relational = bool(plan.joins) or plan.sources[0].relation is not None
@@ -100,6 +76,19 @@ class Program:
             for place, item in self.text.fold.kept.accumulated.items()
             if item.is_shared
         }
+
+    def _functions(self) -> FunctionSet:
+        """Where the functions of the statement's expressions are made."""
+        return FunctionSet(
+            self.catalog, self.context, self.warnings, shape=self.shape, joined=self.plan.reads_tuples,
+            offsets=self.offsets, text=self.plan.text, hits=HitCounters(self.plan.hits), subqueries=self.answers,
+        )  # fmt: skip
+
+    def _builder(self, source: SourcePlan, calls_windows: bool) -> WindowBuilder:
+        return WindowBuilder(
+            source, self.plan.options, self.catalog, self.context, self.warnings, self.shape, self.answers,
+            alone=drives(self.plan) and not calls_windows,
+        )  # fmt: skip
 
     @property
     def stream(self) -> str:

@@ -75,7 +75,8 @@ class _Canvas:
         return round(self.axis_of.place(at_ms, self.columns))
 
     def row(self, label: str, drawing: str, remark: str = "") -> str:
-        return f"{_short(label, LABEL_MAX):<{self.gutter}}{drawing:<{self.columns + 1}}{'  ' + remark if remark else ''}"
+        text = f"{_short(label, LABEL_MAX):<{self.gutter}}{drawing:<{self.columns + 1}}"
+        return f"{text}  {remark}" if remark else text
 
     def axis(self) -> list[str]:
         cells = [" "] * (self.columns + 12)

@@ -62,8 +62,7 @@ def put(bucket: Path, gateway: str, bodies: list[bytes], seq: int = 1, spool: st
 def test_a_fleet_over_days_of_trouble(
     spark: Any, bucket: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One bucket through everything that happens to buckets; after each event the table
-    equals the brute force."""
+    """One bucket through everything that happens; after each event the table equals the brute force."""
     seed = random.randrange(2**32)
     rng = random.Random(seed)
     sent: list[tuple[str, Row]] = []
@@ -89,12 +88,9 @@ def test_a_fleet_over_days_of_trouble(
     table = fleet_table(spark, out)
     assert table == brute_force(sent), f"seed {seed}"
     assert "fleet of rule hot" in capsys.readouterr().out
-    assert spark.conf.get("spark.sql.session.timeZone") == "Pacific/Kiritimati", (
-        "the host's session is not touched"
-    )
+    assert spark.conf.get("spark.sql.session.timeZone") == "Pacific/Kiritimati"  # the host's session
 
-    # A late file; one cut, one not announced yet, a manifest of rubbish, and lines that
-    # no run may stumble over.
+    # A late file; one cut, one not announced yet, a manifest of rubbish, lines that stop no run.
     send("gw2", 30)
     restored = rows(rng, 10)
     damaged = upload(bucket, "gw3", restored)
@@ -106,15 +102,7 @@ def test_a_fleet_over_days_of_trouble(
     hidden = announcement.rename(bucket.parent / "hidden.json")
     rubbish = bucket / "v2-manifests" / "gw=gw1" / "rubbish.json"
     rubbish.write_text("no json", encoding="utf-8")
-    body = b'{"window_start":%s,"window_end":0,"window":%s,"keys":{},"values":[]}'
-    evil = [
-        put(bucket, "gw9", [body % (b"0", b"9223372036854775807")]),
-        put(bucket, "gw8", [body % (b"NaN", b"1")]),
-    ]
-    value = (
-        b'{"window_start":1763683200000,"window_end":1763683200000,"window":60000,"keys":{},"values":[%s]}'
-    )
-    evil.append(put(bucket, "gw7", [value % b'{"as":"n","merge":"sum","type":"float","float":1e999}']))
+    evil = upload_evil(bucket)
     code, metrics = run(bucket, out)
     assert (code, metrics["rows"], metrics["files"]) == (job.QUARANTINED, 30, 1)
     reasons = quarantine(spark, out)
@@ -122,8 +110,7 @@ def test_a_fleet_over_days_of_trouble(
     assert "sha256" in reasons[damaged[0]] and "no manifest (yet)" in reasons[waiting[0]]
     assert fleet_table(spark, out) == brute_force(sent), f"seed {seed}"
 
-    # The file is restored, the announcement arrives, and the same rows come once more in
-    # another file: all in one run.
+    # The file is restored, the announcement arrives, and the same rows come in another file.
     (bucket / damaged[0]).write_bytes(whole)
     hidden.rename(announcement)
     rubbish.unlink()
@@ -140,11 +127,21 @@ def test_a_fleet_over_days_of_trouble(
     assert known == {"gw1": (75, 0), "gw2": (90, 0), "gw3": (70, 0)}
 
     code, again_metrics = run(bucket, out)
-    assert (code, again_metrics["version"], again_metrics["files"]) == (
-        job.QUARANTINED,
-        metrics["version"],
-        0,
+    expected = (job.QUARANTINED, metrics["version"], 0)
+    assert (code, again_metrics["version"], again_metrics["files"]) == expected
+
+
+def upload_evil(bucket: Path) -> list[str]:
+    """Well announced files of which no record may count: beyond the range of instants, no numbers."""
+    body = b'{"window_start":%s,"window_end":0,"window":%s,"keys":{},"values":[]}'
+    value = (
+        b'{"window_start":1763683200000,"window_end":1763683200000,"window":60000,"keys":{},"values":[%s]}'
     )
+    return [
+        put(bucket, "gw9", [body % (b"0", b"9223372036854775807")]),
+        put(bucket, "gw8", [body % (b"NaN", b"1")]),
+        put(bucket, "gw7", [value % b'{"as":"n","merge":"sum","type":"float","float":1e999}']),
+    ]
 
 
 def power_cut(*_: object) -> None:

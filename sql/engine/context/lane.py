@@ -51,7 +51,8 @@ class Lane:
         self.stream = stream
         self.on_defect = on_defect
         self.runs = {member: Run(member) for member in host.members.values() if stream in member.streams}
-        self.names = [member.name for member in self.runs]
+        self.names = [member.name for member in host.members.values()]
+        """Those that may give out something when partitions end, whatever they hear."""
         self.now_ms = 0
         self.event: Event | None = None
         """The present event."""

@@ -28,7 +28,10 @@ COUNT = 1_500
 """More than bufferLength and the gateway's own bound (500 rows) hold: without the file
 the source would wait."""
 
-SETTINGS = "enableCache: true, bufferLength: 100, memoryCacheThreshold: 100, retryMaxInterval: 200ms, retryInterval: 50ms"
+SETTINGS = (
+    "enableCache: true, bufferLength: 100, memoryCacheThreshold: 100, retryMaxInterval: 200ms, "
+    "retryInterval: 50ms"
+)
 LIMITS = {"PENSTOCK__LIMITS__DELIVERY_ROWS_MAX": "500"}
 
 

@@ -19,7 +19,8 @@ TUMBLING = "GROUP BY dev, TUMBLINGWINDOW(ss, 10)"
 
 
 def compiled(sql: str, cloud: str, options: str = "{}") -> Compiled:
-    text = f'streams: ["{STREAM}"]\nrules:\n- id: r\n  sql: {sql}\n  options: {options}\n  actions:\n  - cloud: {cloud}\n'
+    rule = f"- id: r\n  sql: {sql}\n  options: {options}\n  actions:\n  - cloud: {cloud}\n"
+    text = f'streams: ["{STREAM}"]\nrules:\n{rule}'
     return compile_rules(unite([load_text(text, "r.yaml")]))
 
 

@@ -90,3 +90,13 @@ def test_a_partition_goes_on_where_a_snapshot_was_taken(name: str) -> None:
         for rule in restarted.engine.queries:
             world.engine.restore(rule, restarted.engine.snapshot(rule))
         restarted = world
+
+
+def test_an_event_that_only_the_context_hears_gives_one_post_of_all_partitions() -> None:
+    world = World(
+        "create context C initiated by E(n = 1) as s terminated by T; "
+        "context C select context.s.id as p, count(*) as c from E output snapshot when terminated"
+    )
+    world.engine.push("E", [{"id": "a", "n": 1}, {"id": "b", "n": 1}], 10)
+    (post,) = world.engine.push("T", [{"id": "x"}], 20)
+    assert post.inserted == [{"p": "a", "c": 2}, {"p": "b", "c": 1}]

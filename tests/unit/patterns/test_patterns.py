@@ -48,7 +48,8 @@ def test_absence_in_words_of_ekuiper() -> None:
 
 
 def test_a_not_between_two_steps_lets_nothing_come_between() -> None:
-    sql = "SELECT f.code AS code FROM PATTERN (hot AS h -> NOT ack(dev = h.dev) -> fault(dev = h.dev) AS f) WITHIN 10 sec"
+    pattern = "(hot AS h -> NOT ack(dev = h.dev) -> fault(dev = h.dev) AS f)"
+    sql = f"SELECT f.code AS code FROM PATTERN {pattern} WITHIN 10 sec"
     hot: Step = (0, "hot", {"dev": "a", "temp": 95.0})
     fault: Step = (2000, "fault", {"dev": "a", "code": 7})
     assert rows(sql, [hot, fault]) == [(2000, {"code": 7})]

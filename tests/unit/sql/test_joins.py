@@ -57,7 +57,10 @@ def test_a_batch_window_joins_what_it_has_posted() -> None:
     assert send(engine, "A", {"id": "a2"}) == ([{"x": "a1", "y": "b1"}, {"x": "a2", "y": "b1"}], [])
 
 
-TWO_CONDITIONS = "select irstream a.id as x, b.id as y from A#length(3) as a, B#length(2) as b where a.k = b.k and a.v <= b.v"
+TWO_CONDITIONS = (
+    "select irstream a.id as x, b.id as y from A#length(3) as a, B#length(2) as b "
+    "where a.k = b.k and a.v <= b.v"
+)
 EVENTS = st.lists(
     st.tuples(st.sampled_from("AB"), st.sampled_from([None, 1, 2]), st.integers(0, 3)), max_size=25
 )
