@@ -104,7 +104,7 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
                         rule.id, plan, batch.instants[0], shape=shape, make_row=row_maker(plan, shape)
                     )
             for line in recording.samples:
-                lessons.look(line)
+                lessons.sample(line)
             errors += shown(_of(rule, engine.push_instants(stream, batch.rows, batch.instants)))
             now_ms = batch.instants[-1]
             progress.add(len(batch.rows), batch.read)

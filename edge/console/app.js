@@ -18,6 +18,7 @@ const rates = new Map(); // rule: the rows of the last minutes, one number a pol
 const heard = new Map(); // stream: its count, and when that last changed
 let chosen = null;
 let listening = null;
+let asking = Promise.resolve(); // the gateway answers one question of `why` at a time
 
 async function ask(path, options = {}) {
   const response = await fetch(path, { headers, ...options });
@@ -135,7 +136,9 @@ async function why(isTest = false) {
   const findings = clear($("findings"));
   findings.append(element("li", {}, "looking …"));
   try {
-    const told = await (await ask(`/why/${encodeURIComponent(name)}?${query}`)).json();
+    const answer = asking.then(() => ask(`/why/${encodeURIComponent(name)}?${query}`));
+    asking = answer.catch(() => null);
+    const told = await (await answer).json();
     if (name === chosen) showAnswer(told);
   } catch (error) {
     clear(findings).append(element("li", { class: "bad" }, error.message));

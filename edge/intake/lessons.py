@@ -18,10 +18,10 @@ from sql.errors import did_you_mean
 from sql.types import Type, describe, type_of
 
 FIRST = 20
-"""Messages at the start of a stream of which all are looked at, where they come one by one."""
+"""Messages at the start of a stream of which all are sampled, where they come one by one."""
 
 EVERY = 100
-"""Later one message of so many is looked at."""
+"""Later one message of so many is sampled."""
 
 ENOUGH = 5
 """Samples from which on something is said."""
@@ -49,10 +49,10 @@ class Lessons:
         self._misfits: dict[str, tuple[int, str]] = {}
 
     def is_due(self, before: int, count: int) -> bool:
-        """Whether one of `count` messages should be looked at, of which `before` have come."""
+        """Whether one of `count` messages should be sampled, of which `before` have come."""
         return before < FIRST or before // EVERY != (before + count) // EVERY
 
-    def look(self, payload: bytes) -> None:
+    def sample(self, payload: bytes) -> None:
         """Learn from one payload; one that is no JSON object teaches nothing."""
         try:
             found = msgspec.json.decode(payload)
@@ -60,9 +60,9 @@ class Lessons:
             return
         row = found[0] if isinstance(found, list) and found else found
         if isinstance(row, dict):
-            self.look_at(row)
+            self.learn(row)
 
-    def look_at(self, row: Mapping[str, Any]) -> None:
+    def learn(self, row: Mapping[str, Any]) -> None:
         """Learn from one decoded message."""
         self.samples += 1
         for key, value in row.items():
@@ -86,13 +86,13 @@ class Lessons:
                 hint = (
                     did_you_mean(column, strange) or f"they have {', '.join(sorted(self._seen)[:KEYS_SHOWN])}"
                 )
-                found[column] = f"none of {self.samples} messages looked at has the column '{column}'; {hint}"
+                found[column] = f"none of {self.samples} sampled messages has the column '{column}'; {hint}"
         return found
 
     def _of_other_types(self) -> dict[str, str]:
         return {
             column: f"column '{column}' is declared {self._declared[column].value}, but {count} of {self.samples} "
-            f"messages looked at hold another type, such as {example}"
+            f"sampled messages hold another type, such as {example}"
             for column, (count, example) in self._misfits.items()
         }
 

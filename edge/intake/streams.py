@@ -133,7 +133,7 @@ class StreamTable:
         lessons = self.lessons.get(stream)
         if lessons is None or not lessons.is_due(self.received[stream], len(messages)):
             return
-        lessons.look(messages[0][1])
+        lessons.sample(messages[0][1])
         for column, text in lessons.texts().items():
             if (stream, column) not in self._lessons_told:
                 self._lessons_told.add((stream, column))

@@ -1,8 +1,8 @@
 """Go templates, as eKuiper's rules use them, compiled once to Python functions.
 
 Covered: text, `{{.field}}`, `{{.a.b}}`, `{{(index . 0).a}}`, variables (`{{$x := .a}}`, `{{$x = .b}}`),
-`{{range}}` with `$index, $item :=`, `{{break}}` and `{{continue}}`, `{{if}}`, `{{with}}`, `{{else}}`, `{{else
-if}}`, `{{end}}`, comments, trim markers, pipes, parentheses, literals and the functions of
+`{{range}}` with `$index, $item :=`, `{{break}}` and `{{continue}}`, `{{if}}`, `{{with}}`, `{{else}}`,
+`{{else if}}`, `{{end}}`, comments, trim markers, pipes, parentheses, literals and the functions of
 `sinks.template.functions`. Everything else is an error with a position when the rule is loaded. Differences
 from Go, both on purpose: a NULL or absent field prints `null` (Go: `<no value>`), and lists and objects print
 as JSON (Go: `map[a:1]`), so that output stays JSON.

@@ -8,6 +8,7 @@ import pty
 import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -171,11 +172,12 @@ rules: [{id: hot, sql: SELECT device FROM m WHERE temp > 60, actions: [{nop: {}}
 """
     with daemon(tmp_path, broker.url, {"hot.yaml": rule}) as gateway, publisher(broker.port) as plant:
         gateway.wait_ready()
-        for number in range(6):
+        for number in range(20):
             plant.send("plant/a", {"device": "p", "tmp": number})
+            time.sleep(0.02)  # of messages that come together only the first is sampled
         wait_for(lambda: gateway.status()["payloads"], what="the lesson")
         (text,) = gateway.status()["payloads"]["m"]
-        assert text.endswith("messages looked at has the column 'temp'; did you mean 'tmp'?")
+        assert text.endswith("sampled messages has the column 'temp'; did you mean 'tmp'?")
         assert "payload.unexpected" in gateway.log()
 
 

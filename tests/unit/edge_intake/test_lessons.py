@@ -20,31 +20,31 @@ DECLARED = {"dev": Type.STRING, "temp": Type.FLOAT, "n": Type.INTEGER}
 def taught(*payloads: bytes, read: frozenset[str] | None = frozenset({"temp"})) -> dict[str, str]:
     lessons = Lessons("m", DECLARED, read)
     for payload in payloads:
-        lessons.look(payload)
+        lessons.sample(payload)
     return lessons.texts()
 
 
 def test_a_column_that_is_never_there_with_its_near_miss() -> None:
     assert taught(*[b'{"dev": "a", "tmp": 20.5, "n": 1}'] * ENOUGH) == {
-        "temp": "none of 5 messages looked at has the column 'temp'; did you mean 'tmp'?"
+        "temp": "none of 5 sampled messages has the column 'temp'; did you mean 'tmp'?"
     }
     far = taught(*[b'{"dev": "a", "n": 1, "pressure": 3}'] * ENOUGH)
-    assert far == {"temp": "none of 5 messages looked at has the column 'temp'; they have dev, n, pressure"}
+    assert far == {"temp": "none of 5 sampled messages has the column 'temp'; they have dev, n, pressure"}
     assert taught(*[b'{"dev": "a", "tmp": 20.5}'] * (ENOUGH - 1)) == {}, "too few to say anything"
 
 
 def test_columns_that_rules_read_of_a_schemaless_stream() -> None:
     lessons = Lessons("m", {}, {"temperature"})
     for _ in range(ENOUGH):
-        lessons.look(b'{"temperatur": 1}')
-    text = "none of 5 messages looked at has the column 'temperature'; did you mean 'temperatur'?"
+        lessons.sample(b'{"temperatur": 1}')
+    text = "none of 5 sampled messages has the column 'temperature'; did you mean 'temperatur'?"
     assert lessons.texts() == {"temperature": text}
 
 
 def test_values_of_other_types() -> None:
     good = b'{"dev": "a", "temp": 20, "n": 3.0}'
     assert taught(*[good] * ENOUGH) == {}
-    other = "but 1 of 5 messages looked at hold another type, such as"
+    other = "but 1 of 5 sampled messages hold another type, such as"
     assert taught(*[good] * 4, b'{"dev": null, "temp": "21,5", "n": 3.5}') == {
         "temp": f"column 'temp' is declared float, {other} string '21,5'",
         "n": f"column 'n' is declared bigint, {other} float 3.5",
@@ -54,10 +54,10 @@ def test_values_of_other_types() -> None:
 def test_rubbish_teaches_nothing_and_keys_are_bounded() -> None:
     lessons = Lessons("m", {}, None)
     for payload in (b"rubbish", b"7", b"[]", b"\xff", b'[{"a": 1}]'):
-        lessons.look(payload)
+        lessons.sample(payload)
     assert lessons.samples == 1
     for number in range(2 * KEYS_MAX):
-        lessons.look(json.dumps({f"key{number}": 1}).encode())
+        lessons.sample(json.dumps({f"key{number}": 1}).encode())
     assert len(lessons._seen) == KEYS_MAX
 
 
@@ -87,7 +87,7 @@ rules:
     data.write_text("".join(f'{{"at": {n}, "dev": "a", "tmp": {n}}}\n' for n in range(9)))
     assert main(["replay", str(rule), str(data)]) == 0
     told = capsys.readouterr().err
-    assert "note: stream 'm': none of 9 messages looked at has the column 'temp'; did you mean 'tmp'?" in told
+    assert "note: stream 'm': none of 9 sampled messages has the column 'temp'; did you mean 'tmp'?" in told
     assert main(["test", str(rule)]) == 0
     assert capsys.readouterr().out == (
         "note: stream 'm': a test sends the key 'tmp', which is no column; did you mean 'temp'?\n"

@@ -50,7 +50,7 @@ def test_the_reference_is_covered(name: str) -> None:
 
 @pytest.mark.parametrize("item", EVERY)
 def test_is_documented(item: Function) -> None:
-    assert item.doc and item.doc.split("\n")[0].endswith(".")
+    assert item.doc and item.doc.split("\n\n")[0].rstrip().endswith(".")
     assert item.examples
     assert item.category in {
         "math",

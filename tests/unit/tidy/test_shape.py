@@ -184,7 +184,5 @@ def test_attributes_have_names() -> None:
     ("words", "allowed"), [("# fmt: skip", FORMAT_SKIPS), ("# type: ignore", TYPE_IGNORES)]
 )
 def test_checks_are_seldom_switched_off(words: str, allowed: Mapping[str, int]) -> None:
-    figures = {
-        folder: sum(text(path).count(words) for path in python_files(folder)) for folder in allowed
-    }
+    figures = {folder: sum(text(path).count(words) for path in python_files(folder)) for folder in allowed}
     none(beyond(figures, 0, allowed, f"write it so that it needs no '{words}'"))
