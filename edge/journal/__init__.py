@@ -12,6 +12,9 @@ the rule files. So what must be durable before a message is acknowledged is the 
     writer      records to segments; one fdatasync for all that has gathered
     snapshots   state to files, by a forked child, and back
     commits     when to sync and acknowledge, when to store the state
+    acknowledgements  those that wait for what is not durable yet
+    background  syncs on a thread, where the disk is slow
+    wear        bytes written a day
     disk        the file operations, for tests that stop the world between two of them
 
 Recovery (`edge.deploy.recovery`) loads the newest snapshot and replays the journal behind it. The rows of
