@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from rules.model import ActionProblem
@@ -19,8 +20,11 @@ _ONE_BRACE = re.compile(r"(?<!\{)\{([^\W\d]\w*)\}(?!\})")
 
 
 def check_columns(settings: SinkSettings, plan: Plan) -> tuple[SinkSettings, list[ActionProblem]]:
-    """The settings as they are, and the columns in them that no row has. Rows of unknown
-    columns are not doubted."""
+    """The settings as they are, and the columns in them that no row has. Rows of unknown columns are not doubted.
+
+    In a topic, URL or path such a column is an error, for no row could be sent. Elsewhere it is a warning: rows
+    are sent without it, as eKuiper does.
+    """
     if plan.output_columns is None:
         return settings, []
     columns = {*plan.output_columns, *([settings.rowkind_field] if settings.rowkind_field else [])}
@@ -58,7 +62,7 @@ def _in_template(settings: SinkSettings, columns: set[str]) -> Iterator[ActionPr
                 f"add 'sendSingle: true', or write {{{{range .}}}}{{{{.{read.name}}}}}{{{{end}}}}",
             )
         elif read.of == "row" and read.name not in columns:
-            yield _unknown("dataTemplate", read.name, columns)
+            yield replace(_unknown("dataTemplate", read.name, columns), severity="warning")
     yield from _one_brace("dataTemplate", text, columns)
 
 
@@ -69,7 +73,7 @@ def _chosen(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProblem
     for where, names in (("fields", settings.fields or []), ("excludeFields", settings.exclude_fields)):
         for number, name in enumerate(names):
             if name not in columns:
-                yield _unknown(where, name, columns, number)
+                yield replace(_unknown(where, name, columns, number), severity="warning")
 
 
 def _unknown(where: str, name: str, columns: set[str], *path: int) -> ActionProblem:

@@ -21,22 +21,49 @@ def told(action: str, sql: str = "SELECT machine, temp FROM m") -> list[tuple[st
     return [(item.severity, item.message, item.hint) for item in compiled.problems]
 
 
-@pytest.mark.parametrize(("action", "message", "hint"), [
-    ('mqtt: {topic: "a/{{.machin}}"}', "mqtt: 'topic' reads the column 'machin', which the query does not give",
-     "did you mean 'machine'?"),
-    ('file: {path: "{{.place}}.jsonl"}', "file: 'path' reads the column 'place', which the query does not give",
-     "its columns are machine, temp"),
-    ('log: {dataTemplate: "{{.tmp}}", sendSingle: true}',
-     "log: 'dataTemplate' reads the column 'tmp', which the query does not give", "did you mean 'temp'?"),
-    ('log: {dataTemplate: "{{range .}}{{.tmp}}{{end}}"}',
-     "log: 'dataTemplate' reads the column 'tmp', which the query does not give", "did you mean 'temp'?"),
-    ('log: {dataTemplate: "{{.temp}}"}', "log: the template reads .temp of a list: each result is a list of rows",
-     "add 'sendSingle: true', or write {{range .}}{{.temp}}{{end}}"),
-    ("log: {fields: [machine, tmp]}", "log: 'fields' reads the column 'tmp', which the query does not give",
-     "did you mean 'temp'?"),
-])  # fmt: skip
-def test_a_column_that_the_query_does_not_give(action: str, message: str, hint: str) -> None:
-    assert told(action) == [("error", message, hint)]
+@pytest.mark.parametrize(
+    ("severity", "action", "message", "hint"),
+    [
+        (
+            "error",
+            'mqtt: {topic: "a/{{.machin}}"}',
+            "mqtt: 'topic' reads the column 'machin', which the query does not give",
+            "did you mean 'machine'?",
+        ),
+        (
+            "error",
+            'file: {path: "{{.place}}.jsonl"}',
+            "file: 'path' reads the column 'place', which the query does not give",
+            "its columns are machine, temp",
+        ),
+        (
+            "warning",
+            'log: {dataTemplate: "{{.tmp}}", sendSingle: true}',
+            "log: 'dataTemplate' reads the column 'tmp', which the query does not give",
+            "did you mean 'temp'?",
+        ),
+        (
+            "warning",
+            'log: {dataTemplate: "{{range .}}{{.tmp}}{{end}}"}',
+            "log: 'dataTemplate' reads the column 'tmp', which the query does not give",
+            "did you mean 'temp'?",
+        ),
+        (
+            "error",
+            'log: {dataTemplate: "{{.temp}}"}',
+            "log: the template reads .temp of a list: each result is a list of rows",
+            "add 'sendSingle: true', or write {{range .}}{{.temp}}{{end}}",
+        ),
+        (
+            "warning",
+            "log: {fields: [machine, tmp]}",
+            "log: 'fields' reads the column 'tmp', which the query does not give",
+            "did you mean 'temp'?",
+        ),
+    ],
+)
+def test_a_column_that_the_query_does_not_give(severity: str, action: str, message: str, hint: str) -> None:
+    assert told(action) == [(severity, message, hint)]
 
 
 def test_single_braces_are_text_and_told() -> None:
