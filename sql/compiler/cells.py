@@ -8,8 +8,8 @@ partitions.
 
 from __future__ import annotations
 
-from sql.plan.bound import Const
-from sql.plan.logical import OutputPlan, Plan
+from sql.compiler.deferral import deferral
+from sql.plan.logical import Plan
 
 
 def fits_cells(plan: Plan) -> bool:
@@ -33,26 +33,4 @@ def fits_cells(plan: Plan) -> bool:
     if plan.output is None:
         is_cut = plan.order_by or plan.distinct or plan.limit or plan.offset
         return plan.selector == "istream" and not is_cut
-    return not plan.group_by and _shows_content(plan) and counts_alone(plan.output)
-
-
-def _shows_content(plan: Plan) -> bool:
-    from sql.compiler.show import deferral
-
-    return deferral(plan, in_cells=True) == "content"
-
-
-def counts_alone(output: OutputPlan) -> bool:
-    """Whether a cell can hold the state of an output limit: a period, a count of events, or the end alone."""
-    if output.when is not None or output.at:
-        return False
-    if output.every_events is not None and events_of(output) < 1:
-        return False
-    ends = output.terminated
-    return ends is None or (ends.condition is None and not ends.then_set)
-
-
-def events_of(output: OutputPlan) -> int:
-    """How many events `output every n events` counts; 0 where a variable says it."""
-    count = output.every_events
-    return count.value if isinstance(count, Const) and count.value.__class__ is int else 0
+    return not plan.group_by and deferral(plan, in_cells=True) == "content"

@@ -10,14 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 from sql.codegen.expressions import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.rows import criteria_text, write_row
 from sql.codegen.source import SourceWriter
-from sql.compiler.cells import counts_alone
-from sql.plan.bound import Apply, Bound, Slot
+from sql.compiler.deferral import deferral
 from sql.plan.logical import Plan
 
 MakeLoop = Callable[..., LoopWriter]
@@ -160,33 +158,3 @@ def _forces_updates(plan: Plan) -> bool:
     """Whether a window posts at empty boundaries."""
     flags = [window.arguments.get("flags") or () for source in plan.sources for window in source.windows]
     return any("FORCE_UPDATE" in words or "START_EAGER" in words for words in flags)
-
-
-def deferral(plan: Plan, *, in_cells: bool = False) -> Literal["content", "groups"] | None:
-    """Whether the rows of an output limit can be made when it is due, because they do not
-    depend on what was between.
-
-    A snapshot shows the content. `last` shows the last row of only aggregates, or that of each group: the
-    present one, as long as nothing else is read that changes. In cells events can be counted, and partitions
-    end.
-    """
-    output = plan.output
-    if output is None or output.after is not None or output.after_events is not None:
-        return None
-    if not (counts_alone(output) if in_cells else output.terminated is None and (output.every or output.at)):
-        return None
-    if output.mode == "snapshot":
-        return "content"
-    is_plain = plan.selector == "istream" and plan.having is None and not plan.prevs and not plan.hits
-    if output.mode != "last" or not is_plain or any(is_fleeting(item.value) for item in plan.items):
-        return None
-    return "groups" if plan.row_kind == "group" else "content" if plan.row_kind == "aggregate" else None
-
-
-def is_fleeting(value: Bound) -> bool:
-    """Whether a value depends on more than its group: on the clock, a variable, a subquery."""
-    return any(
-        (isinstance(node, Apply) and node.function.context)
-        or (isinstance(node, Slot) and node.kind not in ("aggregate", "context"))
-        for node in value.walk()
-    )

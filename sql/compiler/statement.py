@@ -27,9 +27,9 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
-from sql.compiler.cells import events_of
 from sql.compiler.change import ChangeText
 from sql.compiler.content import content_text
+from sql.compiler.deferral import events_of
 from sql.compiler.driven import DrivenText, driver_of
 from sql.compiler.earlier import Earlier
 from sql.compiler.enter import EnterText

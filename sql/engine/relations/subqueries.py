@@ -22,7 +22,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.compiler.answer import AnswerText, answers_by_row
-from sql.compiler.show import is_fleeting
+from sql.compiler.deferral import is_fleeting
 from sql.compiler.statement import StatementText
 from sql.emission import Emission
 from sql.engine.running.evaluation import Evaluation

@@ -1,0 +1,54 @@
+"""Output limits whose rows are made when they are due, from what is there then."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sql.plan.bound import Apply, Bound, Const, Slot
+from sql.plan.logical import OutputPlan, Plan
+
+
+def deferral(plan: Plan, *, in_cells: bool = False) -> Literal["content", "groups"] | None:
+    """Whether the rows of an output limit can be made when it is due, because they do not
+    depend on what was between.
+
+    A snapshot shows the content. `last` shows the last row of only aggregates, or that of each group: the
+    present one, as long as nothing else is read that changes. In cells events can be counted, and partitions
+    end.
+    """
+    output = plan.output
+    if output is None or output.after is not None or output.after_events is not None:
+        return None
+    if not (counts_alone(output) if in_cells else output.terminated is None and (output.every or output.at)):
+        return None
+    if output.mode == "snapshot":
+        return "content"
+    is_plain = plan.selector == "istream" and plan.having is None and not plan.prevs and not plan.hits
+    if output.mode != "last" or not is_plain or any(is_fleeting(item.value) for item in plan.items):
+        return None
+    return "groups" if plan.row_kind == "group" else "content" if plan.row_kind == "aggregate" else None
+
+
+def is_fleeting(value: Bound) -> bool:
+    """Whether a value depends on more than its group: on the clock, a variable, a subquery."""
+    return any(
+        (isinstance(node, Apply) and node.function.context)
+        or (isinstance(node, Slot) and node.kind not in ("aggregate", "context"))
+        for node in value.walk()
+    )
+
+
+def counts_alone(output: OutputPlan) -> bool:
+    """Whether a cell can hold the state of an output limit: a period, a count of events, or the end alone."""
+    if output.when is not None or output.at:
+        return False
+    if output.every_events is not None and events_of(output) < 1:
+        return False
+    ends = output.terminated
+    return ends is None or (ends.condition is None and not ends.then_set)
+
+
+def events_of(output: OutputPlan) -> int:
+    """How many events `output every n events` counts; 0 where a variable says it."""
+    count = output.every_events
+    return count.value if isinstance(count, Const) and count.value.__class__ is int else 0
