@@ -14,7 +14,7 @@ from tests.integration.daemon.support import ROOT, STREAM, Process, daemon, publ
 from tests.support.brokers import Mosquitto, wait_for
 from tests.support.browser import Browser, chromium
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("page")]
 
 RULES = """
 rules:
@@ -66,14 +66,19 @@ def test_rules_streams_and_dead_letters_are_shown(page: Browser) -> None:
     assert page.run("return location.hash") == ""
 
 
+def choose(page: Browser, rule: str) -> None:
+    """Click on a rule, and wait for the answer to why."""
+    page.wait_text("#rules", rule)
+    page.click(f'#rules button[data-rule="{rule}"]')
+    page.wait_text("#stages", "received")
+
+
 def test_a_rule_says_why_it_did_not_fire(page: Browser) -> None:
-    page.wait_text("#rules", "warm")
-    page.click('#rules button[data-rule="warm"]')
+    choose(page, "warm")
     page.wait_text("#sql", "SELECT dev, avg(temp) AS mean")
     page.wait_text("#plan", "TUMBLINGWINDOW")
     page.wait_text("#code", "def ")
     page.wait_text("#findings", "HAVING avg(temp) > 90 failed")
-    page.wait_text("#stages", "received")
     page.wait_text("#clauses", "HAVING avg(temp) > 90: failed")
     wait_for(
         lambda: page.run("return document.querySelector('#timeline').naturalWidth > 0"), what="the timeline"
@@ -83,6 +88,7 @@ def test_a_rule_says_why_it_did_not_fire(page: Browser) -> None:
 
 
 def test_a_slider_moves_the_threshold(page: Browser) -> None:
+    choose(page, "warm")
     page.wait_text("#sweeps", "it would have held 0 times")
     moved = "const s = document.querySelector('#sweeps input'); s.value = s.min; s.dispatchEvent(new Event('input'));"
     page.run(moved)
@@ -90,6 +96,7 @@ def test_a_slider_moves_the_threshold(page: Browser) -> None:
 
 
 def test_the_moment_becomes_a_test(page: Browser) -> None:
+    choose(page, "warm")
     page.click("#make-test")
     page.wait_text("#test", "rule: warm")
 
