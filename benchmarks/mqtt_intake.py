@@ -47,9 +47,8 @@ class Cost(NamedTuple):
 def publish(port: int, count: int, qos: int) -> None:
     """Send `count` messages as fast as the broker takes them. Runs in a process of its own."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(
-            bytes.fromhex("100f00044d5154540402003c0003707562")
-        )  # CONNECT, client "pub", 3.1.1, clean
+        # CONNECT, client "pub", 3.1.1, clean
+        connection.sendall(bytes.fromhex("100f00044d5154540402003c0003707562"))
         assert connection.recv(4) == b"\x20\x02\x00\x00"
         packets = [packet(qos, number + 1) for number in range(60_000)]
         reader = threading.Thread(target=drain, args=(connection, 4 * count * qos))

@@ -67,9 +67,8 @@ def repair(path: Path) -> Repair:
             with closing(_connect_to_damaged(path, copy)) as damaged, closing(connect(fresh)) as whole:
                 saved = _salvage(damaged, whole, fresh)
                 whole.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                whole.execute(
-                    "PRAGMA journal_mode=DELETE"
-                )  # one file without companions can be renamed safely
+                # one file without companions can be renamed safely
+                whole.execute("PRAGMA journal_mode=DELETE")
             original = _free_name(path)
             for suffix in ("", "-wal", "-shm", ".mark"):
                 companion = path.with_name(path.name + suffix)

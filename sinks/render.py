@@ -162,9 +162,8 @@ class Renderer:
             row = {name: row.get(name) for name in settings.fields}
         elif settings.exclude_fields:
             row = {name: value for name, value in row.items() if name not in settings.exclude_fields}
-        if (
-            settings.send_nil_field or settings.format == "delimited"
-        ):  # a column of a table cannot be left out
+        # a column of a table cannot be left out
+        if settings.send_nil_field or settings.format == "delimited":
             return row
         return {name: value for name, value in row.items() if value is not None}
 

@@ -205,9 +205,8 @@ class _Run:
                 self._batch(listed, f"{self._run}-{number}")
         current = self._tables.current()
         if not self._metrics.batches and (current.quarantine or current.heartbeats != self._heartbeats):
-            self._batch(
-                [], f"{self._run}-0"
-            )  # what was in quarantine is gone from the bucket, or spools are alive
+            # what was in quarantine is gone from the bucket, or spools are alive
+            self._batch([], f"{self._run}-0")
         if self._metrics.files:
             self._metrics.twins = self._twins()
         return self._metrics

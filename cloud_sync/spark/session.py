@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,10 +95,8 @@ def delta_settings() -> dict[str, str]:
     import pyspark
 
     version = ".".join(pyspark.__version__.split(".")[:2])
-    try:
-        import delta  # noqa: F401
-    except ImportError:
-        raise SparkMissing(f"Delta Lake is not installed; install the pair with: {DELTA_REMEDY}") from None
+    if find_spec("delta") is None:
+        raise SparkMissing(f"Delta Lake is not installed; install the pair with: {DELTA_REMEDY}")
     if version not in DELTA_SPARK:
         raise SparkMissing(
             f"Delta {DELTA} has jars for Spark {' and '.join(DELTA_SPARK)}, not for {version}; "

@@ -63,9 +63,8 @@ class WriterLock:
 def connect(path: Path) -> sqlite3.Connection:
     """The one writing connection; makes the tables of a new file. The caller holds the `WriterLock`."""
     with translated(path):
-        os.close(
-            os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        )  # SQLite's log gets the same mode
+        # SQLite's log gets the same mode
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         connection.text_factory = readable
         try:

@@ -131,9 +131,8 @@ class Store:
                 "upload them under the old id first (penstock spool replay), or move the spool away"
             )
         spool_id = str(meta.get("spool_id") or os.urandom(6).hex())
-        if (
-            meta.get("gateway") != self.gateway
-        ):  # an unchanged spool opens without writing, even on a full disk
+        # an unchanged spool opens without writing, even on a full disk
+        if meta.get("gateway") != self.gateway:
             values = [("gateway", self.gateway), ("spool_id", spool_id)]
             self.db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
         return spool_id

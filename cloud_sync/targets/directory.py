@@ -23,9 +23,8 @@ class DirectoryTarget:
     def put_if_absent(self, name: str, content: bytes) -> bool:
         """Write aside, fsync, link to the name (which fails if it is taken), fsync the folder."""
         files, path = self._files, self._path(name)
-        temporary = (
-            self.root / TEMPORARY / path.name
-        )  # names hold a content hash: a retry replaces its own left-over
+        # names hold a content hash: a retry replaces its own left-over
+        temporary = self.root / TEMPORARY / path.name
         try:
             if files.read(path) is not None:
                 files.sync_folder(path.parent)  # a crash may have left the name, not durable yet

@@ -71,7 +71,7 @@ def _comment(text: str, indent: str) -> str:
 def _value(field: FieldInfo) -> str:
     """The default as YAML."""
     if field.default_factory is not None:
-        made: Any = field.default_factory()  # type: ignore[call-arg]
+        made = field.get_default(call_default_factory=True, validated_data={})
         return json.dumps(made) if made == {} else ""
     value = field.default
     if value is None:
@@ -86,7 +86,7 @@ def attribute_docs(module: Any) -> dict[tuple[str, str], str]:
         if not isinstance(node, ast.ClassDef):
             continue
         for before, after in zip(node.body, node.body[1:], strict=False):
-            is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and is_text:
-                found[node.name, before.target.id] = " ".join(str(after.value.value).split())  # type: ignore[attr-defined]
+            match before, after:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    found[node.name, name] = " ".join(text.split())
     return found

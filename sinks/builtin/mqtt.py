@@ -242,9 +242,8 @@ class MqttSink:
         with self._changed:
             if client is self._client:
                 if (connection := client.socket()) is not None:
-                    acknowledge_at_once(
-                        connection
-                    )  # or the broker holds back the confirmations after this one
+                    # or the broker holds back the confirmations after this one
+                    acknowledge_at_once(connection)
                 self._confirmed[mid] = reason
                 self._changed.notify_all()
 

@@ -54,7 +54,8 @@ class ActingText:
                 self.nullable = (1, 2)
                 self._write_branches(others)
             source.line("return updates, inserts, removed, forwards")
-        return self.functions.generate(source, Event=Event, rows=search.opened(self.relation))["work"]  # type: ignore[no-any-return]
+        work: Work = self.functions.generate(source, Event=Event, rows=search.opened(self.relation))["work"]
+        return work
 
     def _loop(self) -> LoopWriter:
         """A writer of the next expression: the row may be another one than before."""

@@ -83,7 +83,8 @@ class AnswerText:
                 self._write_found(inner)
             source.line("return False" if self.part.kind == "exists" else self._result)
         names = {"rows": search.opened(self.store), "warnings": self.functions.writer.warnings}
-        return self.functions.generate(source, **names)["answer"]  # type: ignore[no-any-return]
+        answer: Answer = self.functions.generate(source, **names)["answer"]
+        return answer
 
     @property
     def _result(self) -> str:

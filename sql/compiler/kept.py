@@ -323,15 +323,7 @@ class Kept:
 
 def inline_form(call: AggregateCall, removal: Removal) -> Inline | None:
     """The statements of a call, if it can be written into the loop."""
-    if (
-        call.distinct
-        or call.filter is not None
-        or call.constants
-        or len(call.args) > 1
-        or call.group_by is not None
-    ):
-        return None
-    form = call.definition.inline
+    form = call.inline
     return None if form is not None and form.is_in_order and removal is Removal.ANY else form
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sql.aggregates.base import Aggregate
+from sql.aggregates.inline import Inline
 from sql.errors import NOWHERE, Span
 from sql.functions.registry import Function
 from sql.types import Type
@@ -143,6 +144,12 @@ class AggregateCall:
     filter: Bound | None = None
     group_by: tuple[Bound, ...] | None = None
     span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def inline(self) -> Inline | None:
+        """The statements that keep it in a loop, if it has such."""
+        is_plain = not self.distinct and self.filter is None and self.group_by is None
+        return self.definition.inline if is_plain and not self.constants and len(self.args) <= 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,10 @@ def parts_of(conditions: Sequence[Bound | None]) -> list[Bound]:
     return [part for condition in conditions for part in conjuncts(condition)]
 
 
+Way = Callable[[Event, int], list[Sides]]
+"""The joined rows of an event of a source."""
+
+
 class Inner:
     """Finds the joined rows that a row of one source is part of."""
 
@@ -38,7 +42,7 @@ class Inner:
         self.functions = functions
         self.parts = parts_of([*on, where])
         self.tested = parts_of(on)
-        self.ways: dict[int, Callable[[Event, int], list[Sides]]] = {}
+        self.ways: dict[int, Way] = {}
 
     def partners(self, start: int, event: Event, without: Mapping[int, Any] | None = None) -> list[Sides]:
         """The joined rows of a row of source `start`; `without`: by source, rows that take no part."""
@@ -51,7 +55,7 @@ class Inner:
             return [sides for sides in found if not any(sides[place] in rows for place, rows in taken)]
         return found
 
-    def _way(self, start: int) -> Callable[[Event, int], list[Sides]]:
+    def _way(self, start: int) -> Way:
         """What finds the joined rows of an event of a source."""
         chain = Chain(self.parts, self.tested, start, self.stores)
         source = SourceWriter()
@@ -64,4 +68,5 @@ class Inner:
                 source.line(f"found.append(({', '.join(f'y{place}' for place in range(chain.width))}))")
             source.line("return found")
         opened = dict(zip(chain.finders, chain.opened(self.stores), strict=True))
-        return self.functions.generate(source, Event=Event, **opened)["partners"]  # type: ignore[no-any-return]
+        way: Way = self.functions.generate(source, Event=Event, **opened)["partners"]
+        return way

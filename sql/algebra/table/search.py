@@ -195,4 +195,5 @@ def finder(
             loop.inner().test(rest)
             source.line("found.append(y)")
         source.line("return found")
-    return functions.generate(source, Event=Event, rows=search.opened(store))["find"]  # type: ignore[no-any-return]
+    find: Find = functions.generate(source, Event=Event, rows=search.opened(store))["find"]
+    return find

@@ -3,6 +3,7 @@ statement that serves all."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sql.engine.context.member import Member
 
 
-class Body:
+class Body(ABC):
     """One statement in one partition. `due_ms`: the deadline that is in the heap of the host."""
 
     __slots__ = ("due_ms", "member", "partition")
@@ -30,9 +31,9 @@ class Body:
         self.due_ms: int | None = None
 
     @property
+    @abstractmethod
     def instance(self) -> Any:
-        """What runs, with the state of the partition."""
-        raise NotImplementedError
+        """What runs, with the state of the partition: a statement, or a declaration of a relation."""
 
     @property
     def catalog(self) -> Catalog:
@@ -41,15 +42,18 @@ class Body:
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one stream arrive."""
-        return self.instance.push(stream, rows, now_ms)  # type: ignore[no-any-return]
+        out: list[Emission] = self.instance.push(stream, rows, now_ms)
+        return out
 
     def terminate(self, now_ms: int) -> list[Emission]:
         """The partition ends: the output of `when terminated`."""
-        return self.instance.terminate(now_ms)  # type: ignore[no-any-return]
+        out: list[Emission] = self.instance.terminate(now_ms)
+        return out
 
     def next_deadline(self) -> int | None:
         """When the statement has something to do next in this partition."""
-        return self.instance.next_deadline()  # type: ignore[no-any-return]
+        deadline: int | None = self.instance.next_deadline()
+        return deadline
 
 
 class InstanceBody(Body):
@@ -82,9 +86,7 @@ class Cell(Body):
     __slots__ = ("counted", "folded", "period")
 
     def __init__(self, member: Member, partition: Partition, folded: Any) -> None:
-        self.member = member
-        self.partition = partition
-        self.due_ms = None
+        super().__init__(member, partition)
         self.folded = folded
         self.counted = 0
         self.period: tuple[int, int] | None = None

@@ -34,9 +34,7 @@ def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[A
     plan, program = member.inner, member.program
     if program is None and plan.sources and plan.acts is None:
         program = program_of(member.name, plan, catalog, now_ms, partition=row)
-        if (
-            catalog is member.host.catalog
-        ):  # else the partition has variables of its own, which the text names
+        if catalog is member.host.catalog:  # else the text names variables of this partition alone
             member.program = program
     return running(member.name, plan, catalog, now_ms, partition=row, program=program)
 

@@ -31,9 +31,8 @@ def walk(grid: Grid, start: str, steps: int) -> list[str]:
 def test_utc_is_plain_arithmetic() -> None:
     grid = Grid(10_000)
     assert (grid.floor(19_999), grid.next(20_000)) == (10_000, 30_000)
-    assert Grid(7 * DAY).floor(ms("2025-01-01T00:00Z")) == ms(
-        "2024-12-26T00:00Z"
-    )  # a Thursday, as was the epoch
+    # a Thursday, as was the epoch
+    assert Grid(7 * DAY).floor(ms("2025-01-01T00:00Z")) == ms("2024-12-26T00:00Z")
 
 
 def test_hours_end_on_the_local_hour_in_kolkata() -> None:
@@ -118,9 +117,8 @@ def test_a_repeated_span_may_cross_midnight_utc() -> None:
     # Moscow's second pass lasts from 23:00 to 24:00 UTC, Kwajalein's for 23 hours from 13:00 UTC.
     moscow = Grid(2 * HOUR, ZoneInfo("Europe/Moscow"))
     assert walk(moscow, "2010-10-30T21:00Z", 3) == ["31 02:00+0400", "31 04:00+0300", "31 06:00+0300"]
-    kwajalein = Grid(
-        12 * HOUR, ZoneInfo("Pacific/Kwajalein")
-    )  # 1969-10-01 00:00 +11 became 1969-09-30 01:00 -12
+    # 1969-10-01 00:00 +11 became 1969-09-30 01:00 -12
+    kwajalein = Grid(12 * HOUR, ZoneInfo("Pacific/Kwajalein"))
     assert walk(kwajalein, "1969-09-30T00:30Z", 3) == ["30 12:00+1100", "30 12:00-1200", "01 00:00-1200"]
 
 

@@ -201,7 +201,5 @@ def test_calendar_windows_of_a_time_zone() -> None:
     assert (end - start) // 3_600_000 == 23
     month = FleetWindow(months=1).around(noon, berlin)
     assert (month[1] - month[0]) // 3_600_000 == 31 * 24 - 1
-    assert FleetWindow(months=3).around(noon) == (
-        1_767_225_600_000,
-        1_775_001_600_000,
-    )  # the first quarter of 2026
+    # the first quarter of 2026
+    assert FleetWindow(months=3).around(noon) == (1_767_225_600_000, 1_775_001_600_000)

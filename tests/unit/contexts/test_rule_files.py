@@ -89,9 +89,8 @@ rules:
         ("a", [{"p": 1, "n": 2}]),
         ("b", [{"p": 1, "s": 12}]),
     ]
-    second.deploy(
-        "a", found.rules["a"].plan, 30, second.snapshot("a")
-    )  # replaced in place: its partitions go on
+    # replaced in place: its partitions go on
+    second.deploy("a", found.rules["a"].plan, 30, second.snapshot("a"))
     assert second.push("m", [{"dev": "y", "v": 1}], 40)[0].inserted == [{"p": 1, "n": 3}]
     second.remove("a")
     second.remove("b")

@@ -69,9 +69,8 @@ def test_a_torn_tail_is_cut_and_written_over(tmp_path: Path) -> None:
     journal.sync()
     (segment,) = segments(tmp_path)
     whole = segment.path.read_bytes()
-    segment.path.write_bytes(
-        whole[: end + 3] + b"\0" * 3 + whole[end + 6 :]
-    )  # a sector of the last write is missing
+    # a sector of the last write is missing
+    segment.path.write_bytes(whole[: end + 3] + b"\0" * 3 + whole[end + 6 :])
     records, reading = found(tmp_path)
     assert records == [[message(1)]], "what stands behind the torn record was not acknowledged either"
     assert (reading.end, reading.damage) == (end, [])

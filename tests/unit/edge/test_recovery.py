@@ -205,9 +205,8 @@ def test_state_of_a_version_before_the_journal_is_taken_over(tmp_path: Path) -> 
     shutil.rmtree(tmp_path / "snapshots")
     world.build()
     assert not [key for key in world.spool.state() if key.startswith("rule:")]
-    world.source.on_batch(
-        [("plant/x", b'{"n": 2, "g": 0}', 2, 0x0A)]
-    )  # sent again: known from the old version
+    # sent again: known from the old version
+    world.source.on_batch([("plant/x", b'{"n": 2, "g": 0}', 2, 0x0A)])
     world.source.token = 2
     world.source.send({"n": 4, "g": 0})
     world.gateway.turn()

@@ -220,9 +220,8 @@ def test_svg_is_well_formed_and_says_what_it_shows() -> None:
     assert root.findtext(f"{space}title") == "select irstream dev, v from demo(v < 5)#time(4 sec)"
     said = root.findtext(f"{space}desc") or ""
     assert "dev=<a&b> v=1 arrives at 0, in the window from 0 to 4." in said and "filtered out" in said
-    assert (
-        len([item for item in root.iter(f"{space}rect") if item.get("class") == "bar"]) == 2
-    )  # one event, one legend
+    # one event, one legend
+    assert len([item for item in root.iter(f"{space}rect") if item.get("class") == "bar"]) == 2
     assert [item.text for item in root.iter(f"{space}text") if item.get("class") == "minus"] == [
         "dev=<a&b> v=1"
     ]

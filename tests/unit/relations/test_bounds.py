@@ -64,9 +64,8 @@ def test_a_row_too_many_is_refused_and_counted() -> None:
     engine = started("maxRows: 2")
     out = put(engine, 0, ("a", 1), ("b", 1), ("c", 1), ("a", 2))
     errors = [emission.error for emission in out if emission.kind == "error"]
-    assert len(errors) == 4 and all(
-        "maxRows" in (error or "") for error in errors
-    )  # c thrice, and a in `recent`
+    # c thrice, and a in `recent`
+    assert len(errors) == 4 and all("maxRows" in (error or "") for error in errors)
     assert keys(engine, "last") == keys(engine, "sums") == keys(engine, "recent") == ["a", "b"]
     assert counts(engine, "last") == (1, 0, 0)
     assert counts(engine, "recent") == (2, 0, 0)

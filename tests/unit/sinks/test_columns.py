@@ -89,9 +89,8 @@ def test_what_is_there_is_not_doubted(action: str) -> None:
 
 
 def test_rows_of_unknown_columns_are_not_doubted() -> None:
-    assert (
-        told('mqtt: {topic: "a/{{.anything}}"}', "SELECT * FROM m") != []
-    )  # the stream declares its columns
+    # the stream declares its columns
+    assert told('mqtt: {topic: "a/{{.anything}}"}', "SELECT * FROM m") != []
     text = "streams: [{name: m, datasource: m}]\nrules:\n  - id: r\n    sql: SELECT * FROM m\n    actions:\n"
     compiled = compile_rules(
         unite([load_text(text + '      - mqtt: {topic: "a/{{.anything}}"}\n', "r.yaml")])

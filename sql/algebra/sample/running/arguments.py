@@ -16,19 +16,6 @@ EXACT_MAX = 2**53
 """Whole numbers below are shifted into units; larger ones are left to accumulators."""
 
 
-def inline_form(call: AggregateCall) -> Inline | None:
-    """The statements of a call, if it has such."""
-    if (
-        call.distinct
-        or call.filter is not None
-        or call.constants
-        or len(call.args) > 1
-        or call.group_by is not None
-    ):
-        return None
-    return call.definition.inline
-
-
 def _is_plain(value: Any, *, is_scaled: bool) -> bool:
     """Whether statements can take a value: a number that is not NaN, and where it is scaled, a multiple of
     the unit."""
@@ -74,7 +61,7 @@ class Arguments:
         self.accumulated: dict[int, AggregateCall] = {}
         """The calls without statements, by their place."""
         for place, call in enumerate(calls):
-            form = inline_form(call)
+            form = call.inline
             if form is None:
                 self.accumulated[place] = call
             else:
@@ -149,7 +136,7 @@ class Arguments:
         if place in self.accumulated:
             return f"g.acc_{place}.result()"
         call = self.calls[place]
-        form = inline_form(call)
+        form = call.inline
         assert form is not None
         item = self.by_node[call.args[0] if call.args else None]
         return form.result.format(**item.words("", ""))
