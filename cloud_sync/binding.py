@@ -13,6 +13,7 @@ from cloud_sync.fleet_windows import FleetWindow
 from cloud_sync.moments import SAMPLE
 from rules.model import ActionProblem
 from sql import Plan
+from sql.algebra.sample.windows.group_entry import leaves_at_once
 from sql.algebra.windows import catalog
 from sql.errors import did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Slot
@@ -126,11 +127,12 @@ class _Binding:
     def _overlapping(self) -> str | None:
         """The kind of window whose rows share events; None where each event is in one row."""
         plan = self.plan
-        if plan.window is not None and plan.window.kind in ("hopping", "sliding"):
+        if plan.window is not None and not leaves_at_once(plan.window):
             return f"{plan.window.kind} windows"
         if plan.mode == "lots":
             lots = [source.lot for source in plan.sources if source.lot is not None]
-            return "a stream query's windows" if any(lot.within or lot.retain_all for lot in lots) else None
+            names = {window.name for lot in lots for window in lot.windows}
+            return "a stream query's windows" if names - {"retain"} else None
         if plan.mode == "sample" or not plan.aggregates:
             return None
         if self.settings.restates:

@@ -25,7 +25,9 @@ from edge.intake.sources.registry import source_kinds
 from rules.functions.guard import guard_function
 from sinks import sink_kinds
 from sql.aggregates import base as aggregates
+from sql.algebra.sample.windows.group_entry import group_windows
 from sql.algebra.windows import catalog as windows
+from sql.algebra.windows.lots import lot_windows
 from sql.functions import registry
 
 log = logging.getLogger("penstock.plugins")
@@ -33,7 +35,11 @@ log = logging.getLogger("penstock.plugins")
 KINDS: Mapping[str, Callable[[], tuple[str, ...]]] = {
     "functions": registry.names,
     "aggregates": aggregates.names,
-    "windows": lambda: tuple(window.name for window in windows.all_windows()),
+    "windows": lambda: (
+        *(window.name for window in windows.all_windows()),
+        *(window.name for window in group_windows()),
+        *(window.name for window in lot_windows()),
+    ),
     "sources": lambda: tuple(kind.name for kind in source_kinds()),
     "codecs": lambda: tuple(FORMATS),
     "sinks": lambda: tuple(kind.name for kind in sink_kinds()),

@@ -10,8 +10,9 @@ from edge.docs.markdown import FENCE, code, result, table
 
 def windows() -> str:
     """All windows of the three languages with what they are made of."""
+    from sql.algebra.sample.windows.group_entry import group_windows
     from sql.algebra.windows.catalog import all_windows
-    from sql.algebra.windows.forms import LOTS, SAMPLED
+    from sql.algebra.windows.lots import lot_parts
 
     heads = ("window", "composition", "cost per event", "state", "clock", "what it holds", "example")
 
@@ -40,13 +41,13 @@ def windows() -> str:
         "its trigger, `Sample` shows what is there, `Key` has one instance per key, `Meet` is the intersection of "
         "several and `Join` their union. d, p, t and m are lengths of time, n and c counts, k keys.\n",
         "## In GROUP BY\n\n`FILTER(WHERE …)` before the window, `OVER(PARTITION BY …)` for one window per key.\n",
-        table(heads, rows(SAMPLED.values())),
+        table(heads, rows(group_windows())),
     ]
     parts += [
         f"\n## {title}\n\n{table(heads, rows(s for s in epl if s.role in names))}"
         for title, names in roles.items()
     ]
-    parts.append(f"\n## Stream queries\n\n{table(heads, rows(LOTS.values()))}")
+    parts.append(f"\n## Stream queries\n\n{table(heads, rows(lot_parts()))}")
     return "\n".join(parts)
 
 

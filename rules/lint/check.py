@@ -65,7 +65,7 @@ class NeverFills:
         window, most = rule.plan.window, rule.plan.options.max_window_events
         if window is None:
             return
-        if window.kind == "count" and window.size > most:
+        if window.size > most:
             yield Problem(
                 self.code,
                 f"the window waits for {window.size} events, and the rule may retain {most}",

@@ -21,9 +21,10 @@ from sql.algebra.partition import Key, Reclaim
 from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
-from sql.algebra.retain.queues import Forever, Lifetime, Newest, Queue, check_stamp
+from sql.algebra.retain.queues import Queue, check_stamp
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.catalog import Computed, Start, WindowSpec
+from sql.algebra.windows.lots import lot_window
 from sql.calendar.grid import Grid
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog
@@ -32,7 +33,15 @@ from sql.codegen.support import Warnings
 from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.plan.bound import Bound
-from sql.plan.logical import LotPlan, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan, key_names
+from sql.plan.logical import (
+    LotPlan,
+    LotWindowPlan,
+    PeriodArgument,
+    PredicatePlan,
+    SourcePlan,
+    WindowPlan,
+    key_names,
+)
 from sql.plan.options import RuleOptions
 from sql.rows import Shape, as_dict, as_dicts
 
@@ -243,22 +252,22 @@ class WindowBuilder:
         return Key(self._lots["lot"], lambda key, event: self._lot_window(lot, started()))
 
     def _lot_window(self, lot: LotPlan, now_ms: int) -> Operator:
-        policies: list[Policy] = []
-        if lot.within is not None:
-            policies.append(Lifetime(period(lot.within, self.functions), self.context.zone))
-        if lot.retain is not None:
-            policies.append(Newest(size(lot.retain, self.functions)))
-        if lot.retain_all:
-            policies.append(Forever())
+        start = Start(now_ms, self.context.zone)
+        policies = [self._lot_policy(window, start) for window in lot.windows]
         if not policies:
             return Pass()
         window, hold, latest = meet(policies), self._hold(lot, now_ms), self._latest(lot)
         if hold is not None and latest is not None:
             return Chain(window, hold, latest)
         if hold is not None:
-            assert isinstance(window, Queue)
-            return GatedQueue(window, hold)
+            return GatedQueue(window, hold) if isinstance(window, Queue) else Chain(window, hold)
         return window if latest is None else LatestOf(window, latest)
+
+    def _lot_policy(self, window: LotWindowPlan, start: Start) -> Policy:
+        entry = lot_window(window.name)
+        if window.length is not None:
+            return entry.make(start, period(window.length, self.functions))
+        return entry.make(start, None if window.count is None else size(window.count, self.functions))
 
     def _hold(self, lot: LotPlan, now_ms: int) -> Hold | None:
         if lot.every_period is not None:

@@ -10,6 +10,7 @@ from sql.aggregates import base as aggregates
 from sql.binder import kuiper, stars
 from sql.errors import DataError, Span, did_you_mean
 from sql.functions import registry as functions
+from sql.language.window_words import GROUP_WINDOWS
 from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Op, PrevCall, Read, Slot
 from sql.types import Type, type_of
 
@@ -159,12 +160,6 @@ def cast(binder: ExpressionBinder, operand: Bound, type_name: str, span: Span) -
     from sql.types import type_named
 
     return Apply(function, (operand, name), type=type_named(type_name) or Type.ANY, span=span)
-
-
-GROUP_WINDOWS = tuple(
-    f"{name}window" for name in ("tumbling", "hopping", "sliding", "session", "count", "state")
-)
-"""What eKuiper's windows are called; a misspelt one looks like a function."""
 
 
 def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:

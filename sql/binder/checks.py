@@ -61,7 +61,7 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
         plan.mode == "lots"
         and plan.selector == "rstream"
         and plan.sources[0].lot
-        and plan.sources[0].lot.retain_all
+        and plan.sources[0].lot.retains_all
     ):
         error("B530", "'retain all' has no remove stream", span)
     if (

@@ -9,7 +9,7 @@ from sql.aggregates import base as aggregates
 from sql.binder.expressions import ExpressionBinder
 from sql.binder.scope import Scope, SourceScope
 from sql.binder.select import SelectBinder
-from sql.binder.windows import bind_windows
+from sql.binder.windows.from_clause import bind_windows
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.bound import Bound, Const

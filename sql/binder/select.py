@@ -19,7 +19,10 @@ from sql.binder.patterns import PatternBinder
 from sql.binder.recognize import RecognizeBinder, refuse_join
 from sql.binder.scope import Scope, SourceScope
 from sql.binder.spreads import SpreadBinder
-from sql.binder.windows import bind_group_window, bind_lot, bind_period, bind_windows
+from sql.binder.windows.from_clause import bind_windows
+from sql.binder.windows.group_by import bind_group_window
+from sql.binder.windows.parameters import bind_period
+from sql.binder.windows.stream_query import bind_lot
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound, Const, Slot
@@ -413,7 +416,7 @@ class SelectBinder:
                 name: key.type
                 for name, key in zip(key_names(plans[0]), plans[0].arguments["keys"], strict=True)
             }
-        columns |= dict.fromkeys(windows.DERIVED_COLUMNS[derived.name], Type.NUMBER)
+        columns |= dict.fromkeys(windows.posted_columns(derived.name), Type.NUMBER)
         for name, bound in derived.arguments.get("extras", ()):
             columns |= {name: bound.type} if name else (original or {})
         return columns

@@ -23,6 +23,7 @@ from itertools import compress, islice
 from operator import attrgetter
 from typing import Any
 
+from sql.algebra.sample.windows.group_entry import group_window
 from sql.engine.sharing import Several
 from sql.plan.bound import Bound, Const, Op, Read
 from sql.plan.logical import Plan
@@ -86,7 +87,7 @@ def first_condition(plan: Plan) -> Bound | None:
     if len(plan.sources) != 1 or plan.mode == "lots" or plan.spreads:
         return None
     if plan.window is not None:
-        harmless = plan.window.kind in ("tumbling", "hopping") and not plan.window.partition_by
+        harmless = not group_window(plan.window.kind).counts_dropped and not plan.window.partition_by
         return plan.window.filter if plan.window.filter is not None or not harmless else plan.where
     source = plan.sources[0]
     if source.pattern is not None:

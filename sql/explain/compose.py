@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sql.algebra.sample.windows.group_entry import LENGTHS, GroupParameter, group_window
 from sql.algebra.windows import catalog
-from sql.algebra.windows.forms import LOTS, SAMPLED
+from sql.algebra.windows.lots import CURRENT, EVERY_COUNT, EVERY_PERIOD, PARTITION, UNIQUE, lot_window
 from sql.explain import words
-from sql.plan.logical import GroupWindowPlan, LotPlan, Plan, SourcePlan, WindowPlan
+from sql.plan.bound import Bound
+from sql.plan.logical import GroupWindowPlan, LotPlan, LotWindowPlan, Plan, SourcePlan, WindowPlan
 
 SYMBOLS = {
     "size": "n",
@@ -18,15 +20,6 @@ SYMBOLS = {
     "criteria": "criteria",
 }
 """The letters that compositions in the catalog use for parameters."""
-
-UNBOUNDED = {
-    "keepall": "keepall keeps every event",
-    "unique": "unique keeps an event for every key ever seen",
-    "firstunique": "firstunique keeps an event for every key ever seen",
-    "groupwin": "groupwin keeps a window for every key ever seen",
-    "timetolive": "timetolive keeps events as long as their own time stamps say",
-}
-"""Windows whose size depends on the data alone, with the sentence that says so."""
 
 
 @dataclass(slots=True)
@@ -69,7 +62,9 @@ def _group(out: Composition, windows: list[WindowPlan], source: SourcePlan, text
     out.cost += [*inner.cost, "hash of the key"]
     out.unbounded += inner.unbounded
     if source.reclaim_ms is None:
-        out.unbounded.append(f"{UNBOUNDED['groupwin']}; @Hint('reclaim_group_aged=…') drops idle ones")
+        spec = catalog.lookup("groupwin")
+        assert spec is not None
+        out.unbounded.append(f"{spec.unbounded}; @Hint('reclaim_group_aged=…') drops idle ones")
     _stages(out, windows[end + 1 :], False, text)
 
 
@@ -88,8 +83,8 @@ def _stages(out: Composition, windows: list[WindowPlan], union: bool, text: str)
             members.append(composition)
             out.state.append(words.fill(spec.state, values))
             out.cost.append(spec.cost)
-            if window.name in UNBOUNDED:
-                out.unbounded.append(UNBOUNDED[window.name])
+            if spec.unbounded is not None:
+                out.unbounded.append(spec.unbounded)
     if len(members) > 1:
         out.stages.append(f"{'Join' if union else 'Meet'}({', '.join(_one(member) for member in members)})")
     elif members:
@@ -129,68 +124,78 @@ def _chosen_origin(composition: str, window: WindowPlan, text: str) -> str:
 
 def _of_lot(lot: LotPlan, plan: Plan) -> Composition:
     out, text = Composition(cost=["O(1)"]), plan.text
-    values: dict[str, str] = {}
-    if lot.within is not None:
-        values["d"] = words.period(lot.within, text)
-    if lot.retain is not None:
-        values["n"] = words.written(lot.retain, text)
-    name = (
-        "retain all"
-        if lot.retain_all
-        else " ".join(word for word, key in (("within", "d"), ("retain", "n")) if key in values)
-    )
-    base = LOTS[name or "current"]
-    stages = [words.fill(base.composition, values)]
-    out.state.append(words.fill(base.state, values))
+    stages = [_lot_windows(out, lot, text)]
     if lot.every_period is not None:
-        gate = _part("every period", p=words.period(lot.every_period, text))
-        stages.append(gate.replace("origin creation", f"origin {plan.options.align.replace('_', ' ')}"))
-        out.state.append(f"the changes of {words.period(lot.every_period, text)}")
+        origin = f"origin {plan.options.align.replace('_', ' ')}"
+        values = {"p": words.period(lot.every_period, text)}
+        stages.append(words.fill(EVERY_PERIOD.composition, values).replace("origin creation", origin))
+        out.state.append(words.fill(EVERY_PERIOD.state, values))
     if lot.every_count is not None:
-        stages.append(_part("every count", c=words.written(lot.every_count, text)))
-        out.state.append(f"the changes of {words.written(lot.every_count, text)} items")
+        values = {"c": words.written(lot.every_count, text)}
+        stages.append(words.fill(EVERY_COUNT.composition, values))
+        out.state.append(words.fill(EVERY_COUNT.state, values))
     if lot.unique:
-        stages.append(_part("unique", k=words.several(lot.unique, text)))
+        stages.append(words.fill(UNIQUE.composition, {"k": words.several(lot.unique, text)}))
     if lot.partition_by:
-        keys = words.several(lot.partition_by, text)
-        out.stages.append(f"Key({keys}, {'; '.join(stages)})")
+        out.stages = [f"Key({words.several(lot.partition_by, text)}, {'; '.join(stages)})"]
         out.state = [f"{part} per key" for part in out.state]
-        out.unbounded.append("partition by keeps a window for every key ever seen")
+        assert PARTITION.unbounded is not None
+        out.unbounded.append(PARTITION.unbounded)
     else:
         out.stages = stages
-    if lot.retain_all:
-        out.unbounded.append("retain all keeps every item")
     return out
 
 
-def _part(name: str, **values: str) -> str:
-    return words.fill(LOTS[name].composition.removeprefix("…; "), values)
+def _lot_windows(out: Composition, lot: LotPlan, text: str) -> str:
+    """The windows of a stream query as one stage: several are an intersection."""
+    members: list[str] = []
+    held = ""
+    for window in lot.windows:
+        entry = lot_window(window.name)
+        values = _lot_values(window, text)
+        members.append(words.fill(entry.composition, values))
+        held = words.fill(entry.state, values)
+        if entry.unbounded is not None:
+            out.unbounded.append(entry.unbounded)
+    out.state.append(held or CURRENT.state)
+    if len(members) > 1:
+        return f"Meet({', '.join(members)})"
+    return members[0] if members else CURRENT.composition
+
+
+def _lot_values(window: LotWindowPlan, text: str) -> dict[str, str]:
+    if window.length is not None:
+        return {"d": words.period(window.length, text)}
+    return {} if window.count is None else {"n": words.written(window.count, text)}
 
 
 def of_group_window(window: GroupWindowPlan, plan: Plan) -> Composition:
-    """An eKuiper window."""
-    form, text = SAMPLED[window.kind], plan.text
-    first, period = ("m", "t") if window.kind == "session" else ("d", "p")
+    """A window in GROUP BY."""
+    entry, text = group_window(window.kind), plan.text
     values = {
-        first: words.length(window.length_ms),
-        period: words.length(window.timeout_ms if window.kind == "session" else window.hop_ms),
-        "n": str(window.size),
-        "c": str(window.interval),
-        "begin": "" if window.begin is None else words.written(window.begin, text),
-        "emit": "the next begin" if window.emit is None else words.written(window.emit, text),
+        parameter.symbol: _group_value(parameter, getattr(window, parameter.field), text)
+        for parameter in entry.parameters
     }
-    composition = words.fill(form.composition, values).replace("local day | epoch", _origin(window, plan))
-    if window.kind == "sliding":
+    composition = words.fill(entry.composition, values).replace("local day | epoch", _origin(window, plan))
+    if entry.is_triggered:
         composition = _sliding(window, text)
-    out = Composition(composition.split("; "), [words.fill(form.state, values)], [form.cost])
-    if window.kind == "sliding":
+    out = Composition(composition.split("; "), [words.fill(entry.state, values)], [entry.cost])
+    if entry.is_triggered:
         out.state = [f"the events of {words.length(window.length_ms + window.delay_ms)}"]
-    if window.kind == "state":
-        out.unbounded.append("a state window keeps everything until its end condition holds")
+    if entry.unbounded is not None:
+        out.unbounded.append(entry.unbounded)
     if window.partition_by:
         out.stages = [f"Key({words.several(window.partition_by, text)}, {'; '.join(out.stages)})"]
         out.state = [f"{part} per key" for part in out.state]
     return out
+
+
+def _group_value(parameter: GroupParameter, value: int | Bound | None, text: str) -> str:
+    if value is None:
+        return parameter.default
+    if isinstance(value, Bound):
+        return words.written(value, text)
+    return words.length(value) if parameter.field in LENGTHS else str(value)
 
 
 def _sliding(window: GroupWindowPlan, text: str) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 from sql.algebra.build import period
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import Chain, Pass
+from sql.algebra.sample.windows.group_entry import group_window
+from sql.algebra.windows import catalog as windows
 from sql.binder.scope import META
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
@@ -336,11 +338,10 @@ def _window_text(plan: Plan) -> str:
 
 def _brackets(plan: Plan) -> tuple[str, str]:
     window = plan.window
-    if window is None or window.kind in ("tumbling", "hopping", "session"):
+    if window is None:
         return ("[", ")")
-    if window.kind == "sliding":
-        return ("(" if window.length_ms else "[", ")" if window.delay_ms else "]")
-    return ("[", "]")
+    brackets = group_window(window.kind).bounds(window)
+    return brackets[0], brackets[1]
 
 
 def _whole(plan: Plan) -> Any:
@@ -350,6 +351,4 @@ def _whole(plan: Plan) -> Any:
 
 
 def _derived_names() -> Iterable[str]:
-    from sql.algebra.windows.catalog import DERIVED_COLUMNS
-
-    return DERIVED_COLUMNS
+    return [window.name for window in windows.all_windows() if window.role == "derived"]

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from sql.algebra.sample.windows.group_entry import leaves_at_once
 from sql.explain.timeline import Row, Sample, label_of
 from sql.plan.bound import Read
 from sql.plan.logical import GroupWindowPlan
@@ -26,7 +27,7 @@ class SampledTap:
     def __init__(self, window: GroupWindowPlan, recorder: Recorder) -> None:
         self.recorder = recorder
         # Events leave when they are next sampled for; their life ends at its nominal instant.
-        self.life_ms = window.length_ms + window.delay_ms if window.kind in ("hopping", "sliding") else None
+        self.life_ms = None if leaves_at_once(window) else window.length_ms + window.delay_ms or None
         self.key_columns = [
             part.column for part in window.partition_by if isinstance(part, Read) and part.column
         ]

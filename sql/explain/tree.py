@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 
 from sql.aggregates.base import Removal
+from sql.algebra.sample.windows.group_entry import leaves_at_once
 from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
@@ -136,7 +137,7 @@ def _product(plan: Plan, inputs: list[Node], remark: str) -> Node:
 
 def _source(source: SourcePlan, plan: Plan) -> Node:
     columns = plan.columns(source.stream)
-    derived = {name for window in source.windows for name in windows.DERIVED_COLUMNS.get(window.name, ())}
+    derived = {name for window in source.windows for name in windows.posted_columns(window.name)}
     reads = "the whole message" if columns is None else ", ".join(sorted(columns - derived)) or "no columns"
     alias = "" if source.alias == source.stream else f" as {source.alias}"
     if source.retained_rows is not None:
@@ -244,7 +245,7 @@ def removal(plan: Plan) -> Removal:
     if plan.joins:
         return Removal.ANY
     if plan.window is not None:
-        return Removal.NEVER if plan.window.kind in ("tumbling", "session", "state") else Removal.FIFO
+        return Removal.NEVER if leaves_at_once(plan.window) else Removal.FIFO
     from sql.compiler.program import departure_of
 
     try:

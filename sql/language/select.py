@@ -8,16 +8,12 @@ from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
 from sql.language.output import OutputParser
+from sql.language.window_words import GROUP_WINDOWS
 from sql.syntax import Expr, GroupWindow, InsertInto, Join, Select, SelectItem, Source
 
 Selector = Literal["istream", "rstream", "irstream"]
 
 SELECTORS: dict[str, Selector] = {"istream": "istream", "rstream": "rstream", "irstream": "irstream"}
-
-GROUP_WINDOWS = {
-    name + "window": name for name in ("tumbling", "hopping", "sliding", "session", "count", "state")
-}
-"""eKuiper's windows by the word that writes them."""
 
 _NOT_AFTER_SELECTOR = frozenset(
     {

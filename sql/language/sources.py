@@ -13,6 +13,7 @@ from sql.language.cursor import span_of
 from sql.language.patterns import PatternGrammar
 from sql.language.recognize import RecognizeGrammar
 from sql.language.tokens import NAME_TOKENS, UNITS
+from sql.language.window_words import LOT_WINDOWS, LotArgument
 from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, WindowCall
 
 if TYPE_CHECKING:
@@ -230,14 +231,12 @@ class SourceParser(CallParser):
         self._expect(TokenType.IN, "IN")
         stream = self._name("a stream").text
         partition_by = self._listed(self._expression) if self._match_word("partition", "by") else ()
-        within = self._expression_or_period() if self._match_word("within") else None
-        every = self._every() if within is not None else None
-        retain, retain_all = None, False
-        if self._match_word("retain"):
-            retain_all = self._match_word("all")
-            retain = None if retain_all else self._expression()
-            if within is None:
-                every = self._every()
+        windows: list[tuple[str, Expr | None]] = []
+        every = None
+        for words, argument in LOT_WINDOWS.items():
+            if self._match_word(*words.split()):
+                windows.append((words, self._lot_argument(argument)))
+                every = self._every() if len(windows) == 1 else every
         if self._at_word("every"):
             self._refuse(
                 "P009",
@@ -246,9 +245,12 @@ class SourceParser(CallParser):
                 "after WITHIN it is a period: within d every p retain n",
             )
         unique = self._listed(self._expression) if self._match_word("with", "unique") else ()
-        return LotSource(
-            stream, item, partition_by, within, every, retain, retain_all, unique, span=self._since(start)
-        )
+        return LotSource(stream, item, partition_by, tuple(windows), every, unique, span=self._since(start))
+
+    def _lot_argument(self, argument: LotArgument) -> Expr | None:
+        if argument == "none":
+            return None
+        return self._expression_or_period() if argument == "period" else self._expression()
 
     def _every(self) -> Expr | None:
         return self._expression_or_period() if self._match_word("every") else None

@@ -77,9 +77,9 @@ class PredicatePlan:
 
 @dataclass(frozen=True, slots=True)
 class GroupWindowPlan:
-    """An eKuiper window. Lengths in ms, `size` and `interval` in rows."""
+    """An eKuiper window. `kind` is its name in the catalog. Lengths in ms, `size` and `interval` in rows."""
 
-    kind: Literal["tumbling", "hopping", "sliding", "session", "count", "state"]
+    kind: str
     length_ms: int = 0
     hop_ms: int = 0
     delay_ms: int = 0
@@ -95,23 +95,34 @@ class GroupWindowPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class LotWindowPlan:
+    """One window of a stream query: its name in the catalog, and a length of time, a number of items, or neither."""
+
+    name: str
+    length: PeriodArgument | None = None
+    count: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LotPlan:
-    """The window of a stream query. `within` and the period form of `every` are lengths of time."""
+    """The window of a stream query: the intersection of `windows`."""
 
     partition_by: tuple[Bound, ...] = ()
-    within: PeriodArgument | None = None
+    windows: tuple[LotWindowPlan, ...] = ()
     every_period: PeriodArgument | None = None
     every_count: Bound | None = None
-    retain: Bound | None = None
-    retain_all: bool = False
     unique: tuple[Bound, ...] = ()
+
+    @property
+    def retains_all(self) -> bool:
+        """Whether no item ever leaves."""
+        return any(window.name == "retain all" for window in self.windows)
 
     @property
     def is_simple(self) -> bool:
         """Whether the loop takes it: one window, behind which is either a gate or `unique`."""
-        is_bound = self.within is not None or self.retain is not None or self.retain_all
         is_gated = self.every_period is not None or self.every_count is not None
-        return is_bound and not self.partition_by and not (is_gated and self.unique)
+        return bool(self.windows) and not self.partition_by and not (is_gated and self.unique)
 
 
 def key_names(groupwin: WindowPlan) -> list[str]:

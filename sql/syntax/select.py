@@ -25,8 +25,7 @@ class GroupWindow(Node):
     """An eKuiper window in GROUP BY, e.g. `HOPPINGWINDOW(ss, 10, 5) FILTER(WHERE …)
     OVER(WHEN … PARTITION BY …)`.
 
-    `name` is lower case without the suffix: tumbling, hopping, sliding, session, count, state. A time unit
-    argument arrives as `Column('ss')`.
+    `name` is that of the catalog, e.g. tumbling. A time unit argument arrives as `Column('ss')`.
     """
 
     name: str

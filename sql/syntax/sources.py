@@ -50,15 +50,13 @@ class LotSource(Source):
     """A stream query's `item in stream [partition by …] [within d [every p]] [retain n
     [every m]] [with unique k]`.
 
-    `alias` is the item. `retain_all` for `retain all`. `every` belongs to `within` where that is present
-    (seconds), else to `retain` (a count).
+    `alias` is the item. `windows` are the words and the argument of each, e.g. `within` and its length.
+    `every` belongs to the first of them: seconds after a length of time, else a count.
     """
 
     partition_by: tuple[Expr, ...] = ()
-    within: Expr | None = None
+    windows: tuple[tuple[str, Expr | None], ...] = ()
     every: Expr | None = None
-    retain: Expr | None = None
-    retain_all: bool = False
     unique: tuple[Expr, ...] = ()
 
 

@@ -53,8 +53,8 @@ def activations(lot: LotPlan, arrivals: list[Event], created_ms: int, now: int) 
         for point in range(created_ms, now, period_ms(lot.every_period)):
             yield Activation(point, [event for event in arrivals if event.time_ms <= point], False)
         return
-    length_ms = None if lot.within is None else period_ms(lot.within)
-    expiries = set() if length_ms is None else {event.time_ms + length_ms for event in arrivals}
+    lengths = [period_ms(window.length) for window in lot.windows if window.length is not None]
+    expiries = {event.time_ms + length_ms for event in arrivals for length_ms in lengths}
     for at_ms in sorted({event.time_ms for event in arrivals} | expiries):
         if at_ms in expiries and at_ms <= now:
             yield Activation(at_ms, [event for event in arrivals if event.time_ms < at_ms], False)
@@ -75,15 +75,17 @@ def content(lot: LotPlan, activation: Activation) -> list[Event]:
 
 def shown_of(lot: LotPlan, part: list[Event], activation: Activation) -> list[Event]:
     """What is left of one partition's arrivals."""
-    if lot.within is None and lot.retain is None and not lot.retain_all:
+    if not lot.windows:
         return activation.arrived[-1:] if activation.is_arrival and activation.arrived[-1] in part else []
     if lot.every_count is not None:
         every = evaluate(lot.every_count, Place())
         part = part[: len(part) // every * every]
-    if lot.within is not None:
-        part = [event for event in part if activation.at_ms < event.time_ms + period_ms(lot.within)]
-    if lot.retain is not None:
-        part = part[-evaluate(lot.retain, Place()) :]
+    for window in lot.windows:
+        if window.length is not None:
+            end_ms = activation.at_ms - period_ms(window.length)
+            part = [event for event in part if end_ms < event.time_ms]
+        elif window.count is not None:
+            part = part[-evaluate(window.count, Place()) :]
     if lot.unique:
         # Applied last: of equal keys only the newest counts, though the older takes its place.
         part = list({key(lot.unique, event): event for event in part}.values())

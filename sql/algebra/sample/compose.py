@@ -17,21 +17,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from sql.algebra.sample.content import Content, Entries
-from sql.algebra.sample.counting import CountInTurn, CountOverlapping
 from sql.algebra.sample.folded import Folded
-from sql.algebra.sample.hopping import Hopping
 from sql.algebra.sample.panes import Panes
 from sql.algebra.sample.rows import Joined, Rows
 from sql.algebra.sample.running.content import Running
-from sql.algebra.sample.session import Session
 from sql.algebra.sample.shown_inline import inline_row
-from sql.algebra.sample.sliding import Sliding
-from sql.algebra.sample.state import Between
 from sql.algebra.sample.tap import Tap
 from sql.algebra.sample.totals import is_merged
-from sql.algebra.sample.tumbling import Tumbling
-from sql.algebra.sample.window import Window
-from sql.calendar.grid import Grid
+from sql.algebra.sample.windows.group_entry import Setting, group_window, leaves_at_once
+from sql.algebra.sample.windows.sliding import Sliding
+from sql.algebra.sample.windows.window import Window
 from sql.calendar.zones import is_utc
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters, Hits
@@ -81,13 +76,6 @@ class Composition:
 def is_grouped(plan: Plan) -> bool:
     """Whether a sample shows groups, and not the rows themselves."""
     return bool(plan.aggregates or plan.group_by or any(hit.name in AGGREGATE_HITS for hit in plan.hits))
-
-
-def leaves_at_once(window: GroupWindowPlan) -> bool:
-    """Whether all events of a window leave together as soon as they have been shown."""
-    return window.kind in ("tumbling", "session", "state") or (
-        window.kind == "count" and window.size == window.interval
-    )
 
 
 def compose(
@@ -158,7 +146,11 @@ def _content(
     counts = plan.options.emit_empty
     if at_once:
         return Folded(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
-    if window.kind == "hopping" and not singly and _has_panes(window, calls, zone):
+    if (
+        group_window(window.kind).leaving(window) == "by panes"
+        and not singly
+        and _has_panes(window, calls, zone)
+    ):
         return Panes(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
     reads_rows = bool(entries.analytics) or any(isinstance(node, Read) for node in _shown(plan))
     return Running(
@@ -185,19 +177,8 @@ def _window(plan: Plan, window: GroupWindowPlan, content: Content, hits: HitCoun
     empty_max = (
         plan.options.max_empty_windows if plan.options.emit_empty and not window.partition_by else None
     )
-    if window.kind == "tumbling":
-        return Tumbling(window, content, Grid(window.length_ms, zone), empty_max)
-    if window.kind == "hopping":
-        return Hopping(window, content, Grid(window.hop_ms, zone), empty_max)
-    if window.kind == "session":
-        return Session(window, content, Grid(window.length_ms, zone))
-    if window.kind == "sliding":
-        return Sliding(window, content, hits.by_clause.get("WHEN"))
-    if window.kind == "state":
-        return Between(window, content)
-    return (
-        CountInTurn(window, content) if window.size == window.interval else CountOverlapping(window, content)
-    )
+    setting = Setting(window, content, zone, empty_max, hits.by_clause.get("WHEN"))
+    return group_window(window.kind).make(setting)
 
 
 def _filters(plan: Plan) -> list[Bound | None]:

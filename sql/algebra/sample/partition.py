@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
-from sql.algebra.sample.window import Window
+from sql.algebra.sample.windows.window import Window
 
 
 class Instances:

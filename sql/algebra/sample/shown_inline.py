@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.sample.running.content import Running
-from sql.algebra.sample.sliding import Sliding
 from sql.algebra.sample.text import Loop
+from sql.algebra.sample.windows.sliding import Sliding
 from sql.codegen.expressions import NUMBER, Code
 from sql.codegen.rows import write_row
 from sql.emission import Emission

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sql.algebra.sample.calls import is_numeric
 from sql.algebra.sample.folded import Folded
-from sql.algebra.sample.tumbling import OnGrid
+from sql.algebra.sample.windows.tumbling import OnGrid
 from sql.algebra.sample.write import asks_the_time
 from sql.algebra.state import EventStore
 from sql.codegen.source import Generated

@@ -12,8 +12,9 @@ import pytest
 from edge.cli import main
 from edge.docs.__main__ import main as write_reference
 from sql import Catalog, Engine, parse, plan_rule, run_script
+from sql.algebra.sample.windows.group_entry import GroupWindowEntry, group_windows
 from sql.algebra.windows.catalog import all_windows
-from sql.algebra.windows.forms import LOTS, SAMPLED
+from sql.algebra.windows.lots import LotPart, lot_parts
 from sql.explain import draw_svg, draw_text
 from sql.syntax import CreateStream
 
@@ -150,15 +151,15 @@ def test_examples_of_windows_of_from(spec: object) -> None:
     plan_rule(f"select * from {example}", catalog_of(STREAM.replace("v BIGINT", "v BIGINT, n BIGINT")))
 
 
-@pytest.mark.parametrize("kind", SAMPLED)
-def test_examples_of_windows_of_group_by(kind: str) -> None:
-    plan = plan_rule(f"SELECT count(*) AS n FROM E GROUP BY {SAMPLED[kind].example}", catalog_of(STREAM))
-    assert plan.window is not None and plan.window.kind == kind
+@pytest.mark.parametrize("entry", group_windows(), ids=lambda entry: entry.name)
+def test_examples_of_windows_of_group_by(entry: GroupWindowEntry) -> None:
+    plan = plan_rule(f"SELECT count(*) AS n FROM E GROUP BY {entry.example}", catalog_of(STREAM))
+    assert plan.window is not None and plan.window.kind == entry.name
 
 
-@pytest.mark.parametrize("name", LOTS)
-def test_examples_of_stream_queries(name: str) -> None:
-    assert plan_rule(LOTS[name].example, catalog_of(STREAM)).mode == "lots"
+@pytest.mark.parametrize("part", lot_parts(), ids=lambda part: part.name)
+def test_examples_of_stream_queries(part: LotPart) -> None:
+    assert plan_rule(part.example, catalog_of(STREAM)).mode == "lots"
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -248,7 +248,7 @@ class TestStreamQueries:
     def test_batched_window(self) -> None:
         assert select("from v in values within 1.5 every 1.0 select sum(v)") == Select(
             (SelectItem(Call("sum", (Column("v"),)), text="sum(v)"),),
-            LotSource("values", "v", within=Constant(1.5), every=Constant(1.0)),
+            LotSource("values", "v", windows=(("within", Constant(1.5)),), every=Constant(1.0)),
             lots=True,
         )
 
@@ -260,21 +260,22 @@ class TestStreamQueries:
             "s",
             "v",
             (Column("k", "v"), Column("j", "v")),
-            Column("d"),
+            (("within", Column("d")), ("retain", Constant(3))),
             Constant(2),
-            Constant(3),
             unique=(Column("x", "v"),),
         )
 
     def test_by_count(self) -> None:
         assert select("from v in s retain 3 every 2 select v").source == LotSource(
-            "s", "v", every=Constant(2), retain=Constant(3)
+            "s", "v", windows=(("retain", Constant(3)),), every=Constant(2)
         )
-        assert select("from v in s retain all select count()").source == LotSource("s", "v", retain_all=True)
+        assert select("from v in s retain all select count()").source == LotSource(
+            "s", "v", windows=(("retain all", None),)
+        )
 
     def test_periods_in_words(self) -> None:
         assert select("from v in s within 5 sec every 1 sec select v").source == LotSource(
-            "s", "v", within=seconds(5), every=seconds(1)
+            "s", "v", windows=(("within", seconds(5)),), every=seconds(1)
         )
 
     def test_clauses(self) -> None:
@@ -288,7 +289,7 @@ class TestStreamQueries:
     def test_joins(self) -> None:
         query = select("from a in s within 5 join b in t retain 1 on a.k equals b.k select a")
         same = Binary("=", Column("k", "a"), Column("k", "b"))
-        assert query.joins == (Join("inner", LotSource("t", "b", retain=Constant(1)), same),)
+        assert query.joins == (Join("inner", LotSource("t", "b", windows=(("retain", Constant(1)),)), same),)
         query = select("from a in s retain 1 from b in t where not a.x select b")
         assert query.joins == (Join("cross", LotSource("t", "b")),)
         assert query.where == Unary("not", Column("x", "a"))

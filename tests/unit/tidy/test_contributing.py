@@ -59,7 +59,9 @@ def test_there_is_a_walk_for_everything_that_people_add() -> None:
     assert [walk.title for walk in walks()] == [
         "Add a function",
         "Add an aggregate",
-        "Add a window",
+        "Add a window of FROM",
+        "Add a window of GROUP BY",
+        "Add a window of stream queries",
         "Add a sink",
     ]
 

@@ -3,11 +3,18 @@ T - first >= maximum."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.text import Loop
-from sql.algebra.sample.window import Window
+from sql.algebra.sample.windows.group_entry import (
+    Finding,
+    GroupParameter,
+    GroupWindowEntry,
+    register_group_window,
+)
+from sql.algebra.sample.windows.window import Window
 from sql.calendar.grid import Grid
 from sql.plan.logical import GroupWindowPlan
 
@@ -45,3 +52,29 @@ class Session(Window):
 
     def is_blank(self, p: Any) -> bool:
         return p.first_ms is None
+
+
+def _check(plan: GroupWindowPlan) -> Iterator[Finding]:
+    if plan.timeout_ms > plan.length_ms:
+        text = "the timeout is longer than the maximum duration and never closes a session"
+        yield Finding("B702", text, "timeout", "the maximum stands before the timeout", is_warning=True)
+
+
+register_group_window(
+    GroupWindowEntry(
+        name="session",
+        parameters=(GroupParameter("max", "length_ms", "m"), GroupParameter("timeout", "timeout_ms", "t")),
+        make=lambda setting: Session(
+            setting.plan, setting.content, Grid(setting.plan.length_ms, setting.zone)
+        ),
+        leaving=lambda plan: "at once",
+        bounds=lambda plan: "[)",
+        check=_check,
+        composition="Gate(first of: gap t, maximum m); Sample(at each release)",
+        cost="O(1)",
+        state="the events of one session, shorter than 2m",
+        clock="processing or event time",
+        example="SESSIONWINDOW(mi, 10, 1)",
+        summary="events that follow each other within t",
+    )
+)

@@ -9,10 +9,19 @@ Contents in panes are cut where a window ends or begins: at each end, and `lengt
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.text import Loop
-from sql.algebra.sample.tumbling import OnGrid
+from sql.algebra.sample.windows.group_entry import (
+    Finding,
+    GroupParameter,
+    GroupWindowEntry,
+    register_group_window,
+)
+from sql.algebra.sample.windows.tumbling import OnGrid
+from sql.calendar.grid import Grid
+from sql.plan.logical import GroupWindowPlan
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
@@ -68,3 +77,30 @@ class Hopping(OnGrid):
             p.end_ms = None
         else:
             p.pane_ms = self._pane_end(p, end_ms)
+
+
+def _check(plan: GroupWindowPlan) -> Iterator[Finding]:
+    if plan.hop_ms > plan.length_ms:
+        text = "the hop is longer than the window: events between windows are in none"
+        yield Finding("B701", text, "hop", is_warning=True)
+
+
+register_group_window(
+    GroupWindowEntry(
+        name="hopping",
+        parameters=(GroupParameter("length", "length_ms", "d"), GroupParameter("hop", "hop_ms", "p")),
+        make=lambda setting: Hopping(
+            setting.plan, setting.content, Grid(setting.plan.hop_ms, setting.zone), setting.empty_max
+        ),
+        leaving=lambda plan: "by panes",
+        bounds=lambda plan: "[)",
+        check=_check,
+        counts_dropped=False,
+        composition="Retain(deadline arrival + d); Sample(every p, origin local day | epoch)",
+        cost="O(1) + rows per sample",
+        state="the events of d",
+        clock="processing or event time",
+        example="HOPPINGWINDOW(ss, 10, 5)",
+        summary="the last d, shown every p",
+    )
+)

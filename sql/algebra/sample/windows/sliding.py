@@ -10,11 +10,18 @@ SLIDINGWINDOW(ss, 2)      a  b        c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.text import Loop
-from sql.algebra.sample.window import Window
+from sql.algebra.sample.windows.group_entry import (
+    Finding,
+    GroupParameter,
+    GroupWindowEntry,
+    register_group_window,
+)
+from sql.algebra.sample.windows.window import Window
 from sql.codegen.hits import Hits
 from sql.plan.logical import GroupWindowPlan
 
@@ -127,3 +134,31 @@ class Sliding(Window):
 
     def unpack(self, p: Any, state: Any) -> None:
         p.pending.extend(state["pending"])
+
+
+def _check(plan: GroupWindowPlan) -> Iterator[Finding]:
+    if not plan.length_ms and not plan.delay_ms:
+        text = "the length of SLIDINGWINDOW is a whole number of at least 1, not 0"
+        yield Finding("B504", text, "length", "length 0 takes a delay: it looks ahead only")
+
+
+register_group_window(
+    GroupWindowEntry(
+        name="sliding",
+        parameters=(
+            GroupParameter("length", "length_ms", "d", least=0),
+            GroupParameter("delay", "delay_ms", "p", optional=True, least=0),
+        ),
+        make=lambda setting: Sliding(setting.plan, setting.content, setting.met),
+        leaving=lambda plan: "one by one",
+        bounds=lambda plan: ("(" if plan.length_ms else "[") + (")" if plan.delay_ms else "]"),
+        check=_check,
+        is_triggered=True,
+        composition="Retain(deadline arrival + d); Sample(at each event)",
+        cost="O(1) + rows per sample",
+        state="the events of d",
+        clock="processing or event time",
+        example="SLIDINGWINDOW(ss, 10)",
+        summary="the last d, shown with each event",
+    )
+)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.text import Loop
-from sql.algebra.sample.window import Window
+from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEntry, register_group_window
+from sql.algebra.sample.windows.window import Window
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
@@ -64,3 +65,24 @@ class Between(Window):
 
     def is_blank(self, p: Any) -> bool:
         return p.first_ms is None
+
+
+register_group_window(
+    GroupWindowEntry(
+        name="state",
+        parameters=(
+            GroupParameter("begin", "begin", "begin"),
+            GroupParameter("emit", "emit", "emit", optional=True, default="the next begin"),
+        ),
+        make=lambda setting: Between(setting.plan, setting.content),
+        leaving=lambda plan: "at once",
+        bounds=lambda plan: "[]",
+        composition="Gate(from begin, until emit); Sample(at each release)",
+        cost="O(1)",
+        state="the events between begin and emit",
+        clock="none",
+        example="STATEWINDOW(run, NOT run)",
+        summary="from a row that begins to a row that ends",
+        unbounded="a state window keeps everything until its end condition holds",
+    )
+)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.text import Loop
-from sql.algebra.sample.window import Window
+from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEntry, register_group_window
+from sql.algebra.sample.windows.window import Window
 from sql.calendar.grid import Grid
 from sql.plan.logical import GroupWindowPlan
 
@@ -74,3 +75,23 @@ class Tumbling(OnGrid):
         core.close(p, self.grid.floor(end_ms - 1), end_ms)
         if self.empty_max is not None:
             self.goes_on(core, p, now_ms, was_empty=was_empty)
+
+
+register_group_window(
+    GroupWindowEntry(
+        name="tumbling",
+        parameters=(GroupParameter("length", "length_ms", "d"),),
+        make=lambda setting: Tumbling(
+            setting.plan, setting.content, Grid(setting.plan.length_ms, setting.zone), setting.empty_max
+        ),
+        leaving=lambda plan: "at once",
+        bounds=lambda plan: "[)",
+        counts_dropped=False,
+        composition="Gate(every d, origin local day | epoch); Sample(at each release)",
+        cost="O(1)",
+        state="the events of d",
+        clock="processing or event time",
+        example="TUMBLINGWINDOW(ss, 10)",
+        summary="what came in each d, side by side",
+    )
+)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.text import Loop
-from sql.algebra.sample.window import Window
+from sql.algebra.sample.windows.group_entry import (
+    Finding,
+    GroupParameter,
+    GroupWindowEntry,
+    Setting,
+    register_group_window,
+)
+from sql.algebra.sample.windows.window import Window
+from sql.plan.logical import GroupWindowPlan
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
@@ -61,3 +71,36 @@ class CountOverlapping(Window):
 
     def is_blank(self, p: Any) -> bool:
         return not p.since and self.content.is_empty(p)
+
+
+def _make(setting: Setting) -> Window:
+    made = CountInTurn if setting.plan.interval == setting.plan.size else CountOverlapping
+    return made(setting.plan, setting.content)
+
+
+def _check(plan: GroupWindowPlan) -> Iterator[Finding]:
+    if plan.interval > plan.size:
+        text = f"the interval {plan.interval} of COUNTWINDOW is larger than its size {plan.size}"
+        yield Finding("B521", text, "interval")
+
+
+register_group_window(
+    GroupWindowEntry(
+        name="count",
+        parameters=(
+            GroupParameter("size", "size", "n"),
+            GroupParameter("interval", "interval", "c", optional=True),
+        ),
+        make=_make,
+        leaving=lambda plan: "at once" if plan.size == plan.interval else "one by one",
+        bounds=lambda plan: "[]",
+        complete=lambda plan: plan if plan.interval else replace(plan, interval=plan.size),
+        check=_check,
+        composition="Retain(count n); Sample(every c events, once n are there)",
+        cost="O(1) + rows per sample",
+        state="n events",
+        clock="none",
+        example="COUNTWINDOW(5, 1)",
+        summary="the last n, shown after every c-th",
+    )
+)

@@ -1,0 +1,137 @@
+"""The catalog of windows in GROUP BY. A window adds its entry with `register_group_window`, beside its class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+from zoneinfo import ZoneInfo
+
+from sql.algebra.sample.content import Content
+from sql.algebra.sample.windows.window import Window
+from sql.algebra.windows.facts import WindowFacts
+from sql.codegen.hits import Hits
+from sql.language.window_words import GROUP_WINDOWS
+from sql.plan.logical import GroupWindowPlan
+
+Field = Literal["length_ms", "hop_ms", "delay_ms", "timeout_ms", "size", "interval", "begin", "emit"]
+
+LENGTHS = frozenset({"length_ms", "hop_ms", "delay_ms", "timeout_ms"})
+COUNTS = frozenset({"size", "interval"})
+
+Leaving = Literal["at once", "by panes", "one by one"]
+
+
+class GroupParameter(NamedTuple):
+    """One parameter. The field of the plan says what it is: a length of time, a number of events, a condition."""
+
+    name: str
+    field: Field
+    symbol: str
+    """What stands for it in the composition and in the bound of the state."""
+    optional: bool = False
+    least: int = 1
+    """The smallest number that is allowed."""
+    default: str = ""
+    """What a condition is that was left out, in words."""
+
+
+class Finding(NamedTuple):
+    """What is wrong with the parameters of a window, or with one of them."""
+
+    code: str
+    text: str
+    parameter: str
+    hint: str | None = None
+    is_warning: bool = False
+
+
+class Setting(NamedTuple):
+    """What a window is made from."""
+
+    plan: GroupWindowPlan
+    content: Content
+    zone: ZoneInfo
+    empty_max: int | None
+    """So many empty windows are shown in one step; None: none are shown."""
+    met: Hits | None
+    """The hits of OVER(WHEN …), if somebody asks for them."""
+
+
+def _nothing(plan: GroupWindowPlan) -> Iterator[Finding]:
+    return iter(())
+
+
+def _as_written(plan: GroupWindowPlan) -> GroupWindowPlan:
+    return plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupWindowEntry(WindowFacts):
+    """One window of GROUP BY: how it is written, how its events leave, and what makes it."""
+
+    name: str
+    parameters: tuple[GroupParameter, ...]
+    make: Callable[[Setting], Window]
+    leaving: Callable[[GroupWindowPlan], Leaving]
+    """How the events leave: all at once when they have been shown, by panes where aggregates merge, or each
+    on its own."""
+    bounds: Callable[[GroupWindowPlan], str]
+    """The brackets of its interval, `[)` for one without its end."""
+    complete: Callable[[GroupWindowPlan], GroupWindowPlan] = _as_written
+    """Fills in what the text may leave out."""
+    check: Callable[[GroupWindowPlan], Iterator[Finding]] = _nothing
+    is_triggered: bool = False
+    """Whether OVER(WHEN …) chooses the events with which it is shown."""
+    counts_dropped: bool = True
+    """Whether an event that WHERE drops changes when the window is shown, so that it must come here."""
+
+    @property
+    def label(self) -> str:
+        """The word that writes it."""
+        return f"{self.name.upper()}WINDOW"
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether a unit of time stands first."""
+        return any(parameter.field in LENGTHS for parameter in self.parameters)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What stands between its parentheses."""
+        return (*(("unit",) if self.has_unit else ()), *(parameter.name for parameter in self.parameters))
+
+    @property
+    def least(self) -> int:
+        """How many arguments it takes at least."""
+        return len(self.names) - sum(parameter.optional for parameter in self.parameters)
+
+    @property
+    def signature(self) -> str:
+        """How it is written; `[, x]` may be left out."""
+        needed, further = self.names[: self.least], self.names[self.least :]
+        return f"{self.label}({', '.join(needed)}{''.join(f'[, {name}]' for name in further)})"
+
+
+_entries: dict[str, GroupWindowEntry] = {}
+
+
+def register_group_window(entry: GroupWindowEntry) -> None:
+    """Add a window to the catalog, and its word to the language."""
+    _entries[entry.name] = entry
+    GROUP_WINDOWS[entry.label.lower()] = entry.name
+
+
+def group_window(name: str) -> GroupWindowEntry:
+    """The window called `name`, which is one of the catalog."""
+    return _entries[name]
+
+
+def group_windows() -> tuple[GroupWindowEntry, ...]:
+    """Every window of GROUP BY, by name."""
+    return tuple(_entries[name] for name in sorted(_entries))
+
+
+def leaves_at_once(plan: GroupWindowPlan) -> bool:
+    """Whether all events of a window leave together as soon as they have been shown."""
+    return group_window(plan.kind).leaving(plan) == "at once"

@@ -1,0 +1,82 @@
+"""Windows that hold events back and release them together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, Every
+from sql.algebra.retain.predicate import WhenTrue
+from sql.algebra.windows.catalog import Start, register_window
+
+
+def _flags(flags: frozenset[str], start: Start) -> dict[str, Any]:
+    return {"force": "FORCE_UPDATE" in flags, "start_ms": start.now_ms if "START_EAGER" in flags else None}
+
+
+register_window(
+    "length_batch",
+    "win",
+    "batch",
+    "size:size",
+    lambda start, size: AfterCount(size),
+    composition="Gate(count n); Retain(generation)",
+    cost="O(1) amortised",
+    state="2n events",
+    clock="none",
+    example="E#length_batch(5)",
+    summary="groups of n",
+)
+register_window(
+    "time_batch",
+    "win",
+    "batch",
+    "period:period reference:reference? flags:flags?",
+    lambda start, period, reference, flags: Every(
+        period, start.zone, reference_ms=reference, **_flags(flags, start)
+    ),
+    composition="Gate(every d, origin first event | reference | start); Retain(generation)",
+    cost="O(1)",
+    state="the events of 2d",
+    clock="processing",
+    example='E#time_batch(10 sec, 5000L, "FORCE_UPDATE")',
+    summary="what came in each d",
+)
+register_window(
+    "time_length_batch",
+    "win",
+    "batch",
+    "period:period size:size flags:flags?",
+    lambda start, period, size, flags: CountOrSince(period, start.zone, size, **_flags(flags, start)),
+    composition="Gate(first of: d since release, n); Retain(generation)",
+    cost="O(1)",
+    state="2n events",
+    clock="processing",
+    example="E#time_length_batch(10 sec, 100)",
+    summary="n events or what came in d, whichever is first",
+)
+register_window(
+    "ext_timed_batch",
+    "win",
+    "batch",
+    "timestamp:value period:period reference:reference?",
+    lambda start, timestamp, period, reference: DataBoundary(timestamp.of, period, start.zone, reference),
+    composition="Gate(data boundary ts, d); Retain(generation)",
+    cost="O(1)",
+    state="the events of 2d",
+    clock="the events' own",
+    example="E#ext_timed_batch(ts, 10 sec)",
+    summary="what came in each d of the events' own time",
+)
+register_window(
+    "expr_batch",
+    "win",
+    "batch",
+    "predicate:predicate include:include?",
+    lambda start, predicate, include: WhenTrue(predicate, True if include is None else include),
+    composition="Gate(when predicate); Retain(generation)",
+    cost="O(1) + predicate",
+    state="2 batches",
+    clock="none",
+    example="E#expr_batch(newest_event.k != oldest_event.k, false)",
+    summary="a batch when the predicate becomes true",
+)

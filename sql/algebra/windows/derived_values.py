@@ -1,0 +1,70 @@
+"""Derived-value windows: numbers of the events in a window, posted as one row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sql.aggregates.bivariate import Correlation, Regression, Univariate, WeightedMean
+from sql.algebra.derived.statistics import Size
+from sql.algebra.windows.catalog import Start, register_window
+
+UNIVARIATE = "datapoints total average variance stddev stddevpa"
+REGRESSION = (
+    "slope YIntercept XAverage XStandardDeviationPop XStandardDeviationSample XSum XVariance YAverage "
+    "YStandardDeviationPop YStandardDeviationSample YSum YVariance dataPoints n sumX sumXSq sumXY sumY sumYSq"
+)
+
+
+def _register(
+    name: str, parameters: str, columns: str, make: Callable[[Start], Any], example: str, summary: str
+) -> None:
+    register_window(
+        name,
+        "std" if name == "size" else "stat",
+        "derived",
+        f"{parameters} extras:extras?",
+        make,
+        columns=tuple(columns.split()),
+        composition="Agg, posting the changed row",
+        cost="O(1)",
+        state="a few numbers",
+        clock="none",
+        example=example,
+        summary=summary,
+    )
+
+
+_register("size", "", "size", lambda start: Size(), "E#time(1 min)#size", "the number of events")
+_register(
+    "uni",
+    "x:value",
+    UNIVARIATE,
+    lambda start: Univariate(),
+    "E#length(10)#uni(price)",
+    "univariate statistics",
+)
+_register(
+    "linest",
+    "x:value y:value",
+    REGRESSION,
+    lambda start: Regression(),
+    "E#length(10)#linest(x, y)",
+    "regression",
+)
+_register(
+    "correl",
+    "x:value y:value",
+    "correlation",
+    lambda start: Correlation(),
+    "E#length(10)#correl(x, y)",
+    "correlation",
+)
+_register(
+    "weighted_avg",
+    "x:value w:value",
+    "average",
+    lambda start: WeightedMean(),
+    "E#time(3 sec)#weighted_avg(price, volume)",
+    "weighted average",
+)

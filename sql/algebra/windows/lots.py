@@ -1,0 +1,153 @@
+"""The windows of stream queries, `from x in s [within d] [retain n | retain all]`, and the parts around them.
+
+Several of them in one query are an intersection. A new one is an entry here, or in a file beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sql.algebra.retain.policies import Policy
+from sql.algebra.retain.queues import Forever, Lifetime, Newest
+from sql.algebra.windows.catalog import Start
+from sql.algebra.windows.facts import WindowFacts
+from sql.language.window_words import LOT_WINDOWS, LotArgument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LotPart(WindowFacts):
+    """One part of a stream query's window, for the manual: how it is written."""
+
+    name: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LotWindow(LotPart):
+    """One window of stream queries. `make` takes the start and the argument: a Period, a number of items, or None."""
+
+    argument: LotArgument
+    make: Callable[[Start, Any], Policy]
+
+
+_windows: dict[str, LotWindow] = {}
+
+
+def register_lot_window(entry: LotWindow) -> None:
+    """Add a window to the catalog, and the words in front of it to the language."""
+    _windows[entry.name] = entry
+    LOT_WINDOWS[entry.name] = entry.argument
+
+
+def lot_window(name: str) -> LotWindow:
+    """The window called `name`, which is one of the catalog."""
+    return _windows[name]
+
+
+def lot_windows() -> tuple[LotWindow, ...]:
+    """Every window of stream queries."""
+    return tuple(_windows.values())
+
+
+def lot_parts() -> tuple[LotPart, ...]:
+    """Every part of a stream query's window, in the order of the text."""
+    return (CURRENT, *_windows.values(), EVERY_PERIOD, EVERY_COUNT, UNIQUE, PARTITION)
+
+
+register_lot_window(
+    LotWindow(
+        name="within",
+        signature="within d",
+        argument="period",
+        make=lambda start, period: Lifetime(period, start.zone),
+        composition="Retain(deadline arrival + d)",
+        cost="O(1)",
+        state="the items of d",
+        clock="processing or event time",
+        example="from v in values within 10.0 select v",
+        summary="the items of the last d seconds",
+    )
+)
+register_lot_window(
+    LotWindow(
+        name="retain all",
+        signature="retain all",
+        argument="none",
+        make=lambda start, nothing: Forever(),
+        composition="Retain(never)",
+        cost="O(1)",
+        state="all items",
+        clock="none",
+        example="from v in values retain all select sum(v)",
+        summary="everything",
+        unbounded="retain all keeps every item",
+    )
+)
+register_lot_window(
+    LotWindow(
+        name="retain",
+        signature="retain n",
+        argument="count",
+        make=lambda start, size: Newest(size),
+        composition="Retain(count n)",
+        cost="O(1)",
+        state="n items",
+        clock="none",
+        example="from v in values retain 5 select v",
+        summary="the newest n items",
+    )
+)
+
+CURRENT = LotPart(
+    name="(none)",
+    signature="from v in s",
+    composition="current lot only",
+    cost="O(1)",
+    state="1 lot",
+    clock="none",
+    example="from v in values select v",
+    summary="the items of this activation",
+)
+EVERY_PERIOD = LotPart(
+    name="every (time)",
+    signature="within d every p",
+    composition="Gate(every p, origin creation, net)",
+    cost="O(1)",
+    state="the changes of p",
+    clock="processing or event time",
+    example="from v in values within 1.5 every 1.0 select v",
+    summary="the window changes only at update points",
+)
+EVERY_COUNT = LotPart(
+    name="every (count)",
+    signature="retain n every c",
+    composition="Gate(count c, net)",
+    cost="O(1)",
+    state="the changes of c items",
+    clock="none",
+    example="from v in values retain 3 every 2 select v",
+    summary="the window changes only after each c-th item",
+)
+UNIQUE = LotPart(
+    name="with unique",
+    signature="… with unique k",
+    composition="Latest(k)",
+    cost="O(1)",
+    state="1 item per key",
+    clock="that of the window",
+    example="from s in sensors retain 3 with unique s.id select s",
+    summary="of equal keys only the newest shows",
+)
+PARTITION = LotPart(
+    name="partition by",
+    signature="partition by k …",
+    composition="Key(k, …)",
+    cost="+ hash",
+    state="a window per key",
+    clock="that of the window",
+    example="from s in sensors partition by s.id retain 3 select s",
+    summary="one window per key",
+    unbounded="partition by keeps a window for every key ever seen",
+)

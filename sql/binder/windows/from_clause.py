@@ -1,0 +1,73 @@
+"""Windows of FROM: one by one, and how they may stand together."""
+
+from __future__ import annotations
+
+from sql import syntax as ast
+from sql.algebra.windows import catalog
+from sql.binder.expressions import ExpressionBinder
+from sql.binder.windows.arguments import bind_arguments
+from sql.errors import did_you_mean
+from sql.plan.logical import WindowPlan
+
+
+def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[WindowPlan, ...]:
+    """The windows of one source, checked one by one and for how they may stand together."""
+    plans = []
+    for call in source.windows:
+        spec = catalog.lookup(call.name)
+        if spec is None:
+            names = [item.name for item in catalog.all_windows()]
+            binder.problems.error(
+                "B501", f"unknown window '{call.name}'", call.span, did_you_mean(call.name, names)
+            )
+            continue
+        if call.namespace not in (None, spec.namespace):
+            binder.problems.error(
+                "B502",
+                f"window '{call.name}' is in namespace '{spec.namespace}', not '{call.namespace}'",
+                call.span,
+            )
+        plans.append(WindowPlan(call.name, bind_arguments(binder, spec, call), call.span))
+    _check_together(binder, source, plans)
+    return tuple(plans)
+
+
+def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: list[WindowPlan]) -> None:
+    roles = [(catalog.lookup(plan.name), plan) for plan in plans]
+    batches = [plan for spec, plan in roles if spec and spec.role == "batch"]
+    error = binder.problems.error
+    if len(batches) > 1:
+        error(
+            "B510",
+            f"two batch windows, '{batches[0].name}' and '{batches[1].name}', cannot be combined",
+            batches[1].span,
+            "keep one of them",
+        )
+    groups = [index for index, (spec, _) in enumerate(roles) if spec and spec.role == "group"]
+    merges = [index for index, (spec, _) in enumerate(roles) if spec and spec.role == "merge"]
+    for index in groups[1:]:
+        error("B511", "a stream takes one groupwin", plans[index].span, "give groupwin all keys at once")
+    if groups and groups[0] != 0:
+        error("B512", "groupwin stands first, before the windows it groups", plans[groups[0]].span)
+    if groups and len(plans) == len(groups):
+        error(
+            "B513", "groupwin needs a window to group", plans[0].span, "for example E#groupwin(k)#length(5)"
+        )
+    for index in merges:
+        if not groups:
+            error("B514", "merge ends a groupwin, and there is none", plans[index].span)
+        elif plans[index].arguments != plans[0].arguments:
+            error("B514", "merge takes the same keys as its groupwin", plans[index].span)
+        elif sum(1 for spec, _ in roles[:index] if spec and spec.role in ("retain", "batch")) > 1:
+            error("B514", "merge allows at most one data window in its groupwin", plans[index].span)
+    derived = next((index for index, (spec, _) in enumerate(roles) if spec and spec.role == "derived"), None)
+    if derived is not None:
+        for spec, plan in roles[derived + 1 :]:
+            if spec and spec.role != "merge":
+                error(
+                    "B515",
+                    f"'{plan.name}' cannot follow the derived-value window '{plans[derived].name}'",
+                    plan.span,
+                )
+    if source.retain and sum(1 for spec, _ in roles if spec and spec.role in ("retain", "batch")) < 2:
+        error("B601", f"retain-{source.retain} has no effect on fewer than two windows", source.span)

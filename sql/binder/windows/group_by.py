@@ -1,0 +1,123 @@
+"""Windows of GROUP BY, with FILTER and OVER."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sql import syntax as ast
+from sql.algebra.sample.windows.group_entry import COUNTS, LENGTHS, GroupWindowEntry, group_window
+from sql.binder.expressions import ExpressionBinder, Place
+from sql.binder.windows.parameters import PARAMETER
+from sql.calendar.period import LENGTH_MS_MAX
+from sql.errors import Problems, did_you_mean
+from sql.plan.bound import Const
+from sql.plan.logical import EACH_EVENT, GroupWindowPlan
+
+UNITS = {"dd": 86_400_000, "hh": 3_600_000, "mi": 60_000, "ss": 1000, "ms": 1}
+"""eKuiper's time units."""
+
+MEANT = {
+    word: unit
+    for unit, words in {
+        "dd": "d day days",
+        "hh": "h hour hours",
+        "mi": "m min minute minutes",
+        "ss": "s sec second seconds",
+        "ms": "msec millisecond milliseconds",
+    }.items()
+    for word in words.split()
+}
+"""What people write for them."""
+
+
+def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> GroupWindowPlan:
+    """An eKuiper window with its FILTER and OVER."""
+    problems, entry = binder.problems, group_window(window.name)
+    if not entry.least <= len(window.args) <= len(entry.names):
+        problems.error("B520", f"{entry.label} takes {', '.join(entry.names)}", window.span)
+        return EACH_EVENT
+    over = window.over or ast.Over()
+    if over.when is not None and not entry.is_triggered:
+        problems.error(
+            "B602",
+            f"OVER(WHEN …) has no effect on {entry.label}; it triggers sliding windows",
+            over.when.span,
+            "use FILTER(WHERE …) to choose what enters the window",
+        )
+    written = GroupWindowPlan(
+        window.name,
+        **_group_arguments(binder, entry, window.args),
+        filter=binder.condition(window.filter, Place("FILTER")),
+        when=binder.condition(over.when, Place("WHEN")),
+        partition_by=tuple(binder.bind(part, Place("PARTITION BY")) for part in over.partition_by),
+        span=window.span,
+    )
+    plan = entry.complete(written)
+    _report(problems, entry, plan, window)
+    return plan
+
+
+def _report(
+    problems: Problems, entry: GroupWindowEntry, plan: GroupWindowPlan, window: ast.GroupWindow
+) -> None:
+    """What the window itself says of its parameters."""
+    for finding in entry.check(plan):
+        tell = problems.warn if finding.is_warning else problems.error
+        span = window.args[entry.names.index(finding.parameter)].span
+        tell(finding.code, finding.text, span, finding.hint)
+
+
+def _group_arguments(
+    binder: ExpressionBinder, entry: GroupWindowEntry, args: tuple[ast.Expr, ...]
+) -> dict[str, Any]:
+    """The arguments as fields of the plan."""
+    values = args
+    scale = 1
+    if entry.has_unit:
+        scale, values = _unit(binder, entry.label, args[0]), args[1:]
+    out: dict[str, Any] = {}
+    for parameter, node in zip(entry.parameters, values, strict=False):
+        what = f"the {parameter.name} of {entry.label}"
+        if parameter.field in LENGTHS:
+            out[parameter.field] = _length(binder, node, scale, what, parameter.least)
+        elif parameter.field in COUNTS:
+            out[parameter.field] = _positive(binder, node, what, parameter.least)
+        else:
+            out[parameter.field] = binder.condition(node, Place("a window's conditions"))
+    return out
+
+
+def _unit(binder: ExpressionBinder, label: str, node: ast.Expr) -> int:
+    """The unit of time that stands first, in ms."""
+    word = node.name.lower() if isinstance(node, ast.Column) and node.table is None else None
+    if word in UNITS:
+        return UNITS[word]
+    units = ", ".join(name.upper() for name in UNITS)
+    binder.problems.error(
+        "B522", f"{label} begins with a time unit: {units}", node.span, _unit_hint(word, label)
+    )
+    return 1
+
+
+def _unit_hint(word: str | None, label: str) -> str | None:
+    if word is None:
+        return f"the unit stands first: {label}(ss, 10)"
+    return f"write {MEANT[word].upper()}" if word in MEANT else did_you_mean(word, UNITS)
+
+
+def _length(binder: ExpressionBinder, node: ast.Expr, scale: int, what: str, least: int) -> int:
+    """So many of a unit of `scale` ms, in ms."""
+    length_ms = scale * _positive(binder, node, what, least)
+    if length_ms <= LENGTH_MS_MAX:
+        return length_ms
+    binder.problems.error("B504", f"{what} is at most a hundred years", node.span)
+    return scale
+
+
+def _positive(binder: ExpressionBinder, node: ast.Expr, what: str, least: int = 1) -> int:
+    bound = binder.bind(node, PARAMETER)
+    if isinstance(bound, Const) and bound.value.__class__ is int and bound.value >= least:
+        return bound.value
+    shown = f", not {bound.value!r}" if isinstance(bound, Const) else ""
+    binder.problems.error("B504", f"{what} is a whole number of at least {least}{shown}", node.span)
+    return max(least, 1)
