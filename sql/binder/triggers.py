@@ -64,7 +64,7 @@ class TriggerBinder:
         own = catalog if trigger is not None else _with_nothing(catalog)
         self.select = SelectBinder(select, own, options, text, self.problems, is_trigger=True)
         self.select.binder.epl = True
-        self.source = self.select._source(0, self.trigger) if trigger is not None else None
+        self.source = self.select.sources.plan(0, self.trigger) if trigger is not None else None
         scope = self.select.scope
         if relation is not None:
             columns = self.stream.columns

@@ -23,10 +23,8 @@ from itertools import compress, islice
 from operator import attrgetter
 from typing import Any
 
-from sql.algebra.sample.windows.group_entry import group_window
+from sql.engine.indexable import TEXT, Equal, Indexable, Range, first_condition, indexable
 from sql.engine.sharing import Several
-from sql.plan.bound import Bound, Const, Op, Read
-from sql.plan.logical import Plan
 from sql.rows import Shape, attribute_name
 
 STRETCHES_MAX = 1_000_000
@@ -35,105 +33,6 @@ STRETCHES_MAX = 1_000_000
 INDEX_MIN = FAMILY_MIN = 8
 """Fewer rules on one column are not worth the look into its index, and fewer rules alike
 not a loop of their own."""
-
-_NUMBER, _TEXT = "number", "text"
-_KINDS = {int: _NUMBER, float: _NUMBER, str: _TEXT}
-
-
-@dataclass(frozen=True, slots=True)
-class Equal:
-    """The column has one of these values, all texts or all numbers."""
-
-    column: str
-    kind: str
-    values: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The column lies between two values of a kind; None: no bound. The flags say whether a
-    bound itself is inside."""
-
-    column: str
-    kind: str
-    low: Any = None
-    high: Any = None
-    low_inside: bool = False
-    high_inside: bool = False
-
-    def holds(self, value: Any) -> bool:
-        """Whether a value of the same kind is inside."""
-        above = self.low is None or (value >= self.low if self.low_inside else value > self.low)
-        below = self.high is None or (value <= self.high if self.high_inside else value < self.high)
-        return above and below
-
-
-Indexable = Equal | Range
-
-
-# --- conditions ---------------------------------------------------------------------------------------------
-
-
-def first_condition(plan: Plan) -> Bound | None:
-    """The condition that decides about an event before anything else does; None where
-    there is none to rely on.
-
-    Analytic functions look at every event; windows that count, or are shown by, what passes FILTER need what
-    WHERE drops afterwards. In event time it is the stage that looks at every event, and the index stands
-    behind it.
-    """
-    if plan.analytics or plan.joins or plan.subqueries or plan.prevs or plan.hits:
-        return None
-    if len(plan.sources) != 1 or plan.mode == "lots" or plan.spreads:
-        return None
-    if plan.window is not None:
-        harmless = not group_window(plan.window.kind).counts_dropped and not plan.window.partition_by
-        return plan.window.filter if plan.window.filter is not None or not harmless else plan.where
-    source = plan.sources[0]
-    if source.pattern is not None:
-        return None
-    if source.filter is not None:
-        return source.filter
-    return None if source.windows or plan.aggregates or plan.output is not None else plan.where
-
-
-def indexable(condition: Bound | None) -> Indexable | None:
-    """What of a condition can be indexed: the first part of a conjunction, if it compares a column with
-    constants."""
-    while isinstance(condition, Op) and condition.name == "and":
-        condition = condition.args[0]
-    if not isinstance(condition, Op) or not condition.args:
-        return None
-    operand, *others = condition.args
-    if condition.name in _MIRRORED and isinstance(operand, Const):
-        return indexable(Op(_MIRRORED[condition.name], (others[0], operand)))
-    if not isinstance(operand, Read) or operand.column is None or operand.column.startswith("$"):
-        return None
-    values = tuple(other.value for other in others if isinstance(other, Const))
-    kinds = {_KINDS.get(value.__class__) for value in values}
-    if len(values) != len(others) or len(kinds) != 1 or None in kinds:
-        return None
-    return _comparison(condition.name, operand.column, str(kinds.pop()), values)
-
-
-_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def _comparison(name: str, column: str, kind: str, values: tuple[Any, ...]) -> Indexable | None:
-    if name in ("=", "in"):
-        return Equal(column, kind, values)
-    if any(value != value for value in values):
-        return None
-    if name in ("<", "<="):
-        return Range(column, kind, high=values[0], high_inside=name == "<=")
-    if name in (">", ">="):
-        return Range(column, kind, low=values[0], low_inside=name == ">=")
-    if name == "between":
-        return Range(column, kind, values[0], values[1], low_inside=True, high_inside=True)
-    return None
-
-
-# --- the index ----------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True, eq=False)
@@ -216,7 +115,7 @@ class ColumnIndex:
 
     def __init__(self, column: str, kind: str) -> None:
         self.column = column
-        self.kinds = (str,) if kind == _TEXT else (int, float)
+        self.kinds = (str,) if kind == TEXT else (int, float)
         self.by_value: dict[Any, list[Entry]] = {}
         self.ranges: list[tuple[Range, Entry]] = []
         self.bounds: list[Any] = []
