@@ -33,17 +33,19 @@ class LoopWriter:
         reader, own = self.reader.inner(), self.expressions
         return LoopWriter(self.source, reader, ExpressionWriter(reader, own.names, own.warnings, own.context))
 
-    def test(self, conditions: Sequence[Bound]) -> None:
-        """Go on with the next row unless all conditions are TRUE."""
+    def test(self, conditions: Sequence[Bound], before: Sequence[str] = ()) -> None:
+        """Go on with the next row unless all conditions are TRUE; `before` that, some lines."""
         for condition in conditions:
             text = self.expressions.true(condition)
             self.reader.load(self.source)
             with self.source.block(f"if not {_unwrapped(text)}:", condition.span):
+                for line in before:
+                    self.source.line(line)
                 self.source.line("continue")
 
-    def skip_unless(self, condition: Bound | None) -> None:
+    def skip_unless(self, condition: Bound | None, before: Sequence[str] = ()) -> None:
         """Go on with the next event where the condition is not TRUE."""
-        self.test(() if condition is None else (condition,))
+        self.test(() if condition is None else (condition,), before)
 
     def value(self, node: Bound) -> str:
         """The text of a value whose columns are loaded."""

@@ -28,7 +28,7 @@ Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[
 gives back what failed."""
 
 LOCALS = frozenset((
-    "e", "error", "fail", "failed", "key", "now_ms", "out", "past", "pour", "push", "q", "r", "rows", "rule", "rules",
+    "e", "error", "fail", "failed", "key", "now_ms", "out", "pour", "push", "q", "r", "row", "rows", "rule", "rules",
     "times",
 ))  # fmt: skip
 """What the loops call their locals: a function or a constant of the rule gets another name."""
@@ -120,11 +120,19 @@ class RowwiseText:
         return Generated(writer, self.names.bound)
 
     def _write_event(self, loop: LoopWriter) -> None:
-        for i, call in enumerate(self.plan.analytics):
-            self._write_analytic(loop, i, call)
+        emit = "out.append(Emission(rule, now_ms, 'rows', ["
+        if not self.plan.analytics:
+            for condition in conditions(self.plan):
+                loop.skip_unless(condition)
+            write_row(loop, self.plan, emit, "]))")
+            return
+        keep = [self._write_analytic(loop, i, call) for i, call in enumerate(self.plan.analytics)]
         for condition in conditions(self.plan):
-            loop.skip_unless(condition)
-        write_row(loop, self.plan, "out.append(Emission(rule, now_ms, 'rows', [", "]))")
+            loop.skip_unless(condition, sum(keep, []))
+        write_row(loop, self.plan, "row = ", "")
+        for line in sum(keep, []):
+            loop.line(line)
+        loop.line(f"{emit}row]))")
 
     # --- many rules at once ---------------------------------------------------------------------------------
 
@@ -185,7 +193,8 @@ class RowwiseText:
                     writer.line(f"{states}[()] = {fresh}({call.name!r})")
                 writer.line(f"state_{i} = {states}[()]")
 
-    def _write_analytic(self, loop: LoopWriter, i: int, call: AnalyticCall) -> None:
+    def _write_analytic(self, loop: LoopWriter, i: int, call: AnalyticCall) -> list[str]:
+        """Its value for an event; the lines that keep what the event changes, once it cannot fail any more."""
         args = [loop.atom(arg, f"x_{i}_{place}") for place, arg in enumerate(call.args)]
         when = "True"
         if call.when is not None:
@@ -196,9 +205,9 @@ class RowwiseText:
         if call.partition_by:
             self._write_state(loop, i, call)
         if is_plain_lag(call):
-            self._write_lag(loop, i, call, args[0], when)
-        else:
-            loop.line(f"x_{i} = state_{i}.step([{', '.join(args)}], {when})")
+            return self._write_lag(loop, i, call, args[0], when)
+        loop.line(f"x_{i} = state_{i}.step([{', '.join(args)}], {when})")
+        return [f"state_{i}.keep()"]
 
     def _write_state(self, loop: LoopWriter, i: int, call: AnalyticCall) -> None:
         assert self.analytic is not None
@@ -213,16 +222,18 @@ class RowwiseText:
         with loop.source.block(f"if state_{i} is None:"):
             loop.line(f"state_{i} = {states}[key] = {fresh}({call.name!r})")
 
-    def _write_lag(self, loop: LoopWriter, i: int, call: AnalyticCall, value: str, when: str) -> None:
-        """`lag(x, n)` on the state's own values: what `Lag.step` does for a literal n and no default."""
+    def _write_lag(self, loop: LoopWriter, i: int, call: AnalyticCall, value: str, when: str) -> list[str]:
+        """`lag(x, n)` on the state's own values: what `Lag` does for a literal n and no default."""
         back = call.args[1] if len(call.args) > 1 else None
         n = back.value if isinstance(back, Const) else 1
-        loop.line(f"past = state_{i}.values")
-        loop.line(f"x_{i} = past[-{n}] if len(past) >= {n} else None")
-        with loop.source.block(f"if {value} is not None{'' if when == 'True' else f' and {when}'}:"):
-            loop.line(f"past.append({value})")
-            with loop.source.block(f"if len(past) > {n}:"):
-                loop.line("past.popleft()")
+        loop.line(f"past_{i} = state_{i}.values")
+        loop.line(f"x_{i} = past_{i}[-{n}] if len(past_{i}) >= {n} else None")
+        return [
+            f"if {value} is not None{'' if when == 'True' else f' and {when}'}:",
+            f"    past_{i}.append({value})",
+            f"    if len(past_{i}) > {n}:",
+            f"        past_{i}.popleft()",
+        ]
 
 
 def is_plain_lag(call: AnalyticCall) -> bool:

@@ -1,8 +1,9 @@
 """Analytic functions: they run on each incoming row, in order, and keep state for the life of the rule
 (ekuiper.md part 3).
 
-Each is a small state machine: `step(args, when)` gives the value for a row. `when` FALSE
-does not touch the state.
+Each is a small state machine. `step(args, when)` gives the value for a row and prepares the state behind it;
+`keep()` makes that the state. What fails between the two leaves no trace: an event that cannot be evaluated
+must not cost the next one its result. `when` FALSE does not touch the state.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ class Analytic(ABC):
         """The value for a row."""
 
     @abstractmethod
+    def keep(self) -> None:
+        """The row of the last `step` counts."""
+
+    @abstractmethod
     def state(self) -> Any: ...
 
     @abstractmethod
@@ -39,22 +44,31 @@ def filled(args: Sequence[Any], defaults: Sequence[Any]) -> list[Any]:
     return [*args, *defaults[len(args) :]]
 
 
+_UNSEEN = object()
+"""No value, which is not NULL."""
+
+
 class Lag(Analytic):
     """lag(x [, n [, default [, ignore_null]]]): the value n rows back."""
 
     def __init__(self) -> None:
         self.values: deque[Any] = deque()
+        self.back = 1
+        self.next: Any = _UNSEEN
 
     def step(self, args: Sequence[Any], when: bool) -> Any:
         x, n, default, ignore_null = filled(args, (None, 1, None, True))
         if n.__class__ is not int or n < 1:
             raise DataError(f"lag() counts back at least 1 row, not {describe(n)}")
-        out = self.values[-n] if len(self.values) >= n else default
-        if when and not (x is None and ignore_null):
-            self.values.append(x)
-            while len(self.values) > n:
+        self.back = n
+        self.next = x if when and not (x is None and ignore_null) else _UNSEEN
+        return self.values[-n] if len(self.values) >= n else default
+
+    def keep(self) -> None:
+        if self.next is not _UNSEEN:
+            self.values.append(self.next)
+            while len(self.values) > self.back:
                 self.values.popleft()
-        return out
 
     def state(self) -> Any:
         return list(self.values)
@@ -68,11 +82,14 @@ class Latest(Analytic):
 
     def __init__(self) -> None:
         self.value: Any = None
+        self.next: Any = None
 
     def step(self, args: Sequence[Any], when: bool) -> Any:
-        if when and args[0] is not None:
-            self.value = args[0]
-        return self.value if self.value is not None or len(args) < 2 else args[1]
+        self.next = args[0] if when and args[0] is not None else self.value
+        return self.next if self.next is not None or len(args) < 2 else args[1]
+
+    def keep(self) -> None:
+        self.value = self.next
 
     def state(self) -> Any:
         return self.value
@@ -86,8 +103,11 @@ class ChangedColumn(Analytic):
 
     def __init__(self) -> None:
         self.known: list[Any] = []
+        self.next: list[tuple[int, Any]] = []
+        """What is to be remembered instead, by place."""
 
     def _changed(self, ignore_null: Any, values: Sequence[Any], when: bool) -> list[bool]:
+        self.next = []
         if not when:
             return [False] * len(values)
         if not self.known:
@@ -103,7 +123,7 @@ class ChangedColumn(Analytic):
             )
             out.append(differs)
             if differs:
-                self.known[place] = value
+                self.next.append((place, value))
         return out
 
     def _row_changed(self, place: int, row: WholeRow, ignore_null: Any) -> bool:
@@ -115,11 +135,15 @@ class ChangedColumn(Analytic):
             if not (value is None and ignore_null)
             and (name not in known or key_of(known[name]) != key_of(value))
         }
-        self.known[place] = {**known, **changed}
+        self.next.append((place, {**known, **changed}))
         return bool(changed)
 
     def step(self, args: Sequence[Any], when: bool) -> Any:
         return args[1] if self._changed(args[0], args[1:], when)[0] else None
+
+    def keep(self) -> None:
+        for place, value in self.next:
+            self.known[place] = value
 
     def state(self) -> Any:
         return [[] if value is _UNSEEN else [value] for value in self.known]
@@ -135,66 +159,66 @@ class HadChanged(ChangedColumn):
         return any(self._changed(args[0], args[1:], when))
 
 
-_UNSEEN = object()
-
-
 class Running(Analytic):
     """acc_*(x [, begin, reset]): a running value; begin opens, the row that meets reset still counts.
 
-    Behind that row the value is that of nothing, until begin holds again.
+    Behind that row the value is that of nothing, until begin holds again. The state is (count, total, extreme,
+    whether it is open, value).
     """
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._clear()
-        self.open = False
-        self.value: Any = self._value()
-
-    def _clear(self) -> None:
-        self.count = 0
-        self.total: Any = 0
-        self.extreme: Any = None
+        self.now: tuple[int, Any, Any, bool, Any] = (0, 0, None, False, self._value(0, 0, None))
+        self.next = self.now
 
     def step(self, args: Sequence[Any], when: bool) -> Any:
         if not when:
-            return self.value
+            self.next = self.now
+            return self.now[-1]
         x, begin, reset = filled(args, (None, True, False))
-        self.open = self.open or begin is True
-        if self.open and x is not None:
-            self._take(x)
-        self.value = self._value()
-        if self.open and reset is True:
-            self._clear()
-            self.open = len(args) < 2
-        return self.value
+        count, total, extreme, is_open, _ = self.now
+        is_open = is_open or begin is True
+        if is_open and x is not None:
+            count, total, extreme = self._with(x, count, total, extreme)
+        value = self._value(count, total, extreme)
+        if is_open and reset is True:
+            self.next = (0, 0, None, len(args) < 2, value)
+        else:
+            self.next = (count, total, extreme, is_open, value)
+        return value
 
-    def _take(self, x: Any) -> None:
+    def keep(self) -> None:
+        self.now = self.next
+
+    def _with(self, x: Any, count: int, total: Any, extreme: Any) -> tuple[int, Any, Any]:
+        """Count, total and extreme with another value."""
         if self.kind != "acc_count" and x.__class__ not in (int, float):
             raise DataError(f"{self.kind}() takes numbers, not {describe(x)}")
         if self.kind in ("acc_sum", "acc_avg"):
-            self.total += x
+            total += x
         elif self.kind in ("acc_max", "acc_min"):
-            pair = (self.extreme, x) if self.kind == "acc_max" else (x, self.extreme)
-            if self.extreme is None or less(*pair):
-                self.extreme = x
-        self.count += 1
+            pair = (extreme, x) if self.kind == "acc_max" else (x, extreme)
+            if extreme is None or less(*pair):
+                extreme = x
+        return count + 1, total, extreme
 
-    def _value(self) -> Any:
+    def _value(self, count: int, total: Any, extreme: Any) -> Any:
         if self.kind == "acc_count":
-            return self.count
+            return count
         if self.kind == "acc_sum":
-            return float(self.total)
-        if not self.count:
+            return float(total)
+        if not count:
             return None
         if self.kind == "acc_avg":
-            return self.total / self.count
-        return float(self.extreme) if self.extreme.__class__ is int else self.extreme
+            return total / count
+        return float(extreme) if extreme.__class__ is int else extreme
 
     def state(self) -> Any:
-        return [self.count, self.total, self.extreme, self.open, self.value]
+        return list(self.now)
 
     def put_back(self, state: Any) -> None:
-        self.count, self.total, self.extreme, self.open, self.value = state
+        count, total, extreme, is_open, value = state
+        self.now = (count, total, extreme, is_open, value)
 
 
 _KINDS: dict[str, Callable[[], Analytic]] = {
@@ -219,7 +243,11 @@ class Partitions(dict[Hashable, Analytic]):
 
 
 class AnalyticStage:
-    """All analytic functions of a query: fills `event.extra` as events come in."""
+    """All analytic functions of a query: fills `event.extra` as events come in.
+
+    What an event changes is kept when the next one comes, or time goes on: until then the event may turn out to
+    be one that cannot be evaluated.
+    """
 
     def __init__(self, calls: tuple[AnalyticCall, ...], functions: FunctionSet, keys_max: int) -> None:
         self.calls = calls
@@ -227,9 +255,14 @@ class AnalyticStage:
         self.whens = [functions.true(call.when) if call.when is not None else None for call in calls]
         self.keys = [functions.key(call.partition_by) for call in calls]
         self.partitions = [Partitions(keys_max) for _ in calls]
+        self._newest: list[Analytic] = []
+        self._row: Any = None
+        """The newest event, and the states it has stepped."""
 
     def see(self, event: Event) -> list[Any]:
         """The values of all functions for this event; what it reads may use those before it."""
+        self.keep()
+        self._row = event.row
         values: list[Any] = []
         event.extra = values
         for i, call in enumerate(self.calls):
@@ -241,7 +274,21 @@ class AnalyticStage:
             if found is None:
                 found = self.partitions[i][key] = self.fresh(call.name)
             values.append(found.step(args, when))
+            self._newest.append(found)
         return values
+
+    def keep(self) -> None:
+        """The newest event counts."""
+        for machine in self._newest:
+            machine.keep()
+        self._newest.clear()
+        self._row = None
+
+    def drop(self, row: Any) -> None:
+        """An event could not be evaluated: if it is the newest one, it does not count."""
+        if row is self._row:
+            self._newest.clear()
+            self._row = None
 
     @staticmethod
     def fresh(name: str) -> Analytic:
@@ -252,6 +299,7 @@ class AnalyticStage:
         from sql.aggregates.state import encode
         from sql.algebra.state import pack_key
 
+        self.keep()
         return [
             [[pack_key(key), encode(item.state())] for key, item in part.items()] for part in self.partitions
         ]

@@ -156,6 +156,8 @@ class SampledQuery(RunningQuery):
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.now_ms = max(self.now_ms, now_ms)
+        if self.analytic is not None:
+            self.analytic.keep()
         self.member.core.step(now_ms)
         self.member.read_inbox(now_ms)
         return self.take()
@@ -209,6 +211,8 @@ class SampledQuery(RunningQuery):
 
     def failed(self, row: Any, error: BaseException, at_ms: int) -> None:
         """An event could not be evaluated."""
+        if self.analytic is not None:
+            self.analytic.drop(row)
         self.fail(row, error, at_ms, self.core.code)
 
     def fail(self, row: Any, error: BaseException, at_ms: int, code: Generated) -> None:

@@ -254,6 +254,8 @@ class Statement(RunningQuery):
 
     def fail(self, row: Any, error: BaseException) -> None:
         """An event could not be evaluated: counted, and an emission of its own."""
+        if self.analytic is not None:
+            self.analytic.drop(row)
         self.errors.append(self.error_of(row, self.why(error), self.now_ms))
 
     def why(self, error: BaseException) -> str:
@@ -276,6 +278,8 @@ class Statement(RunningQuery):
         """Do what is due at or before `now_ms`, once: in order of due times; at one instant
         windows before output."""
         self.now_ms = max(self.now_ms, now_ms)
+        if self.analytic is not None:
+            self.analytic.keep()
         self.begin(self.now_ms)
         if self.sources.subqueries is not None:
             self.sources.subqueries.advance(now_ms)
