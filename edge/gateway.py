@@ -269,8 +269,8 @@ class Gateway:
         streams in their order."""
         for run in self.streams.runs(messages) if self.engine.catalog.relations else (messages,):
             decoded = self.streams.decode(run)
-            for bad in decoded.bad:
-                self._reject(bad, now_ms)
+            for refused in decoded.bad:
+                self._reject(refused.message, now_ms, refused.streams)
             for stream, rows in decoded.rows.items():
                 self.push(stream, rows, now_ms, decoded.origins.get(stream))
 
@@ -342,12 +342,14 @@ class Gateway:
     def _rule_defect(self, rule: str, error: Exception) -> None:
         log.error("rule.defect", extra={"rule": rule, "error": repr(error)}, exc_info=error)
 
-    def _reject(self, bad: BadMessage, now_ms: int) -> None:
+    def _reject(self, bad: BadMessage, now_ms: int, streams: Sequence[str] = ()) -> None:
         topic, payload, _, reason = bad
-        kind = reason.split(":", 1)[0].split(" - ", 1)[0]
+        kind = reason.split(":", 1)[0].split(" - ", 1)[0].split(", not ", 1)[0]
         is_known = kind in self.rejected or len(self.rejected) < REJECT_KINDS_MAX
         self.rejected[kind if is_known else "other"] += 1
-        self._dead_letters.keep(now_ms, reason, topic, payload)
+        self._dead_letters.keep(
+            now_ms, reason, topic, payload, **({"streams": [*streams]} if streams else {})
+        )
         log.warning("message.rejected", extra={"topic": topic, "reason": reason})
 
     def _brake(self) -> None:

@@ -52,7 +52,11 @@ class Stream(Model):
         None, min_length=1, description="the column with the event's time, for event time"
     )
     timestamp_format: str | None = Field(None, description="pattern of time stamps that are text")
-    strict_validation: bool | None = Field(None, description="refuse messages that do not fit the columns")
+    strict_validation: bool | None = Field(
+        None,
+        description="default true: a message whose value does not fit the declared type of a column that some "
+        "rule reads becomes a dead letter; false lets it in, and rules that cannot use the value report it",
+    )
     shared: bool | None = Field(
         None, description="one source for all rules on the stream; here that is always so"
     )
@@ -157,13 +161,16 @@ def as_statement(stream: Stream, name: str, path: Path) -> Statement:
     separator = ""
     for field_name, info in Stream.model_fields.items():
         value = getattr(stream, field_name)
-        if info.alias in _KEYWORDS and value is not None:
+        if info.alias in _KEYWORDS and value is not None and info.alias != "strictValidation":
             made.add(separator)
             made.add(f"{_KEYWORDS[info.alias]}={_text(value)}", (*path, info.alias))
             separator = ", "
     parts = {
         name: part for name, declared in (stream.columns or {}).items() if (part := _topic_part(declared))
     }
+    if stream.strict_validation is not False and len(parts) < len(stream.columns or {}):
+        made.add(f'{separator}STRICT_VALIDATION="intake"', (*path, "strictValidation"))
+        separator = ", "
     if parts:
         text = _text(",".join(f"{name}={part}" for name, part in parts.items()))
         made.add(f"{separator}{OPTION}={text}", (*path, "columns"))

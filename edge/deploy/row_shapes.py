@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from edge.deploy.stream_types import MQTT, columns_read, stream_type
+from edge.deploy.stream_types import MQTT, stream_type
 from edge.intake.codecs import row_class
 from edge.intake.codecs.rows import attributes
 from rules.compile import CompiledRule
 from sql.algebra.windows.catalog import lookup
 from sql.catalog.streams import Catalog
+from sql.engine.validation import columns_read
 from sql.plan.logical import Plan
 from sql.rows import Shape
 

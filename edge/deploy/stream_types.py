@@ -22,6 +22,7 @@ from rules.compile import Compiled
 from rules.problems import FileProblem
 from sql.catalog.streams import Catalog, Stream
 from sql.catalog.topics import topic_parts
+from sql.engine.validation import Validator, columns_read
 from sql.errors import Problem, Span, did_you_mean
 from sql.plan.logical import Plan
 
@@ -127,6 +128,15 @@ def _lessons(stream: Stream, plans: Iterable[Plan]) -> Lessons:
     return Lessons(stream.name, declared, None if read is None else {*read} - parts.keys() - {META})
 
 
+def validator_of(stream: Stream, plans: Iterable[Plan]) -> Validator:
+    """Checks the columns of a stream that some rule reads; those that come from the topic fit."""
+    read, parts = columns_read(plans, stream.name), topic_parts(stream)
+    return Validator(
+        stream,
+        {column.name for column in stream.declared if read is None or column.name in read} - parts.keys(),
+    )
+
+
 def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
     """How payloads of a stream are decoded."""
     parts = topic_parts(stream)
@@ -138,18 +148,6 @@ def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
         fields=tuple(columns),
         types={name: type_.value for name, type_ in columns.items()},
     )
-
-
-def columns_read(plans: Iterable[Plan], stream: str) -> frozenset[str] | None:
-    """The columns that some rule reads of a stream; None when one needs the whole message."""
-    columns: frozenset[str] = frozenset()
-    for plan in plans:
-        if stream in plan.streams:
-            read = plan.columns(stream)
-            if read is None:
-                return None
-            columns |= read
-    return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +175,7 @@ class Feeds:
     failed    streams whose source cannot be what they ask for, and why
     keys      field that identifies a message, by stream
     latencies_ms  how long messages may wait, of each stream; None: as long as the gateway's configuration says
+    checked   streams whose messages are checked against their declared types as they are decoded
     """
 
     decoded: list[StreamSpec] = field(default_factory=list)
@@ -185,6 +184,7 @@ class Feeds:
     failed: dict[str, str] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     latencies_ms: list[int | None] = field(default_factory=list)
+    checked: set[str] = field(default_factory=set)
 
     def note(self, name: str, options: Mapping[str, Any]) -> None:
         """What a stream says of its messages."""
@@ -253,8 +253,12 @@ def feeds(
         for feed in wanted:
             own = feed.stream.name
             found.note(own, stream.options)
-            options: Any = codec_options(stream, payload_bytes_max)
-            columns, parts = (structs or {}).get(name), topic_parts(stream) if source is None else {}
+            parts = topic_parts(stream) if source is None else {}
+            options = codec_options(stream, payload_bytes_max)
+            if stream.validation == "intake":
+                options = replace(options, validator=validator_of(stream, plans))
+                found.checked.add(name)
+            columns = (structs or {}).get(name)
             here = topic if source is None else topic_of(own)
             is_sampled = source is None and text_format.lower() == "json"
             spec = StreamSpec(

@@ -96,11 +96,11 @@ def _needs_all(seen: Seen) -> bool:
 
 
 def _rejected(census: Census) -> Iterator[Finding]:
-    for reason, count in census.bad.most_common(3):
-        text = (
-            f"{count} of {census.messages} messages of stream '{census.stream}' cannot be decoded: {reason}"
-        )
-        yield Finding("rejected", text, is_whole=count == census.messages)
+    refused = census.bad.total()
+    if refused:
+        reasons = "; ".join(reason for reason, _ in census.bad.most_common(3))
+        text = f"{refused} of {census.messages} messages of stream '{census.stream}' were refused: {reasons}"
+        yield Finding("rejected", text, is_whole=refused == census.messages)
 
 
 def _clock(census: Census) -> Iterator[Finding]:

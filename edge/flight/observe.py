@@ -205,7 +205,7 @@ class Observer:
     def _refused(self, letter: Mapping[str, Any], payload: bytes | None) -> None:
         """A message that became a dead letter."""
         if self._is_watching and letter["topic"] and "rule" not in letter:
-            for stream in self._rerun.gateway.streams.streams_of(letter["topic"]):
+            for stream in letter.get("streams") or self._rerun.gateway.streams.streams_of(letter["topic"]):
                 if stream in self.seen.streams:
                     self.seen.streams[stream].rejected(letter["reason"])
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from edge.intake.codecs import CodecOptions, Decoder, decoder_for
 from edge.intake.lessons import Lessons
@@ -45,6 +45,13 @@ class StreamSpec:
     lessons: Lessons | None = None
 
 
+class Refused(NamedTuple):
+    """A message that some streams cannot read, however many one dead letter, with the reason of the first."""
+
+    message: BadMessage
+    streams: list[str]
+
+
 @dataclass(slots=True)
 class Decoded:
     """What a batch of messages became: rows by stream, in order, and the messages that are dead letters.
@@ -53,7 +60,7 @@ class Decoded:
     """
 
     rows: dict[str, list[Any]] = field(default_factory=dict)
-    bad: list[BadMessage] = field(default_factory=list)
+    bad: list[Refused] = field(default_factory=list)
     origins: dict[str, Origins] = field(default_factory=dict)
 
 
@@ -113,7 +120,7 @@ class StreamTable:
             if not streams:
                 self._note_unrouted(message[0])
         decoded = Decoded()
-        bad_by_message: dict[int, BadMessage] = {}  # one dead letter, however many streams cannot read it
+        refused: dict[int, Refused] = {}
         for stream, found in by_stream.items():
             metas = [meta_of(message) for message in found] if stream in self._meta else None
             rows, bad = self._decoded(stream, found, metas)
@@ -124,8 +131,9 @@ class StreamTable:
                 decoded.origins[stream] = Origins(_without(found, bad), rows)
             for at, reason in bad:
                 topic, payload, token, _ = found[at]
-                bad_by_message.setdefault(id(found[at]), (topic, payload, token, reason))
-        decoded.bad += bad_by_message.values()
+                first = Refused((topic, payload, token, reason), [])
+                refused.setdefault(id(found[at]), first).streams.append(stream)
+        decoded.bad += refused.values()
         return decoded
 
     def _learn(self, stream: str, messages: list[Message]) -> None:

@@ -30,6 +30,9 @@ STREAM_OPTIONS = (
 _WHOLE_NUMBERS = {"PAYLOAD_BYTES_MAX": 1, "LATENCY_MS": 0, "MAX_KEYS": 1}
 """Options that are numbers, and the smallest value of each."""
 
+_VALIDATION: dict[str, Literal["none", "intake", "rules"]] = {"true": "rules", "intake": "intake"}
+"""Who checks messages, by STRICT_VALIDATION."""
+
 FILE_ROWS = 9999
 """Rows a scan table of a file keeps without RETAIN_SIZE; of any other source it keeps 1."""
 
@@ -61,9 +64,18 @@ class Stream:
         return self.kind in ("window", "table")
 
     @property
+    def validation(self) -> Literal["none", "intake", "rules"]:
+        """Who checks messages against the declared columns: nobody; intake, which refuses one that does not fit
+        as one dead letter, by the columns that rules read; or each rule, by all columns, as an error of its
+        own (eKuiper's way)."""
+        if not self.declared:
+            return "none"
+        return _VALIDATION.get(str(self.options.get("STRICT_VALIDATION", "")).lower(), "none")
+
+    @property
     def is_strict(self) -> bool:
-        """Whether every message is checked against the declared columns."""
-        return self.declared != () and str(self.options.get("STRICT_VALIDATION", "")).lower() == "true"
+        """Whether each rule checks every message against the declared columns."""
+        return self.validation == "rules"
 
     @property
     def retained_rows(self) -> int | None:
@@ -295,8 +307,9 @@ def _check_values(options: tuple[Option, ...]) -> list[Problem]:
             )
         if key == "TIMESTAMP_FORMAT":
             found += _unreadable_pattern(option)
-        if key == "STRICT_VALIDATION" and text.lower() not in ("true", "false"):
-            found.append(Problem("B105", f"STRICT_VALIDATION is true or false, not '{text}'", option.span))
+        if key == "STRICT_VALIDATION" and text.lower() not in ("true", "false", "intake"):
+            message = f"STRICT_VALIDATION is true, false or intake, not '{text}'"
+            found.append(Problem("B105", message, option.span))
     return found
 
 

@@ -126,11 +126,13 @@ class RowwiseText:
                 loop.skip_unless(condition)
             write_row(loop, self.plan, emit, "]))")
             return
-        keep = [self._write_analytic(loop, i, call) for i, call in enumerate(self.plan.analytics)]
+        keep: list[str] = []
+        for i, call in enumerate(self.plan.analytics):
+            keep += self._write_analytic(loop, i, call)
         for condition in conditions(self.plan):
-            loop.skip_unless(condition, sum(keep, []))
+            loop.skip_unless(condition, keep)
         write_row(loop, self.plan, "row = ", "")
-        for line in sum(keep, []):
+        for line in keep:
             loop.line(line)
         loop.line(f"{emit}row]))")
 

@@ -38,7 +38,7 @@ class Dispatch:
         self.on_defect: Callable[[str, Exception], None] = lambda rule, error: None
         """Told of each, with its traceback: who owns the engine can log it."""
         self.validators = Validators(catalog)
-        """Of the streams with STRICT_VALIDATION, made at their first event."""
+        """Of the streams whose declared types hold, made at their first event."""
         self.lanes = Lanes(self.roster, self.defect)
         self.before: dict[str, list[tuple[int, Change]]] = {}
         """`update istream`: what changes, or drops, the events of a stream before anybody sees them, by
@@ -71,7 +71,8 @@ class Dispatch:
     ) -> Sequence[Any]:
         """The rows that fit the declaration of a stream or table; each rule that reads
         it reports the others."""
-        good, bad = self.validators.split(name, rows)
+        plans = (self.roster.queries[reader].plan for reader in readers)
+        good, bad = self.validators.split(name, rows, plans)
         for row, why in bad:
             for reader in readers:
                 out += self.roster.queries[reader].reject(row, why, now_ms)

@@ -8,7 +8,7 @@ knows no clock.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog
@@ -122,6 +122,10 @@ class Engine:
         highest priority comes last."""
         self.dispatch.change_before(stream, priority, change)
 
+    def trust(self, streams: Container[str]) -> None:
+        """Rows of these streams come checked against their declared types, where intake is to do that."""
+        self.dispatch.validators.trusted = streams
+
     # --- events ---------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
@@ -177,8 +181,7 @@ class Engine:
         changes these before."""
         if not query.takes_times or query.plan.insert is not None:
             return False
-        declared = self.catalog.streams.get(stream)
-        is_changed = stream in self.dispatch.before or (declared is not None and declared.is_strict)
+        is_changed = stream in self.dispatch.before or self.dispatch.validators.is_due(stream)
         is_read = (
             query.plan.streams == (stream,) and self.deployment.by_instants and not self.catalog.variables
         )

@@ -1,4 +1,7 @@
-"""STRICT_VALIDATION: each message of a stream is checked against its declared columns, once for all rules.
+"""Declared types: each message of a stream is checked against its declared columns, once for all rules.
+
+STRICT_VALIDATION="intake", which streams in YAML have, means the columns that some rule reads, and "true" all of
+them.
 
 A column that is absent or NULL takes its DEFAULT, and is NULL without one. A value of another type, at any
 depth of arrays and structs, refuses the whole event, with its place: `readings[2].temp`. Numbers stay
@@ -10,12 +13,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from copy import copy
 from typing import Any
 
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import DataError
+from sql.plan.logical import Plan
 from sql.rows import attribute_name
 from sql.syntax import ColumnType
 from sql.types import Type, declared_type, describe
@@ -41,16 +45,25 @@ class Validators:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._known: dict[str, Validator] = {}
+        self._known: dict[str, tuple[Validator, tuple[Plan, ...]]] = {}
+        self.trusted: Container[str] = ()
+        """Streams whose rows who feeds them has checked."""
 
-    def split(self, name: str, rows: Sequence[Any]) -> tuple[Sequence[Any], list[tuple[Any, str]]]:
-        """The rows that fit the declaration of a stream, and the others, each with the reason."""
+    def is_due(self, name: str) -> bool:
+        """Whether rows of a stream are to be checked here."""
         stream = self._catalog.streams.get(name)
-        if stream is None or not stream.is_strict:
+        return stream is not None and (
+            stream.is_strict or (stream.validation == "intake" and name not in self.trusted)
+        )
+
+    def split(
+        self, name: str, rows: Sequence[Any], plans: Iterable[Plan]
+    ) -> tuple[Sequence[Any], list[tuple[Any, str]]]:
+        """The rows that fit the declaration of a stream, and the others, each with the reason. `plans`: those
+        that read it."""
+        if not self.is_due(name):
             return rows, []
-        validator = self._known.get(name)
-        if validator is None or validator.stream is not stream:
-            validator = self._known[name] = Validator(stream)
+        validator = self._validator(self._catalog.streams[name], tuple(plans))
         good, bad = [], []
         for row in rows:
             try:
@@ -59,22 +72,66 @@ class Validators:
                 bad.append((row, str(error)))
         return good, bad
 
+    def _validator(self, stream: Stream, plans: tuple[Plan, ...]) -> Validator:
+        known = self._known.get(stream.name)
+        if known is None or known[0].stream is not stream or known[1] != plans:
+            only = None if stream.is_strict else columns_read(plans, stream.name)
+            known = self._known[stream.name] = (Validator(stream, only), plans)
+        return known[0]
+
+
+def columns_read(plans: Iterable[Plan], stream: str) -> frozenset[str] | None:
+    """The columns that some rule reads of a stream; None when one needs the whole message."""
+    columns: frozenset[str] = frozenset()
+    for plan in plans:
+        if stream in plan.streams:
+            read = plan.columns(stream)
+            if read is None:
+                return None
+            columns |= read
+    return columns
+
 
 class Validator:
-    """Checks the events of one stream."""
+    """Checks the events of one stream.
 
-    def __init__(self, stream: Stream) -> None:
+    only   the columns that are checked; None: all
+    plain  the type of each checked column whose values need no more than a look at their class
+    """
+
+    def __init__(self, stream: Stream, only: Container[str] | None = None) -> None:
         self.stream = stream
+        self.only = only
+        columns = [column for column in stream.declared if only is None or column.name in only]
+        self.plain = {
+            column.name: declared_type(column.type)
+            for column in columns
+            if column.default is None and declared_type(column.type) in CLASSES
+        }
         self.checks = [
-            (column.name, _check(column.type, stream), column.default) for column in stream.declared
+            (
+                column.name,
+                CLASSES[self.plain[column.name]] if column.name in self.plain else frozenset(),
+                _check(column.type, stream),
+                column.default,
+            )
+            for column in columns
         ]
+
+    def without_plain(self) -> Validator:
+        """The same without the columns in `plain`, for a parser that checks those."""
+        left = Validator(self.stream, self.only)
+        left.checks = [check for check in self.checks if check[0] not in self.plain]
+        return left
 
     def check(self, row: Any) -> Any:
         """The event with defaults filled in; DataError naming the column that holds a wrong value."""
         is_dict = isinstance(row, dict)
         changed: dict[str, Any] = {}
-        for name, check, default in self.checks:
+        for name, classes, check, default in self.checks:
             value = row.get(name) if is_dict else getattr(row, _attribute(row, name), None)
+            if value.__class__ in classes:
+                continue
             if value is None:
                 if default is not None:
                     changed[name] = default
@@ -131,6 +188,8 @@ def _integer(value: Any) -> Any:
 
 
 def _bytes(value: Any) -> Any:
+    if value.__class__ is bytes:
+        return value
     try:
         base64.b64decode(_expected(value, "base64 text", str), validate=True)
     except binascii.Error:
@@ -143,6 +202,17 @@ def _expected(value: Any, what: str, *kinds: type) -> Any:
         return value
     raise _Misfit(f"must be {what}, not {describe(value)}")
 
+
+_NULL = type(None)
+
+CLASSES: dict[Type, frozenset[type]] = {
+    Type.INTEGER: frozenset({int, _NULL}),
+    Type.FLOAT: frozenset({float, int, _NULL}),
+    Type.NUMBER: frozenset({float, int, _NULL}),
+    Type.STRING: frozenset({str, _NULL}),
+    Type.BOOLEAN: frozenset({bool, _NULL}),
+}
+"""The classes of values that fit a type as they are."""
 
 _SCALARS: dict[Type, Check] = {
     Type.INTEGER: _integer,

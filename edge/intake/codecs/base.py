@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from edge.intake.codecs.rows import META, attributes, row_class
-from sql.errors import did_you_mean
+from sql.engine.validation import Validator
+from sql.errors import DataError, did_you_mean
 
 Row = Any
 """A dict (column -> value), or an object of a class made by `row_class` (an attribute per column)."""
@@ -40,6 +41,7 @@ class CodecOptions:
     schema      FILE.Message of a `protobuf` payload
     fields      column names of a `delimited` payload, in order; without them the columns are col0, col1, …
     types       declared type of a column ("bigint", "float", "boolean"), for formats that carry text only
+    validator   checks the columns whose declared types hold; None: nothing is checked
     """
 
     bytes_max: int = 1_048_576
@@ -48,6 +50,7 @@ class CodecOptions:
     schema: str = ""
     fields: tuple[str, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
+    validator: Validator | None = None
 
 
 class Decoder(Protocol):
@@ -128,7 +131,9 @@ class RowByRow:
                 if len(payload) > self.options.bytes_max:
                     raise BadPayload(too_long(payload, self.options.bytes_max))
                 values = self.values(payload)
-            except ValueError as error:
+                if self.options.validator is not None:
+                    values = self.options.validator.check(values)
+            except (ValueError, DataError) as error:
                 bad.append((index, str(error)))
                 continue
             values.pop(META, None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from edge.intake.codecs.base import BadPayload, CodecError, CodecOptions, RowByRow
@@ -59,15 +59,16 @@ class DelimitedDecoder(RowByRow):
         names = self.options.fields or tuple(f"col{number}" for number in range(len(lines[0])))
         if len(names) != len(lines[0]):
             raise BadPayload(f"expected {len(names)} values ({', '.join(names)}), got {len(lines[0])}")
-        return {name: self._value(name, text) for name, text in zip(names, lines[0], strict=True)}
+        types = self.options.types
+        return {name: typed_value(name, text, types) for name, text in zip(names, lines[0], strict=True)}
 
-    def _value(self, name: str, text: str) -> Any:
-        if text == "":
-            return None
-        convert = _CONVERTERS.get(self.options.types.get(name, "string").lower(), str)
-        try:
-            return convert(text)
-        except (ValueError, KeyError):
-            raise BadPayload(
-                f"column '{name}' is declared {self.options.types[name]}, got {text[:40]!r}"
-            ) from None
+
+def typed_value(name: str, text: str, types: Mapping[str, str]) -> Any:
+    """The value of a text in the column `name`, as its declared type says; empty is NULL."""
+    if text == "":
+        return None
+    convert = _CONVERTERS.get(types.get(name, "string").lower(), str)
+    try:
+        return convert(text)
+    except (ValueError, KeyError):
+        raise BadPayload(f"column '{name}' is declared {types[name]}, got {text[:40]!r}") from None

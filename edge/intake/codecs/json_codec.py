@@ -10,6 +10,7 @@ msgspec does the work; the policy:
     lone surrogate, invalid UTF-8     refused
     byte order mark, trailing text    refused
     nested deeper than `depth_max`    refused
+    value of another declared type    refused, where declared types hold
     whole number, `1.0`               stay int and float as written
 
 Of a column that no rule reads only the syntax is checked: a number out of range there does no harm.
@@ -27,6 +28,9 @@ import msgspec
 
 from edge.intake.codecs.base import Bad, BadPayload, CodecOptions, Row, too_long
 from edge.intake.codecs.rows import META, attributes, row_class
+from edge.intake.codecs.typed import row_parser
+from sql.engine.validation import Validator
+from sql.errors import DataError
 
 # A string is skipped in one step, possessively, so that hostile text costs linear time; one that does not end
 # is left to the parser, which refuses it.
@@ -37,12 +41,13 @@ _count_square, _count_curly = methodcaller("count", b"["), methodcaller("count",
 
 class Parser(NamedTuple):
     """One way to parse: a payload that is an object, one that is an array of objects,
-    and what both may raise."""
+    and what both may raise. `again`: parses an object that `row` refused, with a better reason."""
 
     row: Callable[[bytes], Row]
     rows: Callable[[bytes], list[Row]]
     errors: tuple[type[Exception], ...]
     skips_columns: bool
+    again: Callable[[bytes], Row] | None = None
 
 
 class JsonDecoder:
@@ -59,6 +64,8 @@ class JsonDecoder:
     ) -> None:
         self.options = options or CodecOptions()
         self._parser = (parser or msgspec_parser)(columns)
+        if self.options.validator is not None:
+            self._parser = checked(self._parser, columns, self.options.validator)
         self._whole = columns is None
         self._meta = attributes(columns or ()).get(META)
 
@@ -133,10 +140,12 @@ class JsonDecoder:
         decides when it is none."""
         if not payload.strip():
             raise BadPayload("the payload is empty") from error
-        if isinstance(error, BadPayload) or payload.lstrip()[:1] != b"[":
+        is_array = payload.lstrip()[:1] == b"["
+        again = self._parser.again
+        if isinstance(error, BadPayload | DataError) or not (is_array or again):
             raise BadPayload(reason(error)) from error
         try:
-            return self._parser.rows(payload)
+            return self._parser.rows(payload) if is_array or again is None else [again(payload)]
         except self._parser.errors as caught:
             raise BadPayload(reason(caught)) from caught
 
@@ -155,7 +164,7 @@ class JsonDecoder:
 
 def reason(error: Exception) -> str:
     """Why a payload was refused, in one clause that does not repeat the payload."""
-    if isinstance(error, BadPayload):
+    if isinstance(error, BadPayload | DataError):
         return str(error)
     if isinstance(error, RecursionError):
         return "nested too deep"
@@ -163,6 +172,22 @@ def reason(error: Exception) -> str:
         return f"not UTF-8: {error.reason} at byte {error.start}"
     text = str(error)[:200]
     return text if text.startswith("JSON ") else f"JSON cannot be used: {text}"[:200]
+
+
+def checked(parser: Parser, columns: frozenset[str] | None, validator: Validator) -> Parser:
+    """A parser whose rows fit their declared types."""
+    check, plain = validator.check, parser
+
+    def again(payload: bytes) -> Row:
+        return check(plain.row(payload))
+
+    return Parser(
+        again if columns is None else row_parser(columns, validator),
+        lambda payload: [check(row) for row in plain.rows(payload)],
+        (*plain.errors, DataError),
+        plain.skips_columns,
+        None if columns is None else again,
+    )
 
 
 def depth_exceeds(payload: bytes, depth_max: int) -> bool:

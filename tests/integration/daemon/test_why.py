@@ -6,16 +6,17 @@ One daemon runs all the rules; each test looks at one of them. The broker refuse
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from tests.integration.daemon.support import ROOT, Process, Publisher, daemon, publisher
+from edge.cli import main
+from tests.integration.daemon.support import Process, Publisher, daemon, publisher
 from tests.support.brokers import Mosquitto, mosquitto, wait_for
 
 pytestmark = pytest.mark.broker
@@ -32,6 +33,7 @@ STREAMS = "streams:\n" + "".join(
         stream("k", "plant/+/pressure"),
         stream("secret", "secret/+/temp"),
         stream("typed", "plant/+/typed", "dev STRING, temp STRING"),
+        stream("held", "plant/+/typed", "dev STRING, temp FLOAT", ', STRICT_VALIDATION="intake"'),
         stream("stamped", "plant/+/stamped", "", ', TIMESTAMP="ts"'),
         stream("seconds", "plant/+/seconds", "", ', TIMESTAMP="ts"'),
         stream("broken", "plant/+/broken"),
@@ -43,6 +45,7 @@ RULES = {
     "wrong-topic": "SELECT temp FROM nobody WHERE temp > 1",
     "wrong-column": "SELECT dev, tmep FROM m WHERE tmep > 50",
     "wrong-type": "SELECT dev FROM typed WHERE cast(temp, ''bigint'') > 50",
+    "declared-type": "SELECT dev FROM held WHERE temp > 50",
     "late": f"SELECT dev, count(*) AS c FROM stamped WHERE kind = ''late'' {BY_SECOND}",
     "clock": "SELECT dev, count(*) AS c FROM seconds GROUP BY dev, TUMBLINGWINDOW(ss, 10)",
     "threshold": f"SELECT dev, avg(temp) AS a FROM m {BY_SECOND} HAVING avg(temp) > 90",
@@ -125,21 +128,23 @@ def _publish(plant: Publisher) -> None:
     plant.send("plant/1/stamped", {"dev": "a", "ts": now_ms + 5_000, "kind": "new"})
 
 
-def why(gateway: Process, rule: str, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "edge.cli",
-        "why",
-        rule,
-        "--address",
-        gateway.address,
-        "--data",
-        str(gateway.data),
-    ]
-    return subprocess.run(
-        [*command, *more], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
+class Told(NamedTuple):
+    """What a command has said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def command(*arguments: str) -> Told:
+    """A command in this process, which saves the start of another."""
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = main(list(arguments))
+    return Told(code, out.getvalue(), err.getvalue())
+
+
+def why(gateway: Process, rule: str, *more: str) -> Told:
+    return command("why", rule, "--address", gateway.address, "--data", str(gateway.data), *more)
 
 
 def cause(gateway: Process, rule: str, *more: str) -> tuple[str, str]:
@@ -169,6 +174,17 @@ def test_wrong_type(gateway: Process) -> None:
     code, text = cause(gateway, "wrong-type")
     assert code == "type"
     assert "12 events could not be evaluated" in text
+
+
+def test_declared_type(gateway: Process) -> None:
+    """One dead letter a message, with topic and reason, and no rule sees it."""
+    code, text = cause(gateway, "declared-type")
+    reason = "column 'temp' of stream 'held' must be a float, not string 'warm'"
+    assert (code, text) == ("rejected", f"12 of 12 messages of stream 'held' were refused: {reason}")
+    letters = (gateway.data / "dead-letters" / "dead-letters.jsonl").read_text().splitlines()
+    found = [letter for letter in map(json.loads, letters) if letter["reason"] == reason]
+    assert [letter["topic"] for letter in found] == ["plant/1/typed"] * 12
+    assert not any("rule" in letter for letter in found)
 
 
 def test_late(gateway: Process) -> None:
@@ -218,7 +234,7 @@ def test_stopped(gateway: Process) -> None:
 def test_payloads_that_are_no_json(gateway: Process) -> None:
     code, text = cause(gateway, "not-json")
     assert code == "rejected"
-    assert text.startswith("1 of 1 messages of stream 'broken' cannot be decoded: JSON is malformed")
+    assert text.startswith("1 of 1 messages of stream 'broken' were refused: JSON is malformed")
 
 
 def test_a_rule_that_does_not_exist(gateway: Process) -> None:
@@ -244,6 +260,5 @@ def test_the_moment_as_an_inline_test(gateway: Process, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     only = f"rules:\n  - id: threshold\n    sql: {RULES['threshold']}\n    actions: [{{nop: {{}}}}]\n"
     (tmp_path / "r.yaml").write_text(f"{STREAMS}{only}{done.stdout}")
-    command = [sys.executable, "-m", "edge.cli", "test", str(tmp_path / "r.yaml")]
-    tested = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    tested = command("test", str(tmp_path / "r.yaml"))
     assert tested.returncode == 0, tested.stdout + tested.stderr

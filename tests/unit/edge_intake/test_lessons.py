@@ -88,9 +88,11 @@ rules:
     assert main(["replay", str(rule), str(data)]) == 0
     told = capsys.readouterr().err
     assert "note: stream 'm': none of 9 sampled messages has the column 'temp'; did you mean 'tmp'?" in told
-    assert main(["test", str(rule)]) == 0
-    assert capsys.readouterr().out == (
+    assert main(["test", str(rule)]) == 1
+    told = capsys.readouterr().out
+    assert "+ error: column 'dev' of stream 'm' must be a string, not bigint 7\n" in told
+    assert told.endswith(
         "note: stream 'm': a test sends the key 'tmp', which is no column; did you mean 'temp'?\n"
         "note: stream 'm': column 'dev' is declared string, and a test sends bigint 7\n"
-        "1 passed, 0 failed\n"
+        "0 passed, 1 failed\n"
     )

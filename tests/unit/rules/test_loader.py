@@ -89,7 +89,7 @@ tests:
     assert file.streams[1].made is not None
     assert file.streams[1].made.text == (
         "CREATE STREAM `b` (`dev` string, `ts` bigint, `tags` array(string)) "
-        'WITH (DATASOURCE="plant/+/b", TIMESTAMP="ts")'
+        'WITH (DATASOURCE="plant/+/b", TIMESTAMP="ts", STRICT_VALIDATION="intake")'
     )
     assert file.variables == {"limit": 80, "on": "on", "ratio": 0.5}
     (rule,) = file.rules
