@@ -385,7 +385,7 @@ class Manager:
         found = feeds(catalog, plans, self._payload_bytes_max, meta, self._structs, sections)
         received, unrouted = self._gateway.streams.received, self._gateway.streams.unrouted
         self._gateway.streams = StreamTable(found.decoded)
-        self._gateway.engine.trust(found.checked)
+        self._gateway.engine.dispatch.validators.trusted = found.checked
         self._gateway.message_keys.follow(found.keys)
         self._gateway.set_latency(found.latencies_ms)
         self._gateway.streams.unrouted = unrouted

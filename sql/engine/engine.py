@@ -8,7 +8,7 @@ knows no clock.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog
@@ -121,10 +121,6 @@ class Engine:
         """Change the events of a stream before anybody sees them; the change of the
         highest priority comes last."""
         self.dispatch.change_before(stream, priority, change)
-
-    def trust(self, streams: Container[str]) -> None:
-        """Rows of these streams come checked against their declared types, where intake is to do that."""
-        self.dispatch.validators.trusted = streams
 
     # --- events ---------------------------------------------------------------------------------------------
 
