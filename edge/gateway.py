@@ -265,8 +265,7 @@ class Gateway:
         self.session = session
 
     def take(self, messages: Sequence[Message], now_ms: int) -> None:
-        """Let recorded messages take effect; where rules share tables, those of several
-        streams in their order."""
+        """Let recorded messages take effect; where rules share tables, those of several streams in order."""
         for run in self.streams.runs(messages) if self.engine.catalog.relations else (messages,):
             decoded = self.streams.decode(run)
             for refused in decoded.bad:
@@ -275,8 +274,7 @@ class Gateway:
                 self.push(stream, rows, now_ms, decoded.origins.get(stream))
 
     def push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
-        """Give rows of a stream to the rules that read it, and their chained results to
-        those that read them."""
+        """Give rows of a stream to its rules, and their chained results to those that read them."""
         self._push(stream, rows, now_ms, origins)
         self.follow_chains(now_ms)
 

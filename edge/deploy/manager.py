@@ -393,8 +393,7 @@ class Manager:
             name: received[name] for name in received if name in self._gateway.streams.received
         }
         filters = to_subscribe(found.filters)
-        if self._filters:
-            self._gateway.redeliveries.forget_retained(set(filters) - self._filters)
+        self._gateway.redeliveries.forget_retained(set(filters) - self._filters if self._filters else set())
         self._filters = frozenset(filters)
         if self._mqtt is not None:
             self._subscribe(self._mqtt, filters)

@@ -245,8 +245,7 @@ class Statement(RunningQuery):
             self.representatives.update((group.key, event) for group, event in changed.items())
 
     def forget_idle(self, now_ms: int) -> None:
-        """Groups without a window that no event has touched for long begin anew; nothing has
-        left, so no row tells."""
+        """Groups without a window that no event has touched for long begin anew, and no row tells."""
         assert self.reclaim is not None
         for key in self.reclaim.aged(now_ms):
             self.groups.pop(key, None)
@@ -262,9 +261,8 @@ class Statement(RunningQuery):
         """What went wrong, with its place in the text of the statement."""
         line = self.code.line_of(error)
         span = None if line is None else self.code.spans.get(line)
-        return str(
-            self.program.functions.failure(error) if span is None else positioned(error, span, self.plan.text)
-        )
+        known = self.program.functions.failure(error)
+        return str(known if span is None else positioned(error, span, self.plan.text))
 
     # --- time -----------------------------------------------------------------------------------------------
 
@@ -275,16 +273,14 @@ class Statement(RunningQuery):
         return earliest((self.sources.next_deadline(), self.output.next_deadline()))
 
     def advance(self, now_ms: int) -> list[Emission]:
-        """Do what is due at or before `now_ms`, once: in order of due times; at one instant
-        windows before output."""
+        """Do what is due at or before `now_ms`, once, by due times; at one instant windows before output."""
         self.now_ms = max(self.now_ms, now_ms)
         if self.analytic is not None:
             self.analytic.keep()
         self.begin(self.now_ms)
         if self.sources.subqueries is not None:
             self.sources.subqueries.advance(now_ms)
-        new: list[Any] = []
-        old: list[Any] = []
+        new, old = list[Any](), list[Any]()
         posts, self.late_posts = self.late_posts, []
         for delta in self.sources.changes({0: posts} if posts else {}):
             self.change(delta, new, old)
