@@ -183,28 +183,31 @@ def key_of(value: Any) -> Any:
 
 # --- order for ORDER BY, sort, rank, min and max ------------------------------------------------------------
 
+OrderKey = tuple[int, Any] | tuple[int, Any, int]
+"""Compares with any other one."""
+
 _RANK = {type(None): 0, bool: 1, int: 2, float: 2, str: 3, bytes: 4, list: 5, tuple: 5, dict: 6}
 
 
-def order_key(value: Any) -> tuple[int, Any]:
+def order_key(value: Any) -> OrderKey:
     """A key that orders any two values: null, boolean, number (NaN last), text, the rest by their text."""
     rank = _RANK.get(value.__class__, 7)
     if rank == 2 and value != value:
-        return (2, math.inf, 1)  # type: ignore[return-value]
+        return (2, math.inf, 1)
     if rank == 2:
-        return (2, value, 0)  # type: ignore[return-value]
+        return (2, value, 0)
     if rank in (1, 3, 4):
         return (rank, value)
     return (rank, "" if value is None else repr(value))
 
 
-def order_key_down(value: Any) -> tuple[int, Any]:
+def order_key_down(value: Any) -> OrderKey:
     """A key for the reverse of the order of `order_key`. Numbers need no wrapper, so that
     they compare at once."""
     if value.__class__ in (int, float) and value == value:
-        return (-2, -value, 0)  # type: ignore[return-value]
+        return (-2, -value, 0)
     rank, *rest = order_key(value)
-    return (-2, -math.inf, -1) if rank == 2 else (-rank, Descending(tuple(rest)))  # type: ignore[return-value]
+    return (-2, -math.inf, -1) if rank == 2 else (-rank, Descending(tuple(rest)))
 
 
 class Descending:
@@ -221,4 +224,5 @@ class Descending:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Descending) and bool(self.key == other.key)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash(self.key)

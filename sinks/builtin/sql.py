@@ -164,7 +164,8 @@ class SqlSink:
             raise Refused(f"'{kind}' in column {field} is none of {', '.join(KINDS)}")
         if kind != "insert" and not self._settings.keys:
             raise Refused(f"'{kind}' needs 'keyField'")
-        return kind  # type: ignore[no-any-return]
+        chosen: Kind = kind
+        return chosen
 
     def _data_of(self, row: Row) -> list[dict[str, Any]]:
         name = self._settings.table_data_field

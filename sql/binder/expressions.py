@@ -81,8 +81,8 @@ class ExpressionBinder:
 
     def bind(self, node: ast.Expr, place: Place) -> Bound:
         """The bound form of an expression; `UNKNOWN` where a problem was reported."""
-        method = getattr(self, f"_{type(node).__name__.lower()}")
-        return method(node, place)  # type: ignore[no-any-return]
+        method: Callable[[ast.Expr, Place], Bound] = getattr(self, f"_{type(node).__name__.lower()}")
+        return method(node, place)
 
     def condition(self, node: ast.Expr | None, place: Place) -> Bound | None:
         """An expression that must be a boolean."""

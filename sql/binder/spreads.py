@@ -6,7 +6,7 @@ the output stage (`sql.algebra.output.spreads`) takes it out again and makes row
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sql import syntax as ast
 from sql.binder.calls import SPREADS
@@ -106,8 +106,8 @@ class SpreadBinder:
             problems.error("B315", "AS has no effect on extract(): the keys name the columns", item.span)
         bound = self._value(call, call.args[0])
         name = f"${call.name}"
-        kind = "rows" if call.name == "unnest" else "columns"
-        self.found.append(SpreadPlan(kind, ((name, None),), item.alias or call.name))  # type: ignore[arg-type]
+        kind: Literal["rows", "columns"] = "rows" if call.name == "unnest" else "columns"
+        self.found.append(SpreadPlan(kind, ((name, None),), item.alias or call.name))
         return [ItemPlan(name, bound)]
 
     def _value(self, call: ast.Call, node: ast.Expr) -> Bound:
@@ -153,8 +153,9 @@ class SpreadBinder:
         if isinstance(node, ast.Star):
             scope = self.binder.scope
             return [(scope.read_all(index, node.span), None) for index in range(len(scope.sources))]
-        named = isinstance(node, ast.Column | ast.Field | ast.Call)
-        column = node.name if named else self.binder.text[node.span.start : node.span.end]  # type: ignore[attr-defined]
+        column = self.binder.text[node.span.start : node.span.end]
+        if isinstance(node, ast.Column | ast.Field | ast.Call):
+            column = node.name
         return [(self.binder.bind(node, self.place), column)]
 
     def _requests(self, call: ast.Call, item: ast.SelectItem) -> list[ItemPlan]:

@@ -11,7 +11,7 @@ lie. Where a wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the cod
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -120,7 +120,8 @@ class ExpressionWriter:
         if isinstance(node, TableRead):
             return self._table_read(node)
         assert isinstance(node, Op)
-        return getattr(self, _METHODS[node.name])(node)  # type: ignore[no-any-return]
+        method: Callable[[Op], Code] = getattr(self, _METHODS[node.name])
+        return method(node)
 
     def text(self, node: Bound) -> str:
         """The source text of a value."""

@@ -156,9 +156,9 @@ class FunctionSet:
         """The function that returns the Python expression `text`."""
         code, name = _compiled(f"def f(e, a=None, w=None):\n    return {text}\n")
         self.spans.setdefault(name, span)
-        local: dict[str, Any] = {}
+        local: dict[str, EventFunction] = {}
         exec(code, self.names.bound, local)
-        return local["f"]  # type: ignore[no-any-return]
+        return local["f"]
 
     def generate(self, source: SourceWriter, **names: Any) -> Generated:
         """The functions of several lines; `names`: what they read beside the names of

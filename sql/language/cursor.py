@@ -12,6 +12,7 @@ from sql.errors import Problem, Span, SqlError, did_you_mean
 from sql.language import habits
 from sql.language.lexical import unquote
 from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
+from sql.syntax import Expr
 
 Item = TypeVar("Item")
 
@@ -62,6 +63,12 @@ SET_OPERATIONS = {
 def span_of(token: Token) -> Span:
     """The characters of one token."""
     return Span(token.start, token.end + 1)
+
+
+def node_of(parsed: Any) -> Expr:
+    """What a method of sqlglot returns, whose types are its own: our node."""
+    node: Expr = parsed
+    return node
 
 
 class Cursor(Parser):

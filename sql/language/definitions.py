@@ -22,6 +22,13 @@ NOT_YET = frozenset({"expression", "dataflow", "map", "objectarray", "json", "av
 """What EPL can create and this parser only recognises."""
 
 
+DECLARED: dict[str, Literal["stream", "table", "schema"]] = {
+    "stream": "stream",
+    "table": "table",
+    "schema": "schema",
+}
+
+
 class DefinitionParser(SelectParser):
     """Everything that is not a query."""
 
@@ -36,10 +43,10 @@ class DefinitionParser(SelectParser):
             return self._create_context(start)
         if word in NOT_YET:
             self._unsupported(f"create {word}", self._curr)
-        if constant or word not in ("stream", "table", "schema"):
+        kind = None if constant else DECLARED.get(word)
+        if kind is None:
             self._unexpected("STREAM, TABLE, SCHEMA, VARIABLE or CONTEXT")
         self._advance()
-        kind: Literal["stream", "table", "schema"] = word  # type: ignore[assignment]
         return self._create_stream(start, kind)
 
     def _create_context(self, start: Token) -> Statement:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 from sqlglot import Token, TokenType
 
 from sql.errors import Span, did_you_mean
-from sql.language.cursor import Cursor, span_of
+from sql.language.cursor import Cursor, node_of, span_of
 from sql.language.tokens import NAME_TOKENS, UNITS, WORD_TOKENS
 from sql.syntax import (
     Between,
@@ -101,8 +101,7 @@ class ExpressionParser(Cursor):
 
     def _expression(self) -> Expr:
         """One expression, whole."""
-        node: Expr = self._parse_disjunction()  # type: ignore[assignment]
-        return node
+        return node_of(self._parse_disjunction())
 
     @contextmanager
     def _nested(self) -> Iterator[None]:
@@ -407,7 +406,7 @@ def _negated(node: Any) -> Expr:
     """NOT of a range, a pattern or a list; of `in (select …)`: `!= all (select …)`."""
     if isinstance(node, Quantified):
         return replace(node, op="!=", quantifier="all")
-    return replace(node, negated=True)  # type: ignore[no-any-return]
+    return node_of(replace(node, negated=True))
 
 
 _NEGATABLE = frozenset({TokenType.BETWEEN, TokenType.IN, TokenType.LIKE, TokenType.RLIKE})

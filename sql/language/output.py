@@ -12,6 +12,10 @@ from sql.language.sources import SourceParser
 from sql.syntax import Assignment, CronField, Expr, OutputLimit, Period, Terminated
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+OutputMode = Literal["default", "first", "last", "all", "snapshot"]
+
+MODES: dict[str, OutputMode] = {"first": "first", "last": "last", "all": "all", "snapshot": "snapshot"}
+
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 
 
@@ -23,9 +27,10 @@ class OutputParser(SourceParser):
         found: dict[str, Any] = {}
         if self._match_word("after"):
             found["after"], found["after_events"] = self._period_or_count("AFTER")
-        mode: Literal["default", "first", "last", "all", "snapshot"] = "default"
-        if self._at_word("first", "last", "all", "snapshot"):
-            mode = self._take().text.lower()  # type: ignore[assignment]
+        mode: OutputMode = "default"
+        if (chosen := MODES.get(self._word())) is not None:
+            self._advance()
+            mode = chosen
         if self._match_word("every"):
             found["every"], found["every_events"] = self._period_or_count("EVERY")
         elif self._match_word("at"):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import TokenType
 
-from sql.language.cursor import span_of
+from sql.language.cursor import node_of, span_of
 from sql.syntax import (
     Definition,
     Expr,
@@ -62,7 +62,7 @@ class RecognizeGrammar:
 
     def _length(self) -> Expr:
         """A length of time; OR behind it belongs to the clause."""
-        node: Expr = self.parser._parse_term()  # type: ignore[assignment]
+        node = node_of(self.parser._parse_term())
         return node if isinstance(node, Period) or not self.parser._unit() else self.parser._period(node)
 
     def _measure(self) -> Measure:
@@ -106,15 +106,17 @@ class RecognizeGrammar:
         """One operand with its quantifier."""
         parser, start = self.parser, self.parser._curr
         operand = self._operand()
+        low: int
+        high: int | None
         low, high = 1, 1
         if parser._match(TokenType.STAR):
-            low, high = 0, None  # type: ignore[assignment]
+            low, high = 0, None
         elif parser._match(TokenType.PLUS):
-            low, high = 1, None  # type: ignore[assignment]
+            low, high = 1, None
         elif parser._match(TokenType.PLACEHOLDER):
             low, high = 0, 1
         elif parser._match(TokenType.L_BRACE):
-            low, high = self._counts()  # type: ignore[assignment]
+            low, high = self._counts()
         else:
             return operand
         reluctant = bool(parser._match(TokenType.PLACEHOLDER))

@@ -108,7 +108,10 @@ class PushServers:
     @property
     def address(self) -> tuple[str, int] | None:
         """Where the server listens, while it does."""
-        return None if self._server is None else self._server.server_address[:2]  # type: ignore[return-value]
+        if self._server is None:
+            return None
+        host, port = self._server.server_address[:2]
+        return str(host), port
 
     def add(self, source: PushSource) -> None:
         """Serve a path; the first one starts the server. Raises OSError when the port is taken."""

@@ -63,7 +63,7 @@ class SourceJoin:
 
     def __call__(self, events: Iterable[Event]) -> Iterable[Event]:
         """The joined rows, in order of the first source's events, then of the second's, and so on."""
-        contents: list[Sequence[Event]] = [[] for _ in range(self.width)]
+        contents: list[list[Event] | deque[Event]] = [[] for _ in range(self.width)]
         for index, table in self.tables.items():
             contents[index] = table
         for index, relation in self.relations.items():
@@ -72,7 +72,7 @@ class SourceJoin:
             ]
         for event in events:
             index = next(place for place, row in enumerate(event.row) if row is not None)
-            contents[index].append(event)  # type: ignore[attr-defined]
+            contents[index].append(event)
         rows: list[Sides] = [(event,) for event in contents[0]]
         for place, step in enumerate(self.steps, start=1):
             rows = step.pairs(rows, contents[place])

@@ -32,9 +32,10 @@ def bind_period(binder: ExpressionBinder, node: ast.Expr, what: str) -> PeriodAr
     for bound, _ in parts:
         no_reads(binder, bound, node, what)
         binder.expect(bound, Type.NUMBER, f"{what} is a length of time", node.span)
-    if all(isinstance(bound, Const) and bound.value.__class__ in (int, float) for bound, _ in parts):
+    amounts = {unit: bound.value for bound, unit in parts if isinstance(bound, Const)}
+    if len(amounts) == len(parts) and all(amount.__class__ in (int, float) for amount in amounts.values()):
         try:
-            Period.of({unit: bound.value for bound, unit in parts})  # type: ignore[attr-defined]
+            Period.of(amounts)
         except ValueError as error:
             binder.problems.error("B506", f"{what}: {error}", node.span)
     return PeriodArgument(parts, node.span)

@@ -33,10 +33,10 @@ LONG_FILES = {
     "sql/binder/contexts.py": 451,
     "sql/binder/expressions.py": 437,
     "sql/binder/patterns.py": 442,
-    "sql/codegen/expressions.py": 408,
+    "sql/codegen/expressions.py": 409,
     "sql/engine/running/statement.py": 408,
     "sql/functions/arrays.py": 404,
-    "sql/language/expressions.py": 413,
+    "sql/language/expressions.py": 412,
     "tests/reference/windows.py": 442,
     "tests/spark/test_job.py": 427,
     "tests/unit/rules/test_loader.py": 450,
@@ -85,7 +85,7 @@ DYNAMIC_ATTRIBUTES = {
 
 FORMAT_SKIPS = {"rules": 3, "sinks": 1, "cloud_sync": 1, "edge": 3, "sql": 39}
 """Tables that the formatter would pull apart: at most 50 in all."""
-TYPE_IGNORES = {"rules": 2, "sinks": 2, "edge": 8}
+TYPE_IGNORES = {"rules": 1, "sinks": 1, "edge": 2, "sql": 36}
 
 
 def none(found: Iterable[str]) -> None:
