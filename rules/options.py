@@ -99,7 +99,7 @@ class Options(Model):
     max_recognize_attempts: int = Field(
         100_000,
         ge=1,
-        description="attempts of match_recognize that live at once; one more is not begun, and counted",
+        description="attempts of match_recognize, or ways to read their rows, that live at once; one more is counted",
     )
     send_nil_field: bool = Field(False, description="send NULL columns as null instead of leaving them out")
     send_error: bool = Field(

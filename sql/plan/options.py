@@ -28,7 +28,7 @@ class RuleOptions:
     max_pattern_partials  partial matches of a pattern that live at once, counted where an arrow begins one
     pattern_overflow   what happens to one more: it is refused, or the oldest ends
     max_pattern_rows   matches an AND of a pattern remembers, and events in the list of a repeat
-    max_recognize_attempts  attempts of match_recognize that live at once
+    max_recognize_attempts  attempts of match_recognize, and ways to read their rows, that live at once
     max_pattern_keys   keys of an every-distinct; the oldest is forgotten
     send_meta          rows carry the metadata of their message in a column `__meta` (eKuiper's sendMetaToSink)
 

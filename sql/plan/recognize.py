@@ -45,3 +45,8 @@ class RecognizePlan:
     columns: dict[str, Type] = field(default_factory=dict, compare=False)
     row_columns: dict[str, Type] | None = field(default=None, compare=False)
     text: str = field(default="", compare=False, repr=False)
+
+    @property
+    def lists(self) -> tuple[bool, ...]:
+        """Which variables take several rows."""
+        return tuple(variable.is_list for variable in self.variables)

@@ -1,37 +1,36 @@
-"""The attempts of one partition: each began with a row, and holds the readings of the rows since."""
+"""The attempts of one partition whose rows leave a window, or whose matches wait for the end of an interval."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sql.algebra.recognize.program import END, Program
+from sql.codegen.functions import DATA_ERRORS
 
-Values = tuple[Any, ...]
-"""The rows of each variable: None, a row, or for one that takes several the tuple of them."""
+Reading = tuple[Any, ...]
+"""A reading of the rows of an attempt: the number of its first row, the place of its newest one, and for
+each variable its row, or the newest of its rows: a pair of the one before it and the row itself."""
 
-Fits = Callable[[Any, Values], bool]
+Recent = tuple[Any, ...]
+"""The newest rows of a partition, the newest first, for `prev`."""
 
-
-class Reading(NamedTuple):
-    """A reading of the rows of an attempt that waits at a place for the next one."""
-
-    place: int
-    values: Values
+Step = Callable[[list[Reading], int, Any, Recent], tuple[list[Reading], list[Reading]]]
+"""Leads a row with its number through readings: those that go on, and those that are complete with it, the
+preferred first. Compiled from the conditions."""
 
 
 class Match(NamedTuple):
-    """A complete reading: of the rows from `first` to `last`, by their numbers.
+    """A complete reading, and the number of its last row."""
 
-    `is_final`: it has reached the end of the pattern, where no further row can be added to it.
-    """
-
-    first: int
     last: int
-    values: Values
-    is_final: bool = False
+    reading: Reading
+
+    @property
+    def first(self) -> int:
+        """The number of the first row."""
+        return int(self.reading[0])
 
 
 @dataclass(slots=True)
@@ -47,31 +46,17 @@ class Attempt:
     due: int | None = None
 
 
-class Step(NamedTuple):
-    """What a place of the program does with a row: `test` None takes any; `after`: the
-    places that may follow."""
-
-    variable: int
-    test: Fits | None
-    is_list: bool
-    after: tuple[int, ...]
-
-
 class Rules:
-    """What all partitions share: the program with its conditions, and how far `prev` looks back."""
+    """What all partitions share: the automaton with its conditions, and how far `prev` looks back."""
 
-    def __init__(
-        self, program: Program, lists: tuple[bool, ...], fits: dict[int, Fits], offsets: tuple[int, ...]
-    ) -> None:
-        """`fits`: the conditions of the variables that have one. `lists`: which take several rows."""
-        self.offsets = offsets
-        self.depth = max(offsets, default=0) + 1
-        self.steps = [
-            Step(variable, fits.get(variable), lists[variable], tuple(after))
-            for variable, after in zip(program.variables, program.after, strict=True)
-        ]
-        empty = (None,) * len(lists)
-        self.begin = [Reading(place, empty) for place in program.first if place != END]
+    def __init__(self, program: Program, step: Step, width: int, offsets: tuple[int, ...]) -> None:
+        self.step = step
+        self.begin: Reading = (program.start, *(None,) * width)
+        """A reading without rows, behind the number of its first."""
+        self.final = frozenset(place for place, after in enumerate(program.after) if after == (END,))
+        """The places where the pattern ends, so that no row can be added."""
+        self.depth = max(offsets, default=0)
+        self.nothing: Recent = (None,) * self.depth
 
 
 class Attempts:
@@ -82,8 +67,7 @@ class Attempts:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.live: list[Attempt] = []
-        self.recent: deque[tuple[int, Any]] = deque(maxlen=rules.depth)
-        """The newest rows of the partition, for `prev`."""
+        self.recent = rules.nothing
         self.rows: dict[int, tuple[Any, int]] = {}
         """The rows that the window holds, with their instants; only kept where there is a window."""
 
@@ -96,48 +80,25 @@ class Attempts:
         `keeps`: an attempt that has matched and cannot go on lives until somebody ends it. A row that a
         condition cannot be evaluated for changes nothing.
         """
-        self.recent.append((number, row))
-        attempts = self.live
+        rules, attempts = self.rules, self.live
         if may_begin:
-            attempts = [*attempts, Attempt(number, now, self.rules.begin)]
-        try:
-            previous = tuple([self._previous(offset) for offset in self.rules.offsets])
-            read = [self._advance(attempt, number, row, previous) for attempt in attempts]
-        except BaseException:
-            self.recent.pop()
-            raise
+            attempts = [*attempts, Attempt(number, now, [(number, *rules.begin)])]
+        read = [rules.step(attempt.readings, number, row, self.recent) for attempt in attempts]
+        self.recent = (row, *self.recent)[: rules.depth]
         self.live = []
         found = []
-        for attempt, (readings, matches) in zip(attempts, read, strict=True):
+        for attempt, (readings, told) in zip(attempts, read, strict=True):
             attempt.readings = readings
-            if matches:
-                found.append((attempt, matches))
-            if readings or attempt.complete or (matches and keeps):
+            if told:
+                found.append((attempt, [Match(number, reading) for reading in told]))
+            if readings or attempt.complete or (told and keeps):
                 self.live.append(attempt)
         return found
 
-    def _previous(self, offset: int) -> Any:
-        return self.recent[-1 - offset][1] if offset < len(self.recent) else None
-
-    def _advance(
-        self, attempt: Attempt, number: int, row: Any, previous: Values
-    ) -> tuple[list[Reading], list[Match]]:
-        """The readings that go on with a row; those that are complete with it, the preferred first."""
-        steps = self.rules.steps
-        readings: list[Reading] = []
-        matches: list[Match] = []
-        for place, values in attempt.readings:
-            variable, test, is_list, after = steps[place]
-            if test is not None and not test(row, values + previous):
-                continue
-            value = ((values[variable] or ()) + (row,)) if is_list else row
-            taken = (*values[:variable], value, *values[variable + 1 :])
-            for following in after:
-                if following == END:
-                    matches.append(Match(attempt.first, number, taken, len(after) == 1))
-                else:
-                    readings.append(Reading(following, taken))
-        return readings, matches
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing can come of it but through `prev`."""
+        return not self.live and not self.rows
 
     def drop(self, upto: int) -> None:
         """End the attempts that began at or before a row."""
@@ -155,9 +116,12 @@ class Attempts:
             self.drop(max(held))
             return
         self.live = []
-        self.recent.clear()
+        self.recent = self.rules.nothing
         for number, (row, at) in list(self.rows.items()):
-            self.read(number, row, at, may_begin=True)
+            try:
+                self.read(number, row, at, may_begin=True)
+            except DATA_ERRORS:  # behind another row than when it came: it fits nothing
+                continue
 
     def __iter__(self) -> Iterator[Attempt]:
         return iter(self.live)

@@ -1,4 +1,4 @@
-"""A row pattern as a program: places that each take one row, and which places may
+"""A row pattern as an automaton: places that each take one row, and which places may
 follow, the preferred first.
 
 The order of what follows is that of SQL: the left alternative first, a greedy repetition goes on before it
@@ -8,8 +8,10 @@ is the preferred.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import permutations
+from typing import NamedTuple
 
 from sql.syntax import RowChoice, RowPattern, RowPermutation, RowSequence, RowTimes, RowVariable
 
@@ -17,9 +19,25 @@ END = -1
 """Follows a place where the whole pattern may end."""
 
 
+class Edge(NamedTuple):
+    """A place that may take the next row."""
+
+    place: int
+    variable: int
+    bit: int
+    """The bit of the place in sets of places."""
+    covers: int
+    """The places after which nothing may follow that may not follow this one: a reading that has come to
+    one of them finds nothing that one at this place does not find."""
+    ends: bool
+    """Whether the pattern may be complete with the row."""
+    goes_on: bool
+    """Whether another row may be added."""
+
+
 class Program:
     """`variables[p]`: the variable of place p. `first` and `after[p]`: what may follow, in order of
-    preference."""
+    preference; `start` is the place of a reading without rows."""
 
     def __init__(self, pattern: RowPattern, places: dict[str, int]) -> None:
         self.places = places
@@ -35,6 +53,43 @@ class Program:
         self._end = end
         self.first = self._reach(entry)
         self.after = [self._reach(self._next[place]) for place in range(len(self.variables))]
+        self.start = len(self.variables)
+
+    def edges(self, *, may_cover: bool) -> list[tuple[Edge, ...]]:
+        """What may take the row after that of each place, and of `start`.
+
+        `may_cover` False: each reading is of interest, so no place covers another.
+        """
+        covers = self._covers() if may_cover else [0] * self.start
+        found = [
+            Edge(
+                place,
+                self.variables[place],
+                1 << place if may_cover else 0,
+                covers[place],
+                END in after,
+                any(following != END for following in after),
+            )
+            for place, after in enumerate(self.after)
+        ]
+        return [
+            tuple(found[following] for following in after if following != END)
+            for after in (*self.after, self.first)
+        ]
+
+    def _covers(self) -> list[int]:
+        """For each place the set of those after which nothing else may follow than after it."""
+        before: dict[int, list[int]] = {}
+        for place, after in enumerate(self.after):
+            for following in after:
+                before.setdefault(following, []).append(place)
+        found = []
+        for after in self.after:
+            shared = Counter(place for following in after for place in before[following])
+            found.append(
+                sum(1 << place for place, count in shared.items() if count == len(self.after[place]))
+            )
+        return found
 
     def _step(self, *leads: int) -> int:
         self._steps += 1
@@ -71,12 +126,12 @@ class Program:
             loop = self._step(0)
             body = self._compile(pattern.operand, loop)
             self._jumps[loop] = (then, body) if pattern.reluctant else (body, then)
-            entry = loop
+            entry = body if pattern.low else loop
         else:
             for _ in range(pattern.high - pattern.low):
                 body = self._compile(pattern.operand, entry)
                 entry = self._step(then, body) if pattern.reluctant else self._step(body, then)
-        for _ in range(pattern.low):
+        for _ in range(pattern.low - (pattern.high is None and pattern.low > 0)):
             entry = self._compile(pattern.operand, entry)
         return entry
 

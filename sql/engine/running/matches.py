@@ -113,41 +113,40 @@ def is_plain(plan: Plan) -> bool:
     source = plan.sources[0]
     if source.pattern is None or source.windows or source.matches_by_name or source.keeps_last or plan.joins:
         return False
-    if (
-        plan.where
-        or plan.having
-        or plan.group_by
-        or plan.order_by
-        or plan.distinct
-        or plan.limit
-        or plan.offset
-    ):
+    return shows_each(plan) and not (source.pattern.suppress or source.pattern.discard)
+
+
+def shows_each(plan: Plan) -> bool:
+    """Whether each row that a source gives is a row of the statement, whatever came before it."""
+    if plan.where or plan.having or plan.group_by:
+        return False
+    if plan.order_by or plan.distinct or plan.limit or plan.offset:
         return False
     if plan.aggregates or plan.subqueries or plan.analytics or plan.prevs or plan.spreads or plan.into_table:
         return False
-    return (
-        plan.output is None
-        and plan.selector != "rstream"
-        and not (source.pattern.suppress or source.pattern.discard)
-    )
+    return plan.output is None and plan.selector != "rstream"
+
+
+def show_each(statement: Statement, rows: Sequence[Any], now_ms: int) -> None:
+    """The rows that one event gives are one emission."""
+    show, whole = statement.code["show"], statement.whole
+    shown: list[Any] = []
+    for row in rows:
+        statement.seq += 1
+        show(statement, Event(row, now_ms, statement.seq), whole, shown, True)
+    if shown:
+        statement.out.append(Emission(statement.name, now_ms, "rows", shown))
 
 
 def show_matches(
     statement: Statement, matches: Matches, stream: str, rows: Sequence[Any], now_ms: int
 ) -> None:
-    """Events for a pattern whose matches are the statement's rows; what one event completes is one
-    emission."""
+    """Events for a pattern whose matches are the statement's rows."""
 
     def fail(row: Any, error: BaseException) -> None:
         statement.errors.append(statement.error_of(row, str(matches.functions.failure(error)), now_ms))
 
-    show, whole, out = statement.code["show"], statement.whole, statement.out
     for found in matches.pattern.lot(stream, rows, now_ms, fail):
-        shown: list[Any] = []
-        for match in found:
-            statement.seq += 1
-            show(statement, Event(match, now_ms, statement.seq), whole, shown, True)
-        if shown:
-            out.append(Emission(statement.name, now_ms, "rows", shown))
+        show_each(statement, found, now_ms)
     if matches.has_failed:
         statement.errors += [statement.error_of(None, str(why), now_ms) for why in matches.failures()]

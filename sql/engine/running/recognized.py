@@ -6,21 +6,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sql.aggregates.base import Removal
-from sql.algebra.accumulators import SKIP, AggregateSet
 from sql.algebra.build import period
 from sql.algebra.event import Delta, Event
-from sql.algebra.recognize import Recognizer
+from sql.algebra.recognize import HeldRecognizer, Recognizer
+from sql.algebra.recognize.attempts import Reading, Rules
+from sql.algebra.recognize.program import Program
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet, PatternReader
 from sql.codegen.support import Warnings
+from sql.compiler.recognize import RecognizeText
+from sql.engine.running.matches import show_each, shows_each
+from sql.errors import DataError, positioned
 from sql.functions.registry import Context
-from sql.plan.logical import ItemPlan, PeriodArgument, Plan, SourcePlan
+from sql.plan.logical import PeriodArgument, Plan, SourcePlan
 from sql.plan.options import RuleOptions
 from sql.rows import Shape
 
 if TYPE_CHECKING:
     from sql.engine.running.statement import Statement
+
+Fail = Callable[[Any, BaseException], None]
+"""Hears of a row that cannot be evaluated, or that completes a match whose measures cannot; None is a match
+that time completes."""
 
 
 class Recognized:
@@ -38,74 +45,56 @@ class Recognized:
         plan = source.recognize
         assert plan is not None
         self.plan = plan
-        self.conditions = FunctionSet(
-            catalog, context, warnings, shape=shape, text=plan.text, kind=PatternReader
+        is_held = bool(source.windows) or plan.interval is not None
+        functions = FunctionSet(catalog, context, warnings, shape=shape, text=plan.text, kind=PatternReader)
+        program = Program(plan.pattern, {item.name: place for place, item in enumerate(plan.variables)})
+        text = RecognizeText(plan, program, catalog, context, warnings, shape, is_held=is_held)
+        self.functions = functions
+        self.code = text.code
+        self.tell: Callable[[Reading], dict[str, Any]] = self.code["tell"]
+        rules = Rules(program, self.code["step"], len(plan.variables), plan.previous)
+        key, most = functions.key(plan.partition_by), options.max_recognize_attempts
+        length = plan.interval
+        interval = None if length is None else period(PeriodArgument(length.parts, length.span), functions)
+        self.held = HeldRecognizer(
+            plan, rules, key, most, interval=interval, zone=context.zone, windowed=bool(source.windows)
         )
-        self.functions = FunctionSet(catalog, context, warnings, shape=shape, text=plan.text, joined=True)
-        fits = {
-            place: self.conditions.true(variable.condition)
-            for place, variable in enumerate(plan.variables)
-            if variable.condition is not None
-        }
-        interval = None if plan.interval is None else plan.interval
-        length = (
-            None
-            if interval is None
-            else period(PeriodArgument(interval.parts, interval.span), self.functions)
-        )
-        self.recognizer = Recognizer(
-            plan,
-            fits=fits,
-            key=self.conditions.key(plan.partition_by),
-            interval=length,
-            zone=context.zone,
-            most=options.max_recognize_attempts,
-            windowed=bool(source.windows),
-        )
-        items = tuple(ItemPlan(name, value) for name, value in plan.measures)
-        self.project = self.functions.row(items, [plan.row_columns for _ in plan.variables])
-        self.aggregates = [
-            (AggregateSet((call,), self.functions, Removal.NEVER), place) for call, place in plan.aggregates
-        ]
+        """Rows that leave a window, matches that wait for the end of an interval, or a content that is read
+        anew."""
+        self.recognizer = self.held if is_held else Recognizer(plan, rules, key, most)
 
-    def change(self, delta: Delta, now_ms: int) -> list[dict[str, Any]]:
+    def change(self, delta: Delta, now_ms: int, fail: Fail) -> list[dict[str, Any]]:
         """The rows of the matches that a change of the window completes."""
-        return self._rows(self.recognizer.change(_rows(delta.inserted), _rows(delta.removed), now_ms))
+        found = self.recognizer.change(_rows(delta.inserted), _rows(delta.removed), now_ms, fail)
+        newest = delta.inserted[-1].row if delta.inserted else None
+        return self.rows(found, newest, fail)
 
-    def enter(self, number: int, row: Any, now_ms: int) -> list[dict[str, Any]]:
-        """The rows of the matches that one row completes, where rows never leave."""
-        found = self.recognizer.enter(number, row, now_ms)
-        return self._rows(found) if found else []
-
-    def advance(self, now_ms: int) -> list[dict[str, Any]]:
+    def advance(self, now_ms: int, fail: Fail) -> list[dict[str, Any]]:
         """The rows of the matches whose interval is over."""
-        return self._rows(self.recognizer.advance(now_ms))
+        return self.rows(self.recognizer.advance(now_ms), None, fail)
 
-    def present(self, content: Iterable[Event]) -> list[dict[str, Any]]:
+    def present(self, content: Iterable[Event], fail: Fail) -> list[dict[str, Any]]:
         """The rows of the matches in a content."""
-        return self._rows(self.recognizer.present(_rows(content)))
+        return self.rows(self.held.present(_rows(content), fail), None, fail)
 
     def next_deadline(self) -> int | None:
         return self.recognizer.deadline()
 
-    def _rows(self, matches: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
-        out = []
+    def rows(self, matches: Iterable[Reading], newest: Any, fail: Fail) -> list[dict[str, Any]]:
+        """The measures of matches that the row `newest` completes."""
+        tell, out = self.tell, []
         for match in matches:
-            lists = tuple(list(value) if value.__class__ is tuple else value for value in match)
-            values = [self._aggregate(*item, match) for item in self.aggregates]
-            out.append(self.project(Event(lists, 0, 0), values))
+            try:
+                out.append(tell(match))
+            except DATA_ERRORS as error:
+                fail(newest, error)
         return out
 
-    @staticmethod
-    def _aggregate(aggregates: AggregateSet, place: int, match: tuple[Any, ...]) -> Any:
-        """The aggregate of the rows of one variable."""
-        (accumulator,) = aggregates.fresh()
-        for row in match[place] or ():
-            event = Event((*(None,) * place, row, *(None,) * (len(match) - place - 1)), 0, 0)
-            (value,) = aggregates.values_of(event)
-            if value is not SKIP:
-                accumulator.add(value, event)
-        return accumulator.result()
+    def why(self, error: BaseException) -> DataError:
+        """What went wrong, with its place in the text of the rule."""
+        line = self.code.line_of(error)
+        span = None if line is None else self.code.spans.get(line)
+        return self.functions.failure(error) if span is None else positioned(error, span, self.plan.text)
 
     def counters(self) -> dict[str, int]:
         return self.recognizer.counters()
@@ -117,7 +106,7 @@ class Recognized:
         self.recognizer.restore(state, make_row)
 
 
-def _rows(events: Iterable[Event]) -> Iterable[tuple[int, Any, int]]:
+def _rows(events: Iterable[Event]) -> list[tuple[int, Any, int]]:
     return [(event.seq, event.row, event.time_ms) for event in events]
 
 
@@ -138,18 +127,37 @@ def is_alone(plan: Plan) -> bool:
     return not (source.keeps or beside)
 
 
+def failures_of(statement: Statement, found: Recognized) -> Fail:
+    """What adds an error event for each row that cannot be evaluated."""
+
+    def fail(row: Any, error: BaseException) -> None:
+        statement.errors.append(statement.error_of(row, str(found.why(error)), statement.now_ms))
+
+    return fail
+
+
 def read_rows(statement: Statement, found: Recognized, rows: Sequence[Any], now_ms: int) -> None:
     """Events for a match_recognize that is alone; what is not evaluated is told and changes nothing."""
-    passes = statement.program.filters[0]
-    for row in rows:
-        statement.seq += 1
-        try:
-            if passes is not None and not passes(Event(row, now_ms, statement.seq)):
-                continue
-            shown = found.enter(statement.seq, row, now_ms)
-        except DATA_ERRORS as error:
-            statement.program.functions.spans |= found.conditions.spans
-            statement.fail(row, error)
-            continue
-        if shown:
+    assert isinstance(found.recognizer, Recognizer)
+    fail = failures_of(statement, found)
+    is_each = shows_each(statement.plan)
+    if statement.program.filters[0] is not None:
+        rows = list(_passing(statement, rows, now_ms))
+    for row, matches in found.recognizer.lot(rows, fail):
+        shown = found.rows(matches, row, fail)
+        if shown and is_each:
+            show_each(statement, shown, now_ms)
+        elif shown:
             statement.joined([statement.new_event(match, now_ms) for match in shown], now_ms)
+
+
+def _passing(statement: Statement, rows: Sequence[Any], now_ms: int) -> Iterable[Any]:
+    """The rows that the filter of the source lets pass."""
+    passes = statement.program.filters[0]
+    assert passes is not None
+    for row in rows:
+        try:
+            if passes(Event(row, now_ms, 0)):
+                yield row
+        except DATA_ERRORS as error:
+            statement.fail(row, error)

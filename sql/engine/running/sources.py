@@ -19,7 +19,7 @@ from sql.algebra.table.feed import Feed, Looked
 from sql.codegen.functions import DATA_ERRORS
 from sql.engine.relations.subqueries import Subqueries, as_seen
 from sql.engine.running.matches import Matches
-from sql.engine.running.recognized import Recognized
+from sql.engine.running.recognized import Recognized, failures_of
 from sql.plan.logical import SourcePlan
 
 if TYPE_CHECKING:
@@ -212,7 +212,11 @@ class Sources:
     def _recognized(self, index: int, delta: Delta) -> Delta:
         """What a change of the window completes, where the source has match_recognize."""
         found = self.recognized.get(index)
-        return delta if found is None else self._shown(found.change(delta, self.statement.now_ms))
+        return (
+            delta
+            if found is None
+            else self._shown(found.change(delta, self.statement.now_ms, failures_of(self.statement, found)))
+        )
 
     def _shown(self, rows: Iterable[Any]) -> Delta:
         """Rows of matches as events of their own."""
@@ -260,7 +264,8 @@ class Sources:
             return self.changes(self._due_posts(index, now_ms))
         if index not in self.recognized:
             return self._matched(index, self.matches[index].advance(now_ms), now_ms)
-        delta = self._shown(self.recognized[index].advance(now_ms))
+        found = self.recognized[index]
+        delta = self._shown(found.advance(now_ms, failures_of(self.statement, found)))
         return iter((delta,) if delta.inserted else ())
 
     def _due_posts(self, index: int, now_ms: int) -> Posts:
@@ -292,7 +297,7 @@ class Sources:
             return self.joined.content()
         content = self.windows[0].content()
         for found in self.recognized.values():
-            rows = found.present(content)
+            rows = found.present(content, _unheard)
             return [Event(row, self.statement.now_ms, -number) for number, row in enumerate(rows, 1)]
         return content
 
@@ -331,3 +336,7 @@ def merged(deltas: Sequence[Delta]) -> Delta:
         return deltas[0]
     inserted = [event for delta in deltas for event in delta.inserted]
     return Delta(inserted, [event for delta in deltas for event in delta.removed])
+
+
+def _unheard(row: Any, error: BaseException) -> None:
+    """What fails while a content is shown has been told when it came."""

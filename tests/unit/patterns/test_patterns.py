@@ -168,3 +168,41 @@ def test_neighbouring_rows_by_match_recognize() -> None:
         )
     ]
     assert rows(sql, steps) == [(5, {"dev": "x", "top": 3.0, "back": 2.5})]
+
+
+def _recognizing(
+    pattern: str, options: RuleOptions, events: list[dict[str, Any]]
+) -> tuple[Engine, list[Any]]:
+    """An engine with match_recognize over E that has read events, and the rows it has told."""
+    catalog = define(Catalog(), "create stream E (id string, n bigint);")
+    engine = Engine(catalog)
+    engine.deploy("r", plan_rule(f"select * from E match_recognize ({pattern})", catalog, options), 0)
+    emissions = engine.push("E", events, 1000)
+    return engine, [row for emission in emissions for row in emission.inserted]
+
+
+def test_idle_partitions_are_forgotten_and_counted() -> None:
+    """Three partitions may keep a row for prev; that of a fourth one is forgotten."""
+    pattern = "partition by id measures A.id as a pattern (A) define A as A.n > prev(A.n)"
+    events = [{"id": name, "n": n} for n in (1, 2) for name in ("w", "x", "y", "z")]
+    engine, told = _recognizing(pattern, RuleOptions(max_recognize_attempts=3), events)
+    counts = engine.counters("r")
+    assert told == [{"a": "w"}, {"a": "x"}, {"a": "y"}]
+    assert (counts["partitions"], counts["partitions_forgotten"], counts["attempts"]) == (3, 2, 0)
+
+
+def test_ways_to_read_the_same_rows_do_not_multiply() -> None:
+    """Each row fits both variables: 2**40 readings, of which those that can go on alike are one."""
+    pattern = "measures count(A.id) as a pattern ((A | B)* C) define C as C.n = 0"
+    events = [{"id": "e", "n": 1}] * 40 + [{"id": "e", "n": 0}]
+    _, told = _recognizing(pattern, RuleOptions(), events)
+    assert told == [{"a": 40}]
+
+
+def test_readings_are_bounded_where_all_are_wanted() -> None:
+    pattern = "measures count(A.id) as a all matches pattern ((A | B)+ C) define C as C.n = 0"
+    events = [{"id": "e", "n": 1}] * 30
+    engine, told = _recognizing(pattern, RuleOptions(max_recognize_attempts=100), events)
+    counts = engine.counters("r")
+    assert told == []
+    assert counts["attempts"] <= 100 and counts["attempts_dropped"] > 0
