@@ -11,8 +11,9 @@ lie. Where a wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the cod
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any, Protocol
 
 from sql.codegen import support
@@ -50,21 +51,28 @@ class Names:
         self.constants: dict[str, Any] = {}
         """The constants that are globals, in the order of the text."""
         self.bound: dict[str, Any] = {}
+        """The globals of the code: few, and no other keys than names, so that Python finds them at once."""
+        self.reserved: frozenset[str] = frozenset()
+        """Names that the code around uses for itself: nothing is bound to them."""
         self._known: dict[int, str] = {}
         self._temporaries = 0
 
-    def reserve(self, locals_: Iterable[str]) -> None:
-        """Names that the code around uses for itself: nothing is bound to them."""
-        self.bound |= dict.fromkeys(locals_)
+    def reserve(self, locals_: frozenset[str]) -> None:
+        """Nothing is bound to these names."""
+        self.reserved |= locals_
 
     def bind(self, value: Any, hint: str) -> str:
         """A global name that stands for `value`; the same one for the same object."""
         known = self._known.get(id(value))
         if known is None:
-            known = hint if hint not in self.bound else f"{hint}_{len(self.bound)}"
+            known = self._free(hint)
             self.bound[known] = value
             self._known[id(value)] = known
         return known
+
+    def _free(self, hint: str) -> str:
+        names = chain([hint], (f"{hint}_{number}" for number in count(len(self.bound))))
+        return next(name for name in names if name not in self.bound and name not in self.reserved)
 
     def temporary(self) -> str:
         """A local name not used before."""

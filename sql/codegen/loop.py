@@ -27,6 +27,8 @@ class LoopWriter:
         self.source = source
         self.reader = reader
         self.expressions = expressions
+        self.keys: dict[tuple[Bound, ...], str] = {}
+        """The locals that hold the keys of nodes."""
 
     def inner(self) -> LoopWriter:
         """The writer of a loop inside this one: what it loads is its own."""
@@ -64,6 +66,10 @@ class LoopWriter:
 
     def key(self, nodes: Sequence[Bound], name: str) -> None:
         """Assign the group key of the nodes' values: of one node its value's own, of several a tuple."""
+        known = self.keys.setdefault(tuple(nodes), name)
+        if known != name:
+            self.line(f"{name} = {known}")
+            return
         parts = []
         for i, node in enumerate(nodes):
             value = self.atom(node, f"{name}_{i}", nodes[0].span)

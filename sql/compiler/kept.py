@@ -93,15 +93,12 @@ class Numbers:
         source, local = loop.source, prefix + self.local
         words = self._words(owner, prefix)
         statements = [line for form in self.forms for line in (form.add if enters else form.remove)]
-        with source.block(f"if {local} is not None:"):
-            if not self.is_scaled:
-                _write_lines(loop, statements, words)
-                return
-            with source.block(f"if {local}.__class__ is int:"):
-                _write_lines(loop, statements, words)
-            with source.block("else:"):
-                change = rare.sum_entered if enters else rare.sum_left
-                name = loop.expressions.names.bind(change, change.__name__)
+        with source.block(f"if {local}.__class__ is int:" if self.is_scaled else f"if {local} is not None:"):
+            _write_lines(loop, statements, words)
+        if self.is_scaled:
+            change = rare.sum_entered if enters else rare.sum_left
+            name = loop.expressions.names.bind(change, change.__name__)
+            with source.block(f"elif {local} is not None:"):
                 source.line(f"{owner}rest_{self.place} = {name}({owner}rest_{self.place}, {local})")
 
     def result(self, form: Inline, owner: str, bind: Callable[[Any, str], str]) -> str:

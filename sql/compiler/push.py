@@ -33,6 +33,8 @@ class PushText:
         with source.block(f"def push({arguments}):"):
             self.text.write_state(source)
             source.line("out = q.out")
+            if self.text.enter.is_single:
+                source.line("first = len(out)")
             source.line("name = q.name")
             source.line("seq = q.seq")
             if self.text.has_window:
@@ -46,6 +48,8 @@ class PushText:
             with source.block("for e, now in zip(rows, times):" if self.text.is_timed else "for e in rows:"):
                 self._write_event(source)
             source.line("q.seq = seq")
+            if self.text.enter.is_single:
+                source.line("q.singles += len(out) - first")
         source.line("")
 
     def _write_in_cells(self, source: SourceWriter) -> None:

@@ -23,6 +23,8 @@ class RunningQuery:
         self.plan = plan
         self.now_ms = now_ms
         self.out: list[Emission] = []
+        self.singles = 0
+        """How many of `out` the compiled loop has made, which are of one row each."""
         self.errors: list[Emission] = []
         self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
         self.seq = 0
@@ -32,7 +34,10 @@ class RunningQuery:
     def take(self) -> list[Emission]:
         """The emissions since the last call, errors last."""
         out, self.out = self.out, []
-        if out:
+        singles, self.singles = self.singles, 0
+        if singles == len(out):
+            self.counts["rows_out"] += singles
+        else:
             self.counts["rows_out"] += sum(
                 [len(emission.inserted) for emission in out if emission.kind == "rows"]
             )
