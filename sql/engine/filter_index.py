@@ -199,8 +199,10 @@ class ColumnIndex:
             return touched
         for family in self.large:
             family.route(rows, values, now_ms, out)
-        if self.by_value or self.bounds:
+        if self.bounds:
             self._route_singly(items, values, touched, self.by_value)
+        elif self.by_value:
+            _hand_out(items, map(self.by_value.get, values), touched)
         return touched
 
     def _all_by_value(self) -> dict[Any, list[Entry]]:
@@ -236,6 +238,16 @@ class ColumnIndex:
             return []
         place = bisect_left(self.bounds, value)
         return self.stretches[2 * place + (place < len(self.bounds) and self.bounds[place] == value)]
+
+
+def _hand_out(items: Sequence[Any], found: Iterable[list[Entry] | None], touched: list[Entry]) -> None:
+    """Give each item to the rules found for it, if any; `touched` gets those that had none before."""
+    for item, entries in zip(items, found, strict=True):
+        if entries is not None:
+            for entry in entries:
+                if not entry.rows:
+                    touched.append(entry)
+                entry.rows.append(item)
 
 
 def _values(rows: Sequence[Any], column: str, shape: Shape) -> list[Any]:
@@ -304,7 +316,8 @@ class FilterIndex:
             if mine is rows:
                 yield entry, rows, times
             else:
-                yield entry, [row for row, _ in mine], [at_ms for _, at_ms in mine]
+                own, at_ms = zip(*mine, strict=True)
+                yield entry, own, at_ms
 
     def _meet(
         self, rows: Sequence[Any], items: Sequence[Any], now_ms: int, out: list[Any]

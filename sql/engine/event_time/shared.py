@@ -19,7 +19,7 @@ from sql.engine.event_time.query import EventTime
 from sql.engine.event_time.stage import Stage
 from sql.engine.filter_index import FilterIndex
 from sql.engine.shared_groups import SHARING_MIN
-from sql.engine.sharing import Defect, Party, Several, parties
+from sql.engine.sharing import Defect, Several, parties
 
 
 class Audience:
@@ -32,7 +32,9 @@ class Audience:
         self.by_name = {member.name: member for member in members}
         self.defect = defect
         rules = [(member.name, member.query) for member in members]
-        self.index = FilterIndex(rules, parties(rules, defect))
+        found = parties(rules, defect)
+        self.index = FilterIndex(rules, found)
+        self.parties = {party.names[0]: party for party in found}
         self.has_left = False
         self.noted: dict[str, int] = {}
         """The deadline of each rule that stands in `timers`."""
@@ -68,12 +70,13 @@ class Audience:
         out: list[Emission] = []
         for entry, mine, at in self.index.route_timed(rows, times):
             try:
-                if isinstance(entry.query, Party):
-                    for name in entry.query.pour(mine, at[0], out, at):
-                        self._schedule(name)
-                else:
+                party = self.parties.get(entry.name)
+                if party is None:
                     out += self.by_name[entry.name].give(stream, mine, at)
                     self._schedule(entry.name)
+                else:
+                    for name in party.pour(mine, at[0], out, at):
+                        self._schedule(name)
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 for name in entry.names:
                     out += self.defect(name, mine, at[-1], error)

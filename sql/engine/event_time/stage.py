@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import accumulate, repeat
-from operator import itemgetter, sub
+from operator import attrgetter, itemgetter, sub
 from typing import Any, Protocol
 
 from sql.codegen.functions import DATA_ERRORS
@@ -130,19 +130,22 @@ class Stage:
     def _whole_stamps(self, rows: Any, now_ms: int) -> list[int] | None:
         """The time stamps, if all are whole numbers and none is late or too far ahead; else each event is
         looked at."""
-        name = attribute_name(self.column)
+        read = (
+            itemgetter(self.column) if rows[0].__class__ is dict else attrgetter(attribute_name(self.column))
+        )
         try:
-            times = [row[self.column] if row.__class__ is dict else getattr(row, name) for row in rows]
-        except (KeyError, AttributeError):
+            times = list(map(read, rows))
+        except (KeyError, AttributeError, TypeError):
             return None
         if set(map(type, times)) != {int}:
             return None
+        ordered = sorted(times)
         future = self.options.max_future_ms
-        if future is not None and max(times) > now_ms + future:
+        if future is not None and ordered[-1] > now_ms + future:
             return None
-        if self.waits and self.watermark is not None and min(times) < self.watermark:
+        if self.waits and self.watermark is not None and ordered[0] < self.watermark:
             return None
-        if self.waits and max(map(sub, accumulate(times, max), times)) > self.options.late_tolerance_ms:
+        if self.waits and times != ordered and _furthest_behind(times) > self.options.late_tolerance_ms:
             return None
         return times
 
@@ -153,7 +156,8 @@ class Stage:
         first = self.arrivals + 1
         self.arrivals += len(rows)
         highest = self.highest[stream]
-        self.highest[stream] = newest = max(times) if highest is None else max(highest, *times)
+        newest = max(times)
+        self.highest[stream] = newest = newest if highest is None else max(highest, newest)
         mark = newest - self.options.late_tolerance_ms
         if self.watermark is None or mark > self.watermark:
             self.watermark = mark
@@ -278,6 +282,11 @@ class Stage:
         for at, number, stream, packed in heap:
             row = make_row({name: decode(value) for name, value in packed.items()})
             self.heap.append((at, number, stream, row))
+
+
+def _furthest_behind(times: list[int]) -> int:
+    """By how much an event is older than an event before it, at most."""
+    return max(map(sub, accumulate(times, max), times))
 
 
 _place = itemgetter(0, 1)
