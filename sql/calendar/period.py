@@ -5,7 +5,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from decimal import Decimal
 from fractions import Fraction
 
@@ -84,6 +84,19 @@ class Period:
         """The instant one period before `t_ms`: first the months, clipped to the month's
         end, then the fixed part."""
         return (_shift_months(t_ms, -self.months, zone) if self.months else t_ms) - self.millis
+
+    def reaches(self, t_ms: int, zone: tzinfo) -> int:
+        """The first instant for which `subtract` gives `t_ms` or later: an event of 31 January is
+        a month old on 1 March, for no day of February is a month after it."""
+        if not self.is_calendar:
+            return t_ms + self.millis
+        wanted = t_ms + self.millis
+        found = _shift_months(wanted, self.months, zone)
+        hour = wall_clock(found, zone).replace(minute=0, second=0, microsecond=0, fold=0)
+        # After a repeated hour the next one counts, after a month's end the next day.
+        later = (hour + timedelta(hours=1), hour.replace(hour=0) + timedelta(days=1))
+        candidates = (found, *(instant(wall, zone) for wall in later))
+        return next(at for at in candidates if self.subtract(at, zone) >= t_ms or at == candidates[-1])
 
     def times(self, k: int) -> Period:
         """k periods as one, so that the k-th is counted from the reference: 31 Jan + 2 months is 31 Mar."""

@@ -16,8 +16,9 @@ from typing import Any
 
 from sql.aggregates.base import Aggregate
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
+from sql.codegen.expressions import NUMBER, Code, ExpressionWriter
 from sql.codegen.hits import HitCounters
+from sql.codegen.names import Names
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned

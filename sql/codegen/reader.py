@@ -6,7 +6,8 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import Code, Names
+from sql.codegen.expressions import Code
+from sql.codegen.names import Names
 from sql.codegen.source import SourceWriter, identifier
 from sql.plan.bound import Slot
 from sql.rows import Shape, attribute_name

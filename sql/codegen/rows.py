@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sql.codegen.expressions import Names
 from sql.codegen.functions import spread
 from sql.codegen.loop import LoopWriter
+from sql.codegen.names import Names
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Read
 from sql.plan.logical import Criterion, ItemPlan, Plan

@@ -11,9 +11,10 @@ from typing import Any
 
 from sql.algebra.derived.analytic import AnalyticStage
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import Code, ExpressionWriter, Names
+from sql.codegen.expressions import Code, ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
+from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
 from sql.codegen.rows import write_row
 from sql.codegen.source import Generated, SourceWriter

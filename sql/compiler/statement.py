@@ -21,9 +21,10 @@ from sql.algebra.gate.gated import Gated
 from sql.algebra.retain.policies import Policy
 from sql.algebra.table.search import reads_subquery
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import Code, ExpressionWriter, Names
+from sql.codegen.expressions import Code, ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.loop import LoopWriter
+from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable
+from heapq import heappop, heappush, heapreplace
 from typing import Any
 
 from sql.aggregates.base import Removal
@@ -38,8 +38,9 @@ class QueuePerKey(Policy):
         self.has_timers = self.template.has_timers
         self.leaves_on_arrival = self.template.leaves_on_arrival
         self.instances: dict[Hashable, Queue] = {}
-        self.arrivals: deque[tuple[Event, Hashable]] = deque()
-        """In order, where time lets events leave: what has left another way is skipped."""
+        self.due: list[tuple[int, Hashable]] = []
+        """A heap of the oldest event's number and the key of each window with events, where time lets them
+        leave: the oldest of all leaves first."""
 
     def open(self, key: Hashable) -> Queue:
         """The window of a new key; DataError where there are too many."""
@@ -56,13 +57,16 @@ class QueuePerKey(Policy):
     def insert(self, event: Event, now: int) -> list[Event]:
         key = self.key(event)
         window = self.instances.get(key) or self.open(key)
-        if self.has_timers:
-            self.arrivals.append((event, key))
+        if self.has_timers and not window.events:
+            heappush(self.due, (event.seq, key))
         return window.insert(event, now)
 
     def discard(self, event: Event) -> bool:
         window = self.instances.get(self.key(event))
-        return window is not None and window.discard(event)
+        was_held = window is not None and window.discard(event)
+        if was_held:
+            self._note_due()
+        return was_held
 
     # --- in the loop ----------------------------------------------------------------------------------------
 
@@ -70,7 +74,7 @@ class QueuePerKey(Policy):
         self.template.write_load(source, f"{place}.template")
         source.line(f"parts = {place}")
         if self.has_timers:
-            source.line("arrivals = parts.arrivals")
+            source.line("due = parts.due")
 
     def write_prepare(self, loop: LoopWriter) -> None:
         loop.key(self.nodes, "part")
@@ -81,36 +85,36 @@ class QueuePerKey(Policy):
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
         if self.has_timers:
-            source.line("arrivals.append((x, part))")
+            with source.block("if not window:"):  # its number is the highest, so the heap stays one
+                source.line("due.append((seq, part))")
         self.template.write_enter(source, leave)
 
     # --- time -----------------------------------------------------------------------------------------------
 
-    def _oldest(self) -> tuple[Event, Hashable] | None:
-        """The event that leaves next, and its key."""
-        while self.arrivals:
-            event, key = self.arrivals[0]
-            window = self.instances.get(key)
-            if window is not None and window.events and window.events[0].seq <= event.seq:
-                return self.arrivals[0]
-            self.arrivals.popleft()
-        return None
+    def _note_due(self) -> None:
+        if self.has_timers:
+            self.due = [
+                (window.events[0].seq, key) for key, window in self.instances.items() if window.events
+            ]
+            self.due.sort()
 
     def next_deadline(self) -> int | None:
-        oldest = self._oldest()
-        return None if oldest is None else self.instances[oldest[1]].next_deadline()
+        return self.instances[self.due[0][1]].next_deadline() if self.due else None
 
     def advance(self, now: int) -> list[Delta]:
         """What leaves the windows that are due, in order of their deadlines."""
         out: list[Delta] = []
-        while (oldest := self._oldest()) is not None:
-            key = oldest[1]
+        while self.due:
+            key = self.due[0][1]
             window = self.instances[key]
-            deadline = window.next_deadline()
-            if deadline is None or deadline > now:
+            left = window.expire(now)
+            if not left:
                 break
-            out += window.advance(now)
-            if not window.events:
+            out.append(Delta((), left))
+            if window.events:
+                heapreplace(self.due, (window.events[0].seq, key))
+            else:
+                heappop(self.due)
                 del self.instances[key]
         return out
 
@@ -134,6 +138,4 @@ class QueuePerKey(Policy):
             key = unpack_key(packed)
             window = self.instances[key] = self.make()
             window.restore(part, find)
-        if self.has_timers:
-            held = [(event, key) for key, window in self.instances.items() for event in window.events]
-            self.arrivals = deque(sorted(held, key=lambda entry: entry[0].seq))
+        self._note_due()

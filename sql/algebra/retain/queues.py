@@ -181,7 +181,7 @@ class Lifetime(Queue):
         self.zone = zone
 
     def next_deadline(self) -> int | None:
-        return self.period.add(self.events[0].time_ms, self.zone) if self.events else None
+        return self.period.reaches(self.events[0].time_ms, self.zone) if self.events else None
 
     def expire(self, now: int) -> list[Event]:
         # Entry adds months, expiry subtracts them: on the 31st that is not the same.

@@ -8,9 +8,10 @@ from typing import Any
 
 from sql.algebra.sample.tap import Tap
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import NUMBER, Code, ExpressionWriter, Names
+from sql.codegen.expressions import NUMBER, Code, ExpressionWriter
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
+from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, Slot

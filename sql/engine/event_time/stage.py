@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import accumulate, repeat
-from operator import attrgetter, itemgetter, sub
+from operator import attrgetter, itemgetter
 from typing import Any, Protocol
 
 from sql.codegen.functions import DATA_ERRORS
@@ -286,7 +286,7 @@ class Stage:
 
 def _furthest_behind(times: list[int]) -> int:
     """By how much an event is older than an event before it, at most."""
-    return max(map(sub, accumulate(times, max), times))
+    return max(newest - at_ms for newest, at_ms in zip(accumulate(times, max), times, strict=True))
 
 
 _place = itemgetter(0, 1)

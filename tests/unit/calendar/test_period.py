@@ -103,3 +103,23 @@ def test_subtracting_returns_at_most_where_adding_began(
     period = Period(months, millis)
     assert period.subtract(at, zone) <= at <= period.add(at, zone)
     assert period.is_calendar == bool(months)
+
+
+def test_a_month_has_passed_since_a_day_that_the_next_month_lacks_when_that_is_over() -> None:
+    month = Period(1)
+    assert month.reaches(ms("2025-01-31T12:00Z"), UTC) == ms("2025-03-01T00:00Z")
+    assert month.reaches(ms("2025-01-28T12:00Z"), UTC) == ms("2025-02-28T12:00Z")
+
+
+@given(
+    months=st.integers(0, 30),
+    millis=st.integers(1, 10**9),
+    at=st.integers(0, 4 * 10**12),
+    zone=st.sampled_from([UTC, BERLIN, ZoneInfo("America/Sao_Paulo")]),
+)
+def test_a_period_is_over_when_subtracting_it_reaches_its_begin(
+    months: int, millis: int, at: int, zone: ZoneInfo
+) -> None:
+    period = Period(months, millis)
+    end = period.reaches(at, zone)
+    assert period.subtract(end, zone) >= at > period.subtract(end - 1, zone)

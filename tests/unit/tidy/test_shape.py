@@ -33,7 +33,6 @@ LONG_FILES = {
     "sql/binder/contexts.py": 451,
     "sql/binder/expressions.py": 437,
     "sql/binder/patterns.py": 442,
-    "sql/codegen/expressions.py": 409,
     "sql/engine/running/statement.py": 408,
     "sql/functions/arrays.py": 404,
     "sql/language/expressions.py": 412,
