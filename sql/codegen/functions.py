@@ -152,10 +152,14 @@ class FunctionSet:
         self.lines: dict[tuple[str, int], Span] = {}
         self.generated: list[Generated] = []
         """The functions of several lines."""
+        self.expressions: list[str] = []
+        """The texts of the others."""
 
     def define(self, text: str, span: Span) -> EventFunction:
         """The function that returns the Python expression `text`."""
-        code, name = _compiled(f"def f(e, a=None, w=None):\n    return {text}\n")
+        whole = f"def f(e, a=None, w=None):\n    return {text}\n"
+        code, name = _compiled(whole)
+        self.expressions.append(whole)
         self.spans.setdefault(name, span)
         local: dict[str, EventFunction] = {}
         exec(code, self.names.bound, local)

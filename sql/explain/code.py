@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet
 from sql.compiler.cells import fits_cells
 from sql.compiler.program import Program
 from sql.engine.event_time.query import EventTime
+from sql.engine.relations.select import LoopedSelect
+from sql.engine.relations.statements import Triggered
+from sql.engine.running.once import Once
 from sql.engine.running.rowwise import Rowwise
 from sql.engine.running.sampled import SampledQuery
 from sql.engine.running.statement import Statement
@@ -22,13 +27,23 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     if plan.context is not None and fits_cells(plan):
         program = Program(plan, catalog, "dict", 0, name, in_cells=True)
         return f"{_header(name, plan)}\n\n{program.text.code.text}"
+    if plan.context is not None:
+        catalog = catalog.within(catalog.context_variables.get(plan.context.name, {}))
     found = start(name, replace(plan, context=None), catalog, 0, shape=shape)
-    query = found.query if isinstance(found, EventTime) else found
+    query = found.query if isinstance(found, EventTime | LoopedSelect) else found
     if isinstance(query, SampledQuery):
         return query.source
     if isinstance(query, Rowwise | Statement):
         return f"{_header(name, plan)}\n\n{query.code.text}"
-    return f"{_header(name, plan)}\n# It gives one row, without a loop.\n"
+    if isinstance(query, Triggered | Once):
+        return "\n\n".join([_header(name, plan), *_functions(query.functions)])
+    return f"{_header(name, plan)}\n# A declaration runs no code: the statements that write and read it do.\n"
+
+
+def _functions(functions: FunctionSet) -> Iterator[str]:
+    """What a statement without a loop calls: functions of several lines, then those of one expression each."""
+    yield from (generated.text for generated in functions.generated)
+    yield from functions.expressions
 
 
 def _header(name: str, plan: Plan) -> str:
