@@ -14,6 +14,7 @@ import logging
 import os
 import random
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,10 @@ from edge.gateway import Gateway, Limits
 from edge.intake.backlog import Arrival
 from edge.intake.queue import Intake
 from edge.intake.sources.http_push import PushServers
-from edge.intake.sources.registry import SourceEnvironment
+from edge.intake.sources.registry import Configured, SourceEnvironment
 from edge.journal.commits import Commits
+from edge.lookups.base import LookupEnvironment
+from edge.lookups.stores import Stores
 from edge.monitor.access import Access, own_token
 from edge.monitor.console import Console
 from edge.monitor.flight import FlightPages
@@ -159,6 +162,8 @@ class Daemon:
         self._last_snapshot(began_ms + int(total_ms * SNAPSHOT_SHARE))
         # Only now: the acknowledgements of the last commit must still reach the broker.
         self.gateway.stop_sources(max(200, int(total_ms * STOP_SOURCES_SHARE)))
+        if self.manager.sources is not None:
+            self.manager.sources.close()
         if self.http is not None:
             self.http.close()
         self.intake.close()
@@ -241,11 +246,13 @@ class Daemon:
         token = config.http_push.token.reveal() if config.http_push.token else None
         push = PushServers(config.http_push.address, token, bytes_max)
         (directory / "input").mkdir(exist_ok=True)
-        return StreamSources(
-            SourceEnvironment(
-                self.clock, directory / "input", directory / "positions", push, config.sources, bytes_max
-            )
+        configured = Configured(config.sources, config.sink_connections)
+        stores = Stores(LookupEnvironment(directory, bytes_max), configured, self.clock, self.intake.wake)
+        self.gateway.consult = partial(stores.consult, self.gateway)
+        environment = SourceEnvironment(
+            self.clock, directory / "input", directory / "positions", push, configured, bytes_max
         )
+        return StreamSources(environment, stores)
 
     def _restore(self) -> None:
         from sinks import Environment, MemoryBus

@@ -19,7 +19,6 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 from edge.base.poller import PROMPT_MS
@@ -60,10 +59,6 @@ NEVER = -1_000_000
 
 SLOW_SINK_RETRY_MS = 50
 """How often results that a full delivery refused are offered again."""
-
-
-def _tell_listeners(gateway: Gateway, letter: dict[str, Any], payload: bytes | None) -> None:
-    gateway.taps.letter(gateway.streams.streams_of, letter, payload)
 
 
 class ChainedRows(NamedTuple):
@@ -107,6 +102,8 @@ class Gateway:
         self.alarm_ms: int | None = None
         """When `on_alarm` is to be called, on the steady clock."""
         self.on_alarm: Callable[[int], None] = lambda now_ms: None
+        self.consult: Callable[[int], None] = lambda now_ms: None  # takes in answers of stores, and asks them
+        engine.catalog.requests = []
         self.session: Session | None = None
         """What the broker keeps of this gateway."""
         self.commits: Commits | None = None
@@ -118,7 +115,9 @@ class Gateway:
         self.paused = False
         self.taps = outbox.taps
         """Who listens to what passes."""
-        dead_letters.on_letter = partial(_tell_listeners, self)
+        dead_letters.on_letter = lambda letter, payload: self.taps.letter(
+            self.streams.streams_of, letter, payload
+        )
         self._dead_letters = dead_letters
         engine.on_defect(self._rule_defect)
         self._limits = limits
@@ -179,6 +178,7 @@ class Gateway:
             self.on_alarm(now_ms)
         self._fire(now_ms)
         self._push_backlog(now_ms)
+        self.consult(now_ms)
         if self.commits is not None and self.commits.due_in_ms() == 0:
             if self.commits.acknowledgements.is_window_full:
                 self._taken_ms = NEVER

@@ -10,8 +10,7 @@ from rules.problems import FileProblem
 from rules.read import tables as read_tables
 from rules.read.contexts import bind, warnings_of
 from rules.reading import LoadedStream, LoadedTable
-from sql.binder.lookups import plan_lookup
-from sql.binder.rule import RelationPlan
+from sql.binder.rule import RelationPlan, plan_lookup
 from sql.catalog.streams import Catalog, Stream, Variable
 from sql.errors import Problem, SqlError
 from sql.plan.options import RuleOptions

@@ -175,8 +175,12 @@ CODES: dict[str, Code] = {
     "B529": Code("an output limit that reads columns", "use variables and its built-in counts"),
     "B530": Code("'retain all' together with what needs a bound", "remove one of the two"),
     "B531": Code("the remove stream of an aggregate stream query", "select without rstream"),
-    "B532": Code("a lookup table without columns or key", "declare its columns, and KEY among them"),
+    "B532": Code("a lookup table of a source without KEY", "write KEY, the column that rows are found by"),
     "B533": Code("a table where a stream is needed", "read a stream, and join the table to it"),
+    "B534": Code(
+        "a lookup table that cannot be asked here",
+        "join it by INNER or LEFT JOIN, in a rule over a stream, with ON saying its key",
+    ),
     "B541": Code(
         "a table read by other values than its key",
         "give one value per column of the primary key: T[k].column",

@@ -97,7 +97,7 @@ class Manager:
         self._filters: frozenset[str] = frozenset()
         self._structs: dict[str, frozenset[str]] = {}
         self._memory_streams: dict[tuple[str, str], Any] = {}
-        self._sources = sources
+        self.sources = sources
         self._feeds = Feeds()
         self._crossing: set[tuple[str, str]] = set()
 
@@ -120,9 +120,9 @@ class Manager:
     def _run_sources(self) -> None:
         """Run the sources of the streams; never while the journal is replayed, for
         what they read is in it."""
-        if self._sources is not None:
+        if self.sources is not None:
             fresh = {rule_id for rule_id, item in self.running.items() if item.state in ("new", "reset")}
-            self._sources.apply(self._gateway, self._feeds, fresh)
+            self.sources.apply(self._gateway, self._feeds, fresh)
 
     def apply(self, wanted: Wanted, now_ms: int, numbers: Mapping[str, int]) -> None:
         """Make the running rules those that are wanted, as of a time.
@@ -265,7 +265,7 @@ class Manager:
     @property
     def failed_sources(self) -> dict[str, str]:
         """Streams whose source could not be made, and why."""
-        return {} if self._sources is None else self._sources.failed
+        return {} if self.sources is None else self.sources.failed
 
     def _all_rules(self, wanted: Wanted) -> list[CompiledRule]:
         """What will run: the wanted rules, and those of files whose last good version goes on."""
@@ -381,8 +381,8 @@ class Manager:
             for stream in item.rule.plan.streams
         }
         catalog = self._gateway.engine.catalog
-        sections = None if self._sources is None else self._sources.sections
-        found = feeds(catalog, plans, self._payload_bytes_max, meta, self._structs, sections)
+        configured = None if self.sources is None else self.sources.configured
+        found = feeds(catalog, plans, self._payload_bytes_max, meta, self._structs, configured)
         received, unrouted = self._gateway.streams.received, self._gateway.streams.unrouted
         self._gateway.streams = StreamTable(found.decoded)
         self._gateway.engine.dispatch.validators.trusted = found.checked

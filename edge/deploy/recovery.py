@@ -24,9 +24,10 @@ from edge.gateway import Gateway
 from edge.intake.redelivery import Redeliveries
 from edge.journal.commits import Commits, Effects
 from edge.journal.reader import Entry, Reading, read, segments
-from edge.journal.record import Batch, Deployment, Receipts, Removal, Session, Tick
+from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, Removal, Session, Tick
 from edge.journal.snapshots import Snapshot, Snapshots
 from edge.journal.writer import Journal
+from edge.lookups.stores import change_policies, take_answers
 from rules.compile import CompiledRule
 
 log = logging.getLogger("penstock.journal")
@@ -150,6 +151,12 @@ class Recovery:
             case Deployment():
                 self._at_ms = record.at_ms
                 self._manager.apply(self._files.of(record.texts, record.kept), record.at_ms, record.numbers)
+            case Answers():
+                self._at_ms = record.at_ms
+                take_answers(gateway, record)
+            case Policies():
+                self._at_ms = record.at_ms
+                change_policies(gateway.engine, record)
             case Receipts():
                 gateway.outbox.delivered(record)
             case Session():
@@ -157,6 +164,8 @@ class Recovery:
             case Removal():
                 self._at_ms = record.at_ms
                 self._manager.remove(record.rules)
+        if gateway.engine.catalog.requests:  # who still waits at the end is asked for then
+            gateway.engine.catalog.requests.clear()
 
     def _tell(self, reading: Reading, start: int, elapsed_ms: int) -> None:
         found = self.found

@@ -48,7 +48,7 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
 def takes_dicts(plan: Plan) -> bool:
     """Whether rows come from several sides, some are no events of the stream, or they may enter a
     relation."""
-    if plan.acts is not None or plan.relations:
+    if plan.acts is not None or plan.relations or plan.asks:
         return True
     return len(plan.sources) > 1 or len(plan.streams) > 1 or bool(plan.subqueries) or _has_statistics(plan)
 

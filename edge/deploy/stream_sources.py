@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from edge.deploy.stream_types import Feeds, SourceFeed, stream_type
 from edge.gateway import Gateway
 from edge.intake.sources.file import forget_position
-from edge.intake.sources.registry import BadSource, SourceEnvironment, source_kind
+from edge.intake.sources.registry import BadSource, Configured, SourceEnvironment, source_kind
+from edge.lookups.stores import Stores
 
 log = logging.getLogger("penstock.sources")
 
@@ -20,16 +20,18 @@ STOP_MS = 500
 class StreamSources:
     """Used by the gateway loop only."""
 
-    def __init__(self, environment: SourceEnvironment) -> None:
+    def __init__(self, environment: SourceEnvironment, stores: Stores | None = None) -> None:
+        """`stores`: those of the lookup tables."""
         self._environment = environment
+        self.stores = stores
         self._running: dict[str, SourceFeed] = {}
         """What each running source was made of, by stream."""
         self.failed: dict[str, str] = {}
         """Streams whose source could not be made, and why."""
 
     @property
-    def sections(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-        return self._environment.sections
+    def configured(self) -> Configured:
+        return self._environment.configured
 
     def apply(self, gateway: Gateway, wanted: Feeds, fresh: Collection[str]) -> None:
         """Run the sources that are wanted, and no others; one that is the same goes on.
@@ -46,6 +48,13 @@ class StreamSources:
                 self._running[name] = source
         for name, reason in self.failed.items():
             log.error("source.failed", extra={"stream": name, "error": reason})
+        if self.stores is not None:
+            self.stores.apply(wanted.stores, gateway)
+
+    def close(self) -> None:
+        """Ask no store any more; the sources end with the gateway."""
+        if self.stores is not None:
+            self.stores.stop()
 
     def _begin(self, gateway: Gateway, source: SourceFeed, fresh: Collection[str]) -> bool:
         """Start a source; FALSE where it cannot be made."""

@@ -16,10 +16,12 @@ from edge.intake.lessons import Lessons
 from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.file import check_table
 from edge.intake.sources.known import source_kind, source_kinds
-from edge.intake.sources.registry import BadSource, settings_of, topic_of
+from edge.intake.sources.registry import BadSource, Configured, settings_of, topic_of
 from edge.intake.streams import StreamSpec
+from edge.lookups.base import kinds
 from rules.compile import Compiled
 from rules.problems import FileProblem
+from sql.catalog.stores import STORES
 from sql.catalog.streams import Catalog, Stream
 from sql.catalog.topics import topic_parts
 from sql.engine.validation import Validator, columns_read
@@ -41,13 +43,18 @@ def stream_type(stream: Stream) -> str:
     return str(stream.options.get("TYPE", MQTT)).lower()
 
 
+def is_store(stream: Stream) -> bool:
+    """Whether it is a table whose rows a store outside is asked for."""
+    return stream.kind == "asked" and stream_type(stream) in STORES
+
+
 def stream_problems(compiled: Compiled) -> list[FileProblem]:
     """Streams that this gateway cannot feed, with the place of their definition."""
     found = []
     for file in compiled.loaded.files:
         for loaded in file.streams:
             stream = compiled.catalog.streams.get(loaded.name)
-            for message, hint in _complaints(stream) if stream is not None else ():
+            for message, hint in _all_complaints(stream) if stream is not None else ():
                 spans = {option.key.upper(): option.span for option in loaded.statement.options}
                 found.append(loaded.problem(Problem("E101", message, _first(spans, message), hint)))
     return found
@@ -57,6 +64,10 @@ def _first(spans: Mapping[str, Span], message: str) -> Span:
     """The option a message is about: the first it names."""
     named = [key for key in spans if key in message]
     return spans[named[0]] if named else Span(0, 1)
+
+
+def _all_complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
+    return _store_complaints(stream, stream_type(stream)) if is_store(stream) else _complaints(stream)
 
 
 def _complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
@@ -93,6 +104,18 @@ def _complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
         yield f"DATASOURCE of stream '{stream.name}': {error}", None
     except CodecError as error:
         yield f"FORMAT of stream '{stream.name}': {error}", None
+
+
+def _store_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | None]]:
+    """What can be said about a store without the gateway's configuration."""
+    if kind != "http" and not stream.options.get("DATASOURCE"):
+        what = "the table of the database" if kind == "sql" else "the number of the database"
+        yield f"table '{stream.name}' has no DATASOURCE", f"write {what}"
+        return
+    try:
+        settings_of(kinds()[kind], stream)
+    except BadSource as error:
+        yield f"{error.option} of table '{stream.name}' {error}", None
 
 
 def _source_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | None]]:
@@ -172,6 +195,7 @@ class Feeds:
     decoded   how the messages of MQTT and of other sources become rows
     memory    (name, topic filter) of the streams of memory topics
     sources   the sources of single streams and tables
+    stores    the tables whose stores are asked
     failed    streams whose source cannot be what they ask for, and why
     keys      field that identifies a message, by stream
     latencies_ms  how long messages may wait, of each stream; None: as long as the gateway's configuration says
@@ -181,6 +205,7 @@ class Feeds:
     decoded: list[StreamSpec] = field(default_factory=list)
     memory: list[tuple[str, str]] = field(default_factory=list)
     sources: list[SourceFeed] = field(default_factory=list)
+    stores: list[Stream] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     latencies_ms: list[int | None] = field(default_factory=list)
@@ -217,13 +242,13 @@ def feeds(
     payload_bytes_max: int,
     meta: Iterable[str] = (),
     structs: Mapping[str, frozenset[str]] | None = None,
-    sections: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
+    configured: Configured | None = None,
 ) -> Feeds:
     """What must be read for these plans, and nothing else.
 
     `meta` names streams that must carry metadata, beside those whose rules ask for it; `structs` the columns
-    of those streams whose messages become structs; `sections` the settings of sources in the gateway's
-    configuration.
+    of those streams whose messages become structs; `configured` what the gateway's configuration says about
+    sources.
     """
     plans = list(plans)
     wants_meta = {*meta, *(stream for plan in plans if plan.uses_meta for stream in plan.streams)}
@@ -231,6 +256,9 @@ def feeds(
     for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
         stream = catalog.streams.get(name)
         if stream is None or not (kind := stream_type(stream)):
+            continue
+        if is_store(stream):
+            found.stores.append(stream)
             continue
         topic, text_format = (
             str(stream.options.get("DATASOURCE", "")),
@@ -241,7 +269,7 @@ def feeds(
             continue
         if (source := source_kind(kind)) is not None:
             try:
-                settings = settings_of(source, stream, (sections or {}).get(kind, {}))
+                settings = settings_of(source, stream, configured or Configured())
             except BadSource as error:
                 found.failed[name] = f"{error.option} {error}"
                 continue

@@ -16,7 +16,7 @@ from rules.catalog import CompiledTable
 from rules.drive import make_table, statement_of
 from sql import Catalog, Engine, Plan
 from sql.errors import CorruptState
-from sql.plan.relations import Bounds
+from sql.plan.relations import AskedDeclaration, Bounds
 
 log = logging.getLogger("penstock.tables")
 
@@ -91,10 +91,25 @@ class Tables:
                 )
         return found
 
+    def asked(self) -> dict[str, dict[str, int]]:
+        """Of each table that is asked for rows: how many answers it keeps, and what became of requests."""
+        tables = self._engine.catalog.asked
+        return {
+            name: {
+                "answers": len(tables[name].kept),
+                "waiting": len(tables[name].waiting),
+                **tables[name].counts,
+            }
+            for name in self.running
+            if name in tables
+        }
+
     def counters(self) -> dict[str, dict[str, int]]:
-        """Of each table how many rows it has, and what its bounds have done."""
+        """Of each table whose rows are here: how many, and what its bounds have done."""
         found = {}
         for name in self.running:
+            if name in self._engine.catalog.asked:
+                continue
             relation = self._engine.catalog.relations[name]
             parts = [part.bounded.counts() for part in relation.all_parts()]
             totals = {key: sum(part[key] for part in parts) for key in ("refused", "expired", "dropped")}
@@ -103,13 +118,16 @@ class Tables:
 
 
 def _bounds(table: CompiledTable) -> Bounds:
-    return table.relation.declaration.bounds
+    declared = table.relation.declaration
+    return Bounds() if isinstance(declared, AskedDeclaration) else declared.bounds
 
 
 def _computed(table: CompiledTable) -> Any:
     """What of a declaration decides whether the rows still fit."""
     relation = table.relation
-    return relation.plan.fingerprint, relation.indexes, replace(relation.declaration, bounds=Bounds())
+    declared = relation.declaration
+    rows = declared if isinstance(declared, AskedDeclaration) else replace(declared, bounds=Bounds())
+    return relation.plan.fingerprint, relation.indexes, rows
 
 
 def declare_streams(catalog: Catalog, wanted: Catalog) -> None:

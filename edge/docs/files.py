@@ -118,6 +118,32 @@ def sources() -> str:
     return "\n".join(parts)
 
 
+def lookups() -> str:
+    """The page of the stores of lookup tables."""
+    from edge.lookups.base import LookupSettings, kinds
+
+    shared = {field.alias for field in LookupSettings.model_fields.values()}
+    parts = [
+        "# Stores of lookup tables\n\n"
+        '`TYPE` of a lookup table (`KIND="lookup"`) that is one of these is asked for rows, event by event;\n'
+        "[relations](../relations.md#lookup-tables) says when, and what becomes of an event without an answer. The\n"
+        "settings stand in the table's EXTRA, a JSON object, and in the gateway's configuration under\n"
+        "`sources.<type>.<name>`, which CONF_KEY names (`default` where it does not). EXTRA wins.\n"
+        "`connectionSelector` in either names one of the `connections`, whose settings stand in for those that are\n"
+        "not written.\n\n## All stores\n"
+    ]
+    schema = LookupSettings.model_json_schema(by_alias=True)
+    parts.append(settings(schema))
+    parts.append("\nIn `lookup`:\n")
+    parts.append(settings(schema["$defs"]["CacheSettings"]))
+    for kind in kinds().values():
+        parts.append(f"\n## {kind.name}\n\n{inspect.cleandoc(kind.settings.__doc__ or '')}\n")
+        found = kind.settings.model_json_schema(by_alias=True)
+        own = {name: part for name, part in found["properties"].items() if name not in shared}
+        parts.append(settings({**found, "properties": own}))
+    return "\n".join(parts)
+
+
 def _common(definitions: dict[str, Any]) -> dict[str, Any]:
     """The properties that every sink's settings inherit."""
     from sinks.settings import SinkSettings

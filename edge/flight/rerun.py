@@ -25,7 +25,7 @@ from edge.intake.origins import Origins
 from edge.intake.queue import Intake
 from edge.journal import snapshots
 from edge.journal.reader import Entry, Reading, read, segments
-from edge.journal.record import Batch, Deployment, Removal, Tick
+from edge.journal.record import Answers, Batch, Deployment, Policies, Removal, Tick
 from edge.journal.snapshots import SUFFIX, Snapshot
 from rules.compile import CompiledRule
 from rules.secrets import Secrets
@@ -159,7 +159,9 @@ class Rerun:
 def time_of(entry: Entry) -> int | None:
     """When a record was made; None for records that have no time."""
     record = entry.record
-    return record.at_ms if isinstance(record, Batch | Tick | Deployment | Removal) else None
+    return (
+        record.at_ms if isinstance(record, Batch | Tick | Answers | Policies | Deployment | Removal) else None
+    )
 
 
 __all__ = ["Rerun", "Settings", "rows_of", "time_of"]

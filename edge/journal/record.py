@@ -61,6 +61,25 @@ class Receipts(msgspec.Struct, array_like=True, tag="receipts", frozen=True):
     delivered: list[tuple[str, str, int, str, int]]
 
 
+Answer = tuple[str, list[str], list[str | int | float | bool], bytes]
+"""Of a store: table, columns and values of the key, and the rows as JSON."""
+
+
+class Answers(msgspec.Struct, array_like=True, tag="answers", frozen=True):
+    """Stores have answered, in this order."""
+
+    at_ms: int
+    answers: list[Answer]
+
+
+class Policies(msgspec.Struct, array_like=True, tag="policies", frozen=True):
+    """How tables treat the answers of their stores from now on: the values of a `sql.plan.asks.Policy` by
+    table."""
+
+    at_ms: int
+    tables: dict[str, tuple[int | bool | str, ...]]
+
+
 class Session(msgspec.Struct, array_like=True, tag="session", frozen=True):
     """What a broker keeps for this gateway, told when a connection begins and when subscriptions change.
 
@@ -76,7 +95,7 @@ class Session(msgspec.Struct, array_like=True, tag="session", frozen=True):
     cut_off: list[int] = []
 
 
-Record = Batch | Tick | Deployment | Removal | Receipts | Session
+Record = Batch | Tick | Deployment | Removal | Receipts | Answers | Policies | Session
 
 
 def pack(at_ms: int, messages: Sequence[Message], topics: dict[str, int]) -> Batch:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edge.monitor.http import ANSWER_TIMEOUT_S
+from sql.plan.relations import AskedDeclaration, Bounds
 
 if TYPE_CHECKING:
     from edge.daemon import Daemon
@@ -51,7 +52,8 @@ class Relations:
         for name, counts in counters.items():
             view = self._daemon.engine.relation(name)
             table = self._daemon.manager.tables.running[name]
-            bounds = table.relation.declaration.bounds
+            declared = table.relation.declaration
+            bounds = Bounds() if isinstance(declared, AskedDeclaration) else declared.bounds
             found[name] = {
                 "kind": view.kind,
                 "file": table.path,

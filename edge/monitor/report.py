@@ -112,6 +112,7 @@ class Report:
                 if rule_id not in daemon.manager.leaving
             },
             "tables": daemon.manager.tables.counters(),
+            "lookups": self._lookups(),
             "leaving": {
                 rule_id: max(0, until_ms - daemon.clock.now_ms())
                 for rule_id, until_ms in daemon.manager.leaving.items()
@@ -333,11 +334,26 @@ class Report:
                 yield sample("penstock_delivery_rejected_total", stats.rejected, **labels)
                 yield sample("penstock_delivery_queued_rows", stats.queued, **labels)
 
+    def _lookups(self) -> dict[str, Any]:
+        """The tables that are asked for rows, and how their stores do."""
+        sources = self._daemon.manager.sources
+        health = {} if sources is None or sources.stores is None else sources.stores.health()
+        asked = self._daemon.manager.tables.asked()
+        return {name: {**counts, **health.get(name, {})} for name, counts in asked.items()}
+
+    def _lookup_samples(self) -> Iterator[Sample]:
+        for name, counts in self._lookups().items():
+            for what in ("requests", "cached", "found", "missed", "unanswered"):
+                yield sample(f"penstock_lookup_{what}_total", counts[what], table=name)
+            yield sample("penstock_lookup_failures_total", counts.get("failures", 0), table=name)
+            yield sample("penstock_lookup_waiting", counts["waiting"], table=name)
+
     def _table_samples(self) -> Iterator[Sample]:
         for name, counts in self._daemon.manager.tables.counters().items():
             yield sample("penstock_table_rows", counts["rows"], table=name)
             for why in ("refused", "expired", "dropped"):
                 yield sample(f"penstock_table_{why}_total", counts[why], table=name)
+        yield from self._lookup_samples()
 
     def _spool_samples(self) -> Iterator[Sample]:
         stats = self._daemon.spool.stats()

@@ -10,6 +10,7 @@ from rules.reading import LoadedStream, Reading, items
 from rules.source.document import Path
 from rules.streams import Stream
 from rules.validation import sketch, validate
+from sql.catalog.stores import STORES
 from sql.errors import Problem, Span, SqlError
 from sql.language import parse
 from sql.syntax import CreateStream
@@ -144,6 +145,8 @@ def _note(stream: LoadedStream) -> None:
     given = {option.key.upper(): str(option.value).lower() for option in stream.statement.options}
     if given.get("KIND") == "lookup":
         notes = {key: note for key, note in notes.items() if key != "KEY"}
+        if given.get("TYPE") in STORES:
+            notes["KEY"] = (None, "a store is asked by the columns that ON compares")
     kind = next(
         (str(option.value).lower() for option in stream.statement.options if option.key == "TYPE"), "mqtt"
     )

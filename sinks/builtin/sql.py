@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, Self
-from urllib.parse import unquote
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,7 +11,7 @@ from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
 from sinks.connections import ConnectionSettings, connected
 from sinks.databases.alchemy import Alchemy
 from sinks.databases.base import Change, Database, Kind, Refused, Unreachable
-from sinks.databases.sqlite import Sqlite
+from sinks.databases.sqlite import Sqlite, path_of
 from sinks.dynamic import Target
 from sinks.json_text import json_text
 from sinks.settings import SinkSettings, Text, reveal
@@ -63,7 +61,7 @@ class SqlSettings(SinkSettings, ConnectionSettings):
         if url is not None and "://" not in reveal(url):
             raise ValueError("a url looks like 'postgresql://user@host/database' or 'sqlite:///name.db'")
         if url is not None and reveal(url).startswith("sqlite:"):
-            _path_of(reveal(url))
+            path_of(reveal(url))
         return url
 
     @field_validator("table")
@@ -101,7 +99,7 @@ class SqlSink:
         settings = connected(self._settings, self._settings.connection_selector, self._context)
         url = reveal(settings.url)
         root = self._context.environment.data_dir
-        database: Database = Sqlite(root / _path_of(url)) if url.startswith("sqlite:") else Alchemy(url)
+        database: Database = Sqlite(root / path_of(url)) if url.startswith("sqlite:") else Alchemy(url)
         try:
             database.open()
         except Unreachable as failure:
@@ -183,15 +181,6 @@ def _stored(value: Any) -> Any:
     if isinstance(value, dict | list | tuple) or (isinstance(value, int) and abs(value) > INTEGER_MAX):
         return json_text(value)
     return value
-
-
-def _path_of(url: str) -> str:
-    """The file of a `sqlite:` address, below the data folder."""
-    path = unquote(url.removeprefix("sqlite:").removeprefix("//").removeprefix("/"))
-    pure = PurePosixPath(path)
-    if not pure.parts or pure.is_absolute() or ".." in pure.parts or path.startswith("~"):
-        raise ValueError("a SQLite file lies below the data folder: write sqlite:///name.db")
-    return path
 
 
 register_sink("sql", SqlSettings, SqlSink)

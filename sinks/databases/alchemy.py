@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sinks.databases.base import Change, Refused, Unreachable
@@ -32,6 +33,22 @@ class Alchemy:
         except sqlalchemy.exc.SQLAlchemyError as error:
             raise Unreachable(_reason(error)) from None
 
+    def find(self, table: str, wanted: Mapping[str, Any], rows_max: int) -> list[dict[str, Any]]:
+        """The rows of a table whose columns have these values."""
+        import sqlalchemy as sa
+
+        schema, _, name = table.rpartition(".")
+        source = sa.table(name, *map(sa.column, wanted), schema=schema or None)
+        chosen = sa.and_(*(source.c[column] == value for column, value in wanted.items()))
+        try:
+            with self._connection.begin():
+                found = self._connection.execute(
+                    sa.select(sa.text("*")).select_from(source).where(chosen).limit(rows_max)
+                )
+                return [dict(row) for row in found.mappings()]
+        except sa.exc.SQLAlchemyError as error:
+            raise Unreachable(_reason(error)) from None
+
     def write(self, changes: Sequence[Change]) -> None:
         import sqlalchemy
 
@@ -49,7 +66,8 @@ class Alchemy:
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.close()
+            with contextlib.suppress(Exception):  # a connection that is broken cannot be ended in order
+                connection.close()
 
 
 def _reason(error: Exception) -> str:

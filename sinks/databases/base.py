@@ -1,4 +1,4 @@
-"""What the sql sink needs of a database."""
+"""What sinks and lookups need of a database."""
 
 from __future__ import annotations
 
@@ -28,14 +28,26 @@ class Refused(Exception):
     """The database will never take this: a wrong type, a missing column, a constraint."""
 
 
-class Database(Protocol):
+class Connection(Protocol):
     """One connection. All methods raise `Unreachable` or `Refused`."""
 
     def open(self) -> None:
         """Connect."""
 
-    def write(self, changes: Sequence[Change]) -> None:
-        """Make all changes, or none."""
-
     def close(self) -> None:
         """Disconnect; never raises."""
+
+
+class Table(Connection, Protocol):
+    """What a lookup needs of a database."""
+
+    def find(self, table: str, wanted: Mapping[str, Any], rows_max: int) -> list[dict[str, Any]]:
+        """The rows of a table whose columns have these values, as many as `rows_max`. `table` may name its
+        schema: `plant.device`."""
+
+
+class Database(Connection, Protocol):
+    """What a sink needs of a database."""
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Make all changes, or none."""

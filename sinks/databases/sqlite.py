@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, unquote
 
 from sinks.databases.base import Change, Refused, Unreachable
 
@@ -15,11 +17,15 @@ BUSY_S = 5.0
 class Sqlite:
     """Changes are durable when `write` returns."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_read_only: bool = False) -> None:
         self._path = path
+        self._is_read_only = is_read_only
         self._connection: sqlite3.Connection | None = None
 
     def open(self) -> None:
+        if self._is_read_only:
+            self._open_to_read()
+            return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._connection = sqlite3.connect(
@@ -29,6 +35,27 @@ class Sqlite:
             self._connection.execute("PRAGMA synchronous=FULL")
         except sqlite3.Error as error:
             self.close()
+            raise Unreachable(str(error)) from error
+
+    def _open_to_read(self) -> None:
+        try:
+            self._connection = sqlite3.connect(
+                f"file:{quote(str(self._path))}?mode=ro", timeout=BUSY_S, uri=True, check_same_thread=False
+            )
+        except sqlite3.Error as error:
+            raise Unreachable(f"{self._path.name}: {error}") from error
+
+    def find(self, table: str, wanted: Mapping[str, object], rows_max: int) -> list[dict[str, object]]:
+        """The rows of a table whose columns have these values."""
+        assert self._connection is not None
+        name = ".".join(map(_identifier, table.split(".")))
+        where = " AND ".join(f"{_identifier(column)} = ?" for column in wanted)
+        try:
+            with closing(self._connection.cursor()) as cursor:
+                cursor.execute(f"SELECT * FROM {name} WHERE {where} LIMIT ?", [*wanted.values(), rows_max])
+                columns = [column[0] for column in cursor.description]
+                return [dict(zip(columns, row, strict=True)) for row in cursor]
+        except (sqlite3.Error, OverflowError) as error:
             raise Unreachable(str(error)) from error
 
     def write(self, changes: Sequence[Change]) -> None:
@@ -56,8 +83,22 @@ class Sqlite:
             self._connection = None
 
 
+def path_of(url: str) -> str:
+    """The file of a `sqlite:` address, below the data folder. Raises ValueError."""
+    path = unquote(url.removeprefix("sqlite:").removeprefix("//").removeprefix("/"))
+    pure = PurePosixPath(path)
+    if not pure.parts or pure.is_absolute() or ".." in pure.parts or path.startswith("~"):
+        raise ValueError("a SQLite file lies below the data folder: write sqlite:///name.db")
+    return path
+
+
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _identifier(name: str) -> str:
+    """A name that is never anything else: what stands in double quotes and is no column, SQLite takes for a text."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _statement(change: Change) -> tuple[str, list[object]]:

@@ -97,7 +97,8 @@ class ItemBinder:
             chosen = list(range(self.scope.own))
         check_excluded(self.binder, star)
         replaced = {item.alias for item in star.replaced if item.alias}
-        excluded = (*star.excluded, *(name for name in replaced if name not in star.excluded))
+        carriers = [source.carrier for source in self.scope.sources if source.carrier is not None]
+        excluded = (*star.excluded, *(name for name in replaced if name not in star.excluded), *carriers)
         matches = any(self.scope.sources[i].tag is not None for i in chosen)
         named = star.table is None and (matches or (len(chosen) > 1 and self.binder.epl))
         if matches:
@@ -117,6 +118,12 @@ class ItemBinder:
             out.append(ItemPlan(item.alias or item.text, self.binder.item(item.expr, item.alias, SELECT)))
         return out
 
+    def _columns_of(self, row: Read) -> dict[str, Type] | None:
+        """The columns of a whole event, or of the row that one carries."""
+        if row.column is None:
+            return self.scope.sources[row.source].columns
+        return next(source.columns for source in self.scope.sources if source.carrier == row.column)
+
     def output_columns(self, items: tuple[ItemPlan, ...]) -> dict[str, Type] | None:
         """The columns of the rows, as a stream that they are inserted into has them; None
         where messages decide."""
@@ -125,7 +132,7 @@ class ItemBinder:
             if item.name is not None:
                 out[item.name] = item.value.type
             elif isinstance(item.value, Read) and item.value.type is not Type.ARRAY:
-                columns = self.scope.sources[item.value.source].columns
+                columns = self._columns_of(item.value)
                 if columns is None:
                     return None
                 out |= {

@@ -11,7 +11,7 @@ from sql import syntax as ast
 from sql.binder.scope import Scope
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
-from sql.plan.bound import AnalyticCall, Apply, Bound, Const, HitCall, Op, Read, Slot, conjuncts, sources_read
+from sql.plan.bound import AnalyticCall, Apply, Bound, Const, HitCall, Op, Slot, conjuncts, sources_read
 from sql.plan.logical import AGGREGATE_HITS, Criterion, GroupWindowPlan, ItemPlan, Numbering, Plan
 from sql.types import Type
 
@@ -134,7 +134,14 @@ def check_sources(
                 "B532",
                 f"lookup table '{stream.name}' is not declared as it must be",
                 source.span,
-                "it needs columns and a KEY, in a rule file",
+                "one that its source fills needs a KEY, in a rule file",
+            )
+        elif stream.kind == "asked":
+            problems.error(
+                "B534",
+                f"lookup table '{stream.name}' has no events: it is asked for rows",
+                source.span,
+                f"read a stream, and join the table: FROM … LEFT JOIN {stream.name} ON …",
             )
         elif stream.kind == "scan" and isinstance(source, ast.LotSource):
             problems.error(
@@ -208,6 +215,6 @@ def _first_present(scope: Scope, indexes: Sequence[int], name: str, span: Span) 
     *earlier, last = indexes
     parts: list[Bound] = []
     for index in earlier:
-        absent = Op("isnull", (Read(index, None, span=span),), type=Type.BOOLEAN, span=span)
+        absent = Op("isnull", (scope.read_all(index, span),), type=Type.BOOLEAN, span=span)
         parts += [Op("not", (absent,), type=Type.BOOLEAN, span=span), scope.read(index, name, span)]
     return Op("case", (*parts, scope.read(last, name, span)), type=parts[1].type, span=span)

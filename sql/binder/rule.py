@@ -10,12 +10,13 @@ from sql import syntax as ast
 from sql.binder.acting import bind_statement, is_bound
 from sql.binder.declarations import bind_index
 from sql.catalog.declared import Declared
-from sql.catalog.streams import Catalog
-from sql.errors import Problem, Problems, Span, SqlError
+from sql.catalog.stores import STORES
+from sql.catalog.streams import Catalog, Stream
+from sql.errors import Problem, Problems, Span, SqlError, did_you_mean
 from sql.language import parse
-from sql.plan.logical import Plan
+from sql.plan.logical import Plan, SourcePlan
 from sql.plan.options import RuleOptions
-from sql.plan.relations import Bounds, IndexDeclaration, TableDeclaration, WindowDeclaration
+from sql.plan.relations import AskedDeclaration, Bounds, IndexDeclaration, TableDeclaration, WindowDeclaration
 
 
 def plan_rule(
@@ -63,10 +64,10 @@ class RelationPlan:
     indexes: tuple[IndexDeclaration, ...] = ()
 
     @property
-    def declaration(self) -> WindowDeclaration | TableDeclaration:
+    def declaration(self) -> WindowDeclaration | TableDeclaration | AskedDeclaration:
         """What is declared."""
         acts = self.plan.acts
-        assert isinstance(acts, WindowDeclaration | TableDeclaration)
+        assert isinstance(acts, WindowDeclaration | TableDeclaration | AskedDeclaration)
         return acts
 
 
@@ -150,9 +151,66 @@ def _index(statement: ast.Statement, name: str, catalog: Catalog, text: str) -> 
     return index
 
 
+def plan_lookup(
+    statement: ast.CreateStream, text: str, catalog: Catalog, options: RuleOptions
+) -> RelationPlan:
+    """The plan of a lookup table, which takes the place of its stream in the catalog. Raises SqlError.
+
+    TYPE decides where the rows are:
+
+    a store (sql, http, redis)   is asked for the rows of each event, before that enters the rule
+    a source, with columns       fills a table with KEY as its primary key; joins look rows up in it by hash
+    a source, without columns    fills a table that answers like a store, at once: the newest row of each KEY
+    """
+    stream = catalog.streams[statement.name]
+    is_store = str(stream.options.get("TYPE", "")).lower() in STORES
+    key = None if is_store else _key(statement, stream)
+    declared: AskedDeclaration | TableDeclaration
+    if key is None or stream.columns is None:
+        declared = AskedDeclaration(stream.name, stream.columns, key)
+        catalog.streams[stream.name] = replace(stream, kind="asked")
+    else:
+        declared = TableDeclaration(
+            stream.name, dict(stream.columns), (key,), bounds=Bounds(options.max_rows)
+        )
+        catalog.streams[stream.name] = replace(stream, kind="table")
+        catalog.relations[stream.name] = Declared(declared)
+    source = SourcePlan(stream.name, stream.name)
+    return RelationPlan(Plan(text, "delta", (source,), (), options, reads={stream.name: None}, acts=declared))
+
+
+def _key(statement: ast.CreateStream, stream: Stream) -> str:
+    """The column that rows are looked up by."""
+    option = next((option for option in statement.options if option.key.upper() == "KEY"), None)
+    if option is None:
+        span = next((item.span for item in statement.options if item.key.upper() == "KIND"), statement.span)
+        raise SqlError(
+            [
+                Problem(
+                    "B532",
+                    f"lookup table '{stream.name}' has no KEY",
+                    span,
+                    'write KEY="column", by which rows are looked up',
+                )
+            ]
+        )
+    if stream.columns is not None and str(option.value) not in stream.columns:
+        raise SqlError(
+            [
+                Problem(
+                    "B532",
+                    f"KEY '{option.value}' is no column of '{stream.name}'",
+                    option.span,
+                    did_you_mean(str(option.value), stream.columns),
+                )
+            ]
+        )
+    return str(option.value)
+
+
 def relations_of(plan: Plan) -> frozenset[str]:
     """The named windows and tables that a statement reads or writes."""
     target = plan.into_table.table if plan.into_table is not None else plan.insert_into
     acts = getattr(plan.acts, "relation", None)
     written = {name for name in (target, acts) if name is not None}
-    return plan.relations | written
+    return plan.relations | written | {ask.table for ask in plan.asks}

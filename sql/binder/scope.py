@@ -3,12 +3,13 @@ properties."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from sql import functions
 from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean
+from sql.plan.asks import carrier
 from sql.plan.bound import Apply, Bound, Op, Read, Slot
 from sql.syntax import ColumnDefinition, ColumnType, SelectItem
 from sql.types import Type, declared_type
@@ -35,6 +36,8 @@ class SourceScope:
     tag: Literal["event", "list", "hidden"] | None = None
     """A tag of a pattern, whose columns are read through its name only: one event, the list of those that a
     repeat has met, or one that cannot be read in this place."""
+    carrier: str | None = None
+    """The column of the first source's events that holds the row: a table that is asked for it."""
 
 
 @dataclass(slots=True)
@@ -77,17 +80,21 @@ class Scope:
 
     def read(self, index: int, column: str, span: Span) -> Bound:
         """A column of one source, remembered as read."""
-        columns = self.sources[index].columns
+        source = self.sources[index]
+        kind = Type.ANY if source.columns is None else source.columns.get(column, Type.ANY)
+        if source.carrier is not None:
+            return Op("field", (carrier(source.carrier),), column, type=kind, span=span)
         known = self.reads[index]
         self.correlated = self.correlated or index >= self.own
         if known is not None:
             known.add(column)
-        return Read(
-            index, column, type=Type.ANY if columns is None else columns.get(column, Type.ANY), span=span
-        )
+        return Read(index, column, type=kind, span=span)
 
     def read_all(self, index: int, span: Span) -> Bound:
         """The whole event of one source, or the list of a repeated tag: everything is read."""
+        held = self.sources[index].carrier
+        if held is not None:
+            return replace(carrier(held), span=span)
         columns = self.sources[index].columns
         known = self.reads[index]
         self.correlated = self.correlated or index >= self.own
@@ -100,6 +107,8 @@ class Scope:
 
     def meta(self, span: Span, index: int = 0) -> Bound:
         """The metadata of the message of one source."""
+        if self.reads and self.sources[index].carrier is not None:
+            return self.read(index, META, span)
         known = self.reads[index] if self.reads else None
         if known is not None:
             known.add(META)

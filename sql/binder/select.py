@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from sql import syntax as ast
-from sql.binder import kuiper, relations
+from sql.binder import kuiper, lookups, relations
 from sql.binder.checks import check_clauses, check_plan
 from sql.binder.contexts import check_statement, check_without_source, context_named, priority_of
 from sql.binder.effects import check_effects
@@ -68,7 +68,7 @@ class SelectBinder:
         """`outer`: the scope around a subquery. `on_demand`: the query runs once, over relations.
         `is_trigger`: it is the trigger of a statement that acts."""
         select = relations.with_criteria(select, catalog) if select.into_table else select
-        self.select = select
+        self.select, self.asked = lookups.split(select, catalog)
         self.outer = outer
         self.on_demand = on_demand
         self.is_trigger = is_trigger
@@ -82,7 +82,8 @@ class SelectBinder:
             self.catalog = catalog.within(catalog.context_variables.get(select.context, {}))
         self.subqueries: list[SubqueryPlan] = []
         self.sources = SourceBinder(
-            select,
+            self.select,
+            self.asked,
             self.catalog,
             options,
             text,
@@ -139,7 +140,6 @@ class SelectBinder:
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
             for order in select.order_by
         )
-        limit = self._row_count(select.limit, "LIMIT")
         offset = self._row_count(select.offset, "OFFSET")
         output = (
             None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
@@ -156,6 +156,7 @@ class SelectBinder:
             options=self.options,
             name=next((str(note.value) for note in select.annotations if note.name == "name"), None),
             joins=joins,
+            asks=lookups.bind_asks(binder, self.asked, joins),
             analytics=tuple(binder.analytics),
             window=window,
             where=where,
@@ -169,7 +170,7 @@ class SelectBinder:
             row_kind=row_kind(items, group_by, binder.aggregates),
             having=having,
             order_by=order_by,
-            limit=limit,
+            limit=self._row_count(select.limit, "LIMIT"),
             offset=offset,
             output=output,
             distinct=select.distinct,
@@ -190,6 +191,9 @@ class SelectBinder:
         return self._checked(plan if plan.context is None else self._in_context(plan, plan.context))
 
     def _checked(self, plan: Plan) -> Plan:
+        lookups.check(
+            self.problems, self.select, self.asked, self.context, self.outer, self.on_demand, self.is_trigger
+        )
         relations.check_target(self.problems, self.select, plan, self.catalog, self.scope)
         check_plan(self.problems, self.select, plan, is_epl=self.binder.epl)
         check_effects(self.problems, self.select, self.sources.all, plan, is_epl=self.binder.epl)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.windows import catalog as windows
+from sql.binder import lookups
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.patterns import PatternBinder
 from sql.binder.recognize import RecognizeBinder, refuse_join
@@ -34,6 +35,7 @@ class SourceBinder:
     """Binds the sources of one SELECT.
 
     scope       what its expressions see: the sources, or the tags of the pattern that is the only source
+    asked       the joins with tables that are asked, whose rows the first source's events carry
     read_below  what the windows of a source read from its stream, where a derived-value window has replaced
                 the columns
     """
@@ -41,6 +43,7 @@ class SourceBinder:
     def __init__(
         self,
         select: ast.Select,
+        asked: Sequence[ast.Join],
         catalog: Catalog,
         options: RuleOptions,
         text: str,
@@ -52,6 +55,7 @@ class SourceBinder:
         is_trigger: bool,
     ) -> None:
         self.select = select
+        self.asked = asked
         self.catalog = catalog
         self.options = options
         self.text = text
@@ -107,9 +111,10 @@ class SourceBinder:
                     source.alias, source.name, columns, scalar if is_item else None, is_item, declared
                 )
             )
+        scopes += lookups.scopes(self.asked, self.catalog)
         scope = Scope(self.catalog, self.problems, scopes, context=self.context, outer=self.outer)
         seen: set[str] = set()
-        for source in self.all:
+        for source in (*self.all, *(join.source for join in self.asked)):
             if source.alias in seen:
                 self.problems.error(
                     "B205", f"two sources are called '{source.alias}'", source.span, "give one an alias"

@@ -18,6 +18,7 @@ from sql.syntax import ColumnDefinition, ColumnType, CreateStream, CreateVariabl
 from sql.types import Type, declared_type, type_named, type_of
 
 if TYPE_CHECKING:
+    from sql.plan.asks import Request
     from sql.plan.contexts import ContextPlan
 
 STREAM_OPTIONS = (
@@ -47,9 +48,10 @@ class Stream:
     timestamp_format: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
-    kind: Literal["stream", "scan", "lookup", "window", "table"] = "stream"
-    """A stream, a table of the newest rows, a table that an outside store answers for, a named window, a
-    table of EPL: the last two are relations, with their rows in `Catalog.relations`."""
+    kind: Literal["stream", "scan", "lookup", "asked", "window", "table"] = "stream"
+    """A stream, a table of the newest rows, a lookup table as it is declared, one that is asked for rows
+    event by event (`Catalog.asked`), a named window, a table of EPL: the last two are relations, with their
+    rows in `Catalog.relations`."""
     declared: tuple[ColumnDefinition, ...] = ()
     """The columns with their full types, as STRICT_VALIDATION checks them."""
 
@@ -114,6 +116,10 @@ class Catalog:
         self.contexts: dict[str, ContextPlan] = {}
         self.relations: MutableMapping[str, Any] = {}
         """Named windows and tables with their rows (`sql.algebra.table`)."""
+        self.asked: dict[str, Any] = {}
+        """Tables that answer for one event after the other (`sql.engine.asking`)."""
+        self.requests: list[Request] | None = None
+        """What stores are to be asked. None: nobody asks them, so tables hold the rows that they are given."""
         self.loop = Loop()
         """What is queued between statements (`sql.engine.steps`)."""
         self.assigned: list[Variable] = []
@@ -181,7 +187,7 @@ class Catalog:
         """This catalog with further variables and relations, which hide those of the same name."""
         found = Catalog()
         found.streams, found.contexts, found.watchers = self.streams, self.contexts, self.watchers
-        found.context_variables = self.context_variables
+        found.context_variables, found.asked = self.context_variables, self.asked
         found.variables = ChainMap(own, self.variables)
         found.relations = ChainMap(relations, self.relations) if relations else self.relations
         found.loop, found.assigned = loop or self.loop, self.assigned

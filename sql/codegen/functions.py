@@ -259,7 +259,7 @@ class FunctionSet:
 
     def _spread(self, item: ItemPlan, columns: list[dict[str, Type] | None]) -> str:
         excluded = frozenset((*item.excluded, "$meta"))
-        if isinstance(item.value, Read):
+        if isinstance(item.value, Read) and item.value.column is None:
             declared = columns[item.value.source]
             if declared is not None:
                 names = [name for name in declared if name not in excluded]

@@ -61,7 +61,7 @@ def _parts(
 
 def _spread(loop: LoopWriter, item: ItemPlan, columns: Sequence[Columns], names: Names) -> str:
     excluded = frozenset((*item.excluded, "$meta"))
-    if isinstance(item.value, Read):
+    if isinstance(item.value, Read) and item.value.column is None:
         declared = columns[item.value.source]
         if declared is not None:
             source = item.value.source

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog, Variable
+from sql.engine.asking.table import AskedStatement
 from sql.engine.context.host import ContextHost
 from sql.engine.context.member import Member
 from sql.engine.context.own import OwnContext
@@ -14,7 +15,7 @@ from sql.engine.event_time.query import EventTime
 from sql.engine.relations.declared import TableStatement, WindowStatement
 from sql.engine.start import Running, start
 from sql.plan.logical import Plan
-from sql.plan.relations import TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.plan.relations import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.rows import Shape
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Deployment:
         self.host(name, query, plan.streams)
         if isinstance(query, WindowStatement | TableStatement):
             self.catalog.relations[query.relation.name] = query.relation
+        if isinstance(query, AskedStatement):
+            self.catalog.asked[query.table.name] = query.table
         if isinstance(query, TableStatement):
             query.relation.wake = lambda: self.timers.schedule(name)
 
@@ -95,6 +98,8 @@ class Deployment:
         acts = query.plan.acts
         if isinstance(acts, WindowDeclaration | TableDeclaration):
             self.catalog.relations.pop(acts.name, None)
+        if isinstance(acts, AskedDeclaration):
+            self.catalog.asked.pop(acts.name, None)
         if isinstance(query, Member):
             self._leave(name, query.host)
         if isinstance(query, ContextHost):

@@ -6,6 +6,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 
 from sql.catalog.streams import Catalog
+from sql.engine.asking.table import AskedStatement
 from sql.engine.event_time.shared import stage_parties
 from sql.engine.filter_index import FilterIndex
 from sql.engine.relations.declared import TableStatement
@@ -65,12 +66,11 @@ class Roster:
 
     def read(self, name: str, stream: str) -> None:
         """Make a query a reader of a stream."""
+        query = self.queries[name]
+        if stream in self.catalog.asked and not isinstance(query, AskedStatement):
+            return  # it is asked, not read
         relation = self.catalog.relations.get(stream)
-        if (
-            relation is not None
-            and relation.kind == "table"
-            and not isinstance(self.queries[name], TableStatement)
-        ):
+        if relation is not None and relation.kind == "table" and not isinstance(query, TableStatement):
             return  # a table tells nobody; what its source gives is the table's
         names = self.readers.setdefault(stream, [])
         if name not in names:

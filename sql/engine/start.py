@@ -11,6 +11,8 @@ from sql.compiler.program import Program
 from sql.compiler.rowwise import is_rowwise
 from sql.compiler.statement import takes_times
 from sql.emission import Emission
+from sql.engine.asking.query import Asking
+from sql.engine.asking.table import AskedStatement
 from sql.engine.event_time.query import EventTime
 from sql.engine.relations.declared import TableStatement, VariableStatement, WindowStatement
 from sql.engine.relations.on_set import SetStatement
@@ -24,6 +26,7 @@ from sql.engine.running.statement import Statement
 from sql.engine.running.timed import TimedStatement
 from sql.plan.logical import Plan
 from sql.plan.relations import (
+    AskedDeclaration,
     ChoicePlan,
     SetPlan,
     SplitPlan,
@@ -83,7 +86,8 @@ def start(
         query = Rowwise(name, plan, catalog, now_ms, shape, make_row)
     else:
         query = instance_of(name, program_of(name, plan, catalog, now_ms, shape), now_ms, make_row)
-    return query if plan.timestamp is None else EventTime(query, now_ms)
+    behind = query if plan.timestamp is None else EventTime(query, now_ms)
+    return Asking(behind, catalog, now_ms) if plan.asks else behind
 
 
 def program_of(
@@ -139,6 +143,7 @@ ACTING: dict[type, Make] = {
     SetPlan: SetStatement,
     WindowDeclaration: WindowStatement,
     TableDeclaration: lambda name, plan, catalog, now_ms, partition: TableStatement(name, plan),
+    AskedDeclaration: lambda name, plan, catalog, now_ms, partition: AskedStatement(name, plan, catalog),
     VariableDeclaration: lambda name, plan, catalog, now_ms, partition: VariableStatement(name, plan),
 }
 """What runs a statement that is no query, by what it does."""

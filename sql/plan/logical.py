@@ -21,6 +21,7 @@ from sql.syntax import CronField, InsertInto
 from sql.types import Type
 
 if TYPE_CHECKING:
+    from sql.plan.asks import AskPlan
     from sql.plan.contexts import ContextPlan
     from sql.plan.relations import Acts, Declaration
 
@@ -337,6 +338,8 @@ class Plan:
     into_table: IntoTable | None = None
     relations: frozenset[str] = frozenset()
     """The named windows and tables that are read: as sources, by subqueries, by key."""
+    asks: tuple[AskPlan, ...] = ()
+    """What stores outside are asked before an event of the first source enters the rule."""
     acts: Acts | Declaration | None = None
     """Of a statement that is no query: what it does when it is triggered, or what it declares."""
 

@@ -66,6 +66,18 @@ class TableDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedDeclaration:
+    """A table that a store outside answers for. `columns` None: those that the store gives.
+
+    key     the column whose newest row counts, of a table that its source fills; None: a store is asked
+    """
+
+    name: str
+    columns: dict[str, Type] | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class IndexDeclaration:
     """An index: columns found by equality, then at most one found by range."""
 
@@ -156,7 +168,7 @@ class ChoicePlan:
     delete: bool = False
 
 
-Declaration = WindowDeclaration | TableDeclaration | VariableDeclaration
+Declaration = WindowDeclaration | TableDeclaration | VariableDeclaration | AskedDeclaration
 """What a declaring statement makes."""
 
 Acts = TriggerPlan | SplitPlan | ChoicePlan | SetPlan

@@ -49,6 +49,7 @@ def _parts(plan: Plan) -> list[tuple[str, Any]]:
         ("subqueries", [[part.plan.fingerprint, part.kind, part.correlated] for part in plan.subqueries]),
         ("the stream's timestamp", plan.timestamp), ("the option zone", plan.options.zone),
         ("the option lateTolerance", plan.options.late_tolerance_ms), ("INTO TABLE", plan.into_table),
+        *([("JOIN", plan.asks)] if plan.asks else []),
         *([] if plan.acts is None else [("ON", plan.acts)]),
     ]  # fmt: skip
 

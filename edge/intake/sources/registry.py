@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
@@ -37,20 +37,70 @@ class BadSource(ValueError):
         self.option = option
 
 
+Section = Mapping[str, Any]
+
+CONNECTION = "connectionselector"
+"""The setting that names a connection, in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What the gateway's configuration says about sources and lookups.
+
+    sections      settings by type and CONF_KEY
+    connections   settings that several share, by the name that `connectionSelector` gives
+    """
+
+    sections: Mapping[str, Mapping[str, Section]] = field(default_factory=dict)
+    connections: Mapping[str, Section] = field(default_factory=dict)
+
+    def section(self, kind: str, stream: Stream) -> Section:
+        """The settings that CONF_KEY of a stream names. Raises `BadSource`."""
+        sections = self.sections.get(kind, {})
+        key = str(stream.options.get("CONF_KEY", DEFAULT))
+        if key not in sections and key != DEFAULT:
+            hint = (
+                did_you_mean(key, sections) or f"sources.{kind} has {', '.join(sorted(sections)) or 'none'}"
+            )
+            raise BadSource("CONF_KEY", f"'{key}' is no section of the gateway's sources.{kind}: {hint}")
+        return sections.get(key, {})
+
+    def connection(self, name: str) -> Section:
+        """The connection of that name; eKuiper writes `kind.name`, of which the kind may be left out here.
+        Raises `BadSource`."""
+        known = self.connections
+        found = known.get(name, known.get(name.partition(".")[2]))
+        if found is None:
+            hint = did_you_mean(name, known) or f"it has {', '.join(sorted(known)) or 'none'}"
+            raise BadSource(
+                "EXTRA", f"names connection '{name}', which the gateway does not configure: {hint}"
+            )
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class SourceEnvironment:
     """What sources get from the process around them.
 
     input_dir   folder of files that streams read; positions are kept in `state_dir`
-    sections    settings by type and CONF_KEY, from the gateway's configuration
+    configured  what the gateway's configuration says about sources
     """
 
     clock: Clock
     input_dir: Path
     state_dir: Path
     push: PushServers
-    sections: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    configured: Configured = field(default_factory=Configured)
     bytes_max: int = 1_048_576
+
+
+class Kind(Protocol):
+    """A kind of source or store: its TYPE, and the model of its settings."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def settings(self) -> type[Model]: ...
 
 
 Make = Callable[[Stream, Any, SourceEnvironment], Source]
@@ -96,32 +146,25 @@ def topic_of(stream: str) -> str:
     return f"$source/{stream}"
 
 
-def settings_of(
-    kind: SourceKind, stream: Stream, sections: Mapping[str, Mapping[str, Any]] | None = None
-) -> Any:
-    """The settings of a stream's source. `sections` None: the gateway's are not known,
-    so any CONF_KEY is right.
+def settings_of(kind: Kind, stream: Stream, configured: Configured | None = None) -> Any:
+    """The settings of a stream's source, or of a table's store. `configured` None: the gateway's are not known,
+    so any CONF_KEY and any connection is right.
 
     Raises `BadSource` with the option that is wrong.
     """
     extra = _extra(stream)
-    section: Mapping[str, Any] = {}
-    if sections is not None:
-        key = str(stream.options.get("CONF_KEY", DEFAULT))
-        if key not in sections and key != DEFAULT:
-            hint = (
-                did_you_mean(key, sections)
-                or f"sources.{kind.name} has {', '.join(sorted(sections)) or 'none'}"
-            )
-            raise BadSource("CONF_KEY", f"'{key}' is no section of the gateway's sources.{kind.name}: {hint}")
-        section = sections.get(key, {})
+    section: Section = {} if configured is None else configured.section(kind.name, stream)
     known = {name.lower(): name for name in yaml_keys(kind.settings)}
     values = {known.get(name.lower(), name): value for name, value in {**section, **extra}.items()}
+    named = next((values.pop(name) for name in list(values) if name.lower() == CONNECTION), None)
+    if named is not None and configured is not None:
+        shared = configured.connection(str(named))
+        values = {known[n.lower()]: value for n, value in shared.items() if n.lower() in known} | values
     try:
         return kind.settings.model_validate(values)
     except ValidationError as error:
         reasons = (f"{'.'.join(map(str, item['loc']))}: {_reason(item)}" for item in error.errors())
-        raise BadSource("EXTRA", f"settings of the {kind.name} source: {'; '.join(reasons)}") from None
+        raise BadSource("EXTRA", f"settings of {kind.name}: {'; '.join(reasons)}") from None
 
 
 def _reason(item: Any) -> str:

@@ -25,7 +25,7 @@ from edge.intake.backlog import Arrival
 from edge.intake.queue import Intake
 from edge.intake.sources.base import OnBad, OnBatch
 from edge.intake.sources.http_push import PushServers
-from edge.intake.sources.registry import SourceEnvironment
+from edge.intake.sources.registry import Configured, SourceEnvironment
 from rules.secrets import Secrets
 from sinks import Environment, MemoryBus
 from sql import Catalog, Engine
@@ -112,7 +112,11 @@ class World:
         self.push = PushServers(("127.0.0.1", 0), None, 1_000)
         sources = StreamSources(
             SourceEnvironment(
-                SystemClock(), self.folder / "input", self.folder / "positions", self.push, self.sections
+                SystemClock(),
+                self.folder / "input",
+                self.folder / "positions",
+                self.push,
+                Configured(self.sections),
             )
         )
         self.manager = Manager(

@@ -1,0 +1,122 @@
+"""What a store is to the gateway, its settings, and the kinds that TYPE of a lookup table may name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pydantic import Field, field_validator
+
+from rules.base import Model
+from rules.durations import DurationMs, parse_duration
+from sql.catalog.streams import Stream
+from sql.plan.asks import Policy
+
+Rows = list[dict[str, Any]]
+"""Rows as JSON values."""
+
+
+class Unanswered(Exception):
+    """The store cannot answer now; it is asked again while somebody waits."""
+
+
+class Lookup(Protocol):
+    """A connection to a store. One thread uses it."""
+
+    def find(self, columns: tuple[str, ...], key: tuple[Any, ...], timeout_ms: int) -> Rows:
+        """The rows whose columns have these values. Raises `Unanswered`; the connection is closed then."""
+
+    def close(self) -> None:
+        """End the connection; the next `find` begins one. Never raises."""
+
+
+class CacheSettings(Model):
+    """Which answers serve later events."""
+
+    cache: bool = Field(False, description="keep answers")
+    cache_ttl: int | float | str = Field(600, description="how long: seconds, or a duration such as '10m'")
+    cache_missing_key: bool = Field(False, description="keep answers without rows too")
+    keys_max: int = Field(10_000, ge=1, description="how many answers; with one more the oldest goes")
+
+    @field_validator("cache_ttl")
+    @classmethod
+    def _ttl_is_a_time(cls, ttl: int | float | str) -> int | float | str:
+        if _ttl_ms(ttl) < 1:
+            raise ValueError("'cacheTtl' is a time of at least a millisecond: seconds, or '10m'")
+        return ttl
+
+    @property
+    def kept_ms(self) -> int:
+        """How long an answer serves."""
+        return _ttl_ms(self.cache_ttl) if self.cache else 0
+
+
+def _ttl_ms(ttl: int | float | str) -> int:
+    """eKuiper counts it in seconds; texts have units."""
+    return parse_duration(ttl) if isinstance(ttl, str) else round(ttl * 1000)
+
+
+class LookupSettings(Model):
+    """What all stores have."""
+
+    lookup: CacheSettings = Field(default_factory=CacheSettings.model_construct, description="the cache")
+    timeout_ms: DurationMs = Field(5_000, ge=1, description="how long an event waits for an answer")
+    unanswered: Literal["miss", "error"] = Field(
+        "miss", description="what an event is then: one without a row, or an error event"
+    )
+    waiting_max: int = Field(
+        10_000,
+        ge=1,
+        description="events of a rule that wait; with one more the first goes on as if unanswered",
+    )
+    rows_max: int = Field(
+        1_000, ge=1, description="rows of an answer; one with more is an error of the store"
+    )
+    connections: int = Field(2, ge=1, le=32, description="how many requests are under way at once")
+
+    @property
+    def policy(self) -> Policy:
+        """How the engine treats answers."""
+        cache = self.lookup
+        return Policy(
+            cache.kept_ms,
+            cache.cache_missing_key,
+            cache.keys_max,
+            self.timeout_ms,
+            self.waiting_max,
+            self.unanswered,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LookupEnvironment:
+    """What stores get from the process around them: the folder of SQLite files, the longest answer."""
+
+    data_dir: Path
+    bytes_max: int = 1_048_576
+
+
+Make = Callable[[Stream, Any, LookupEnvironment], Lookup]
+"""Makes a connection that is not open yet. Raises `BadSource`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupKind:
+    """A kind of store."""
+
+    name: str
+    settings: type[LookupSettings]
+    make: Make
+
+    @property
+    def summary(self) -> str:
+        return (self.settings.__doc__ or "").strip().split("\n", 1)[0]
+
+
+def kinds() -> Mapping[str, LookupKind]:
+    """Every kind of store by its TYPE."""
+    from edge.lookups import http, redis, sql
+
+    return {module.KIND.name: module.KIND for module in (http, redis, sql)}

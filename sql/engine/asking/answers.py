@@ -1,0 +1,29 @@
+"""Answers of stores enter the engine, as events do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sql.emission import Emission
+from sql.engine.asking.query import Asking
+from sql.engine.asking.table import Rows
+from sql.plan.asks import Request
+
+if TYPE_CHECKING:
+    from sql.engine.engine import Engine
+
+
+def answer(engine: Engine, request: Request, rows: Rows, now_ms: int) -> list[Emission]:
+    """A store has answered a request of `Catalog.requests`: the rules that wait for it go on. What is due before
+    is done before."""
+    out = engine.advance(now_ms) if engine.now_ms is None or now_ms > engine.now_ms else []
+    table = engine.catalog.asked.get(request.table)
+    for name in () if table is None else table.answered(request, rows, now_ms):
+        query = engine.queries.get(name)
+        if isinstance(query, Asking):
+            out += _answered(engine, query, request, rows, now_ms)
+    return engine.steps.finish(out, now_ms)
+
+
+def _answered(engine: Engine, query: Asking, request: Request, rows: Rows, now_ms: int) -> list[Emission]:
+    return engine.dispatch.bounded(query.name, (), now_ms, lambda: query.answered(request, rows, now_ms))

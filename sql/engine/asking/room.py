@@ -1,0 +1,186 @@
+"""Where events wait for answers, in the order of their arrival."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sql.algebra.state import pack_row, unpack_row
+from sql.codegen.functions import DATA_ERRORS
+from sql.engine.asking.ask import Ask
+from sql.engine.asking.table import Rows
+from sql.errors import DataError
+from sql.plan.asks import Request
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """An event that has not entered the rule.
+
+    since_ms   when the requests under way were made
+    answers    what is known for it so far
+    missing    requests without an answer
+    rows       what it became: the event with the rows found; None while it waits
+    error      why it became nothing
+    """
+
+    row: dict[str, Any]
+    since_ms: int
+    answers: dict[Request, Rows] = field(default_factory=dict)
+    missing: dict[Request, None] = field(default_factory=dict)
+    rows: list[dict[str, Any]] | None = None
+    error: Exception | None = None
+
+
+class Room:
+    """The events of one rule that wait, and what each waits for."""
+
+    def __init__(self, rule: str, asks: Sequence[Ask], failure: Callable[[BaseException], Exception]) -> None:
+        """`failure` gives an error its position in the rule."""
+        self.waiting: deque[Waiting] = deque()
+        self.unanswered = 0
+        """Requests that nobody answered in time."""
+        self._rule = rule
+        self._asks = asks
+        self._tables = {ask.table.name: ask.table for ask in asks}
+        self._wanting: dict[Request, list[Waiting]] = {}
+        """The events that lack each answer."""
+        self._failure = failure
+
+    def enter(self, row: dict[str, Any], now_ms: int) -> None:
+        """An event has arrived."""
+        entry = Waiting(row, now_ms)
+        self._ask(entry, now_ms)
+        self.waiting.append(entry)
+
+    def answered(self, request: Request, rows: Rows, now_ms: int) -> None:
+        """A store has answered."""
+        for entry in self._wanting.pop(request, ()):
+            entry.answers[request] = rows
+            del entry.missing[request]
+            if not entry.missing:
+                self._ask(entry, now_ms)
+
+    def until_ms(self) -> int | None:
+        """When the first event goes on without the answers that it lacks."""
+        return self._until_ms(self.waiting[0]) if self.waiting else None
+
+    def leave(self, now_ms: int, waiting_max: int | None = None) -> Iterator[Waiting]:
+        """The first events that need not wait any more, in order; of more than `waiting_max` (None: what the
+        tables allow) the first one goes without its answers."""
+        if waiting_max is None:
+            waiting_max = min(table.policy.waiting_max for table in self._tables.values())
+        while self.waiting:
+            entry = self.waiting[0]
+            is_crowded = len(self.waiting) > waiting_max
+            while entry.missing and (is_crowded or now_ms >= self._until_ms(entry)):
+                self._go_on_without(entry, now_ms, at_once=is_crowded)
+            if entry.missing:
+                return
+            yield self.waiting.popleft()
+
+    # --- one event ------------------------------------------------------------------------------------------
+
+    def _ask(self, entry: Waiting, now_ms: int) -> None:
+        """Find what the event becomes, or name the requests that it waits for."""
+        rows = [entry.row]
+        try:
+            for ask in self._asks:
+                found: list[dict[str, Any]] = []
+                for row in rows:
+                    request = ask.request(row, now_ms)
+                    answer = () if request is None else self._answer(entry, request, now_ms)
+                    found += [] if answer is None else ask.joined(row, answer, now_ms)
+                if entry.missing:
+                    entry.since_ms = now_ms
+                    return
+                rows = found
+            entry.rows = rows
+        except DATA_ERRORS as error:
+            entry.error = self._failure(error)
+
+    def _answer(self, entry: Waiting, request: Request, now_ms: int) -> Rows | None:
+        answer = entry.answers.get(request)
+        if answer is None:
+            answer = self._tables[request.table].known(request, now_ms)
+            if answer is None:
+                self._wait(entry, request)
+            else:
+                entry.answers[request] = answer
+        return answer
+
+    def _wait(self, entry: Waiting, request: Request) -> None:
+        entry.missing[request] = None
+        self._wanting.setdefault(request, []).append(entry)
+        self._tables[request.table].want(request, self._rule)
+
+    def _until_ms(self, entry: Waiting) -> int:
+        waits = [self._tables[request.table].policy.timeout_ms for request in entry.missing]
+        return entry.since_ms + min(waits, default=0)
+
+    def _go_on_without(self, entry: Waiting, now_ms: int, *, at_once: bool) -> None:
+        """The time to wait for some answers is over."""
+        for request in list(entry.missing):
+            table = self._tables[request.table]
+            if not at_once and now_ms < entry.since_ms + table.policy.timeout_ms:
+                continue
+            self.unanswered += 1
+            table.counts["unanswered"] += 1
+            self._give_up(entry, request)
+            if table.policy.unanswered == "error" and entry.error is None:
+                entry.error = DataError(
+                    f"table '{table.name}' did not answer for {_said(request)} within {table.policy.timeout_ms} ms"
+                )
+        if not entry.missing and entry.error is None:
+            self._ask(entry, now_ms)
+
+    def _give_up(self, entry: Waiting, request: Request) -> None:
+        entry.answers[request] = ()
+        del entry.missing[request]
+        self._wanting[request].remove(entry)
+        if not self._wanting[request]:
+            del self._wanting[request]
+            self._tables[request.table].give_up(request, self._rule)
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> list[Any]:
+        """The events that wait, as plain data."""
+        return [
+            [
+                pack_row(entry.row),
+                entry.since_ms,
+                [[*request, [pack_row(row) for row in rows]] for request, rows in entry.answers.items()],
+                [list(request) for request in entry.missing],
+                None if entry.error is None else str(entry.error),
+            ]
+            for entry in self.waiting
+        ]
+
+    def restore(self, packed: list[Any]) -> None:
+        """Put the events of a snapshot back; what they wait for is wanted again."""
+        for row, since_ms, answers, missing, error in packed:
+            entry = Waiting(unpack_row(row), since_ms)
+            entry.answers = {
+                _request(name, columns, key): [unpack_row(item) for item in rows]
+                for name, columns, key, rows in answers
+            }
+            for parts in missing:
+                self._wait(entry, _request(*parts))
+            if error is not None:
+                entry.error = DataError(error)
+            elif not entry.missing:
+                self._ask(entry, since_ms)
+            self.waiting.append(entry)
+
+
+def _request(table: str, columns: Iterable[str], key: Iterable[Any]) -> Request:
+    return Request(table, tuple(columns), tuple(key))
+
+
+def _said(request: Request) -> str:
+    return ", ".join(
+        f"{column} = {value!r}" for column, value in zip(request.columns, request.key, strict=True)
+    )
