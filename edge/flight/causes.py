@@ -28,7 +28,7 @@ class Finding(NamedTuple):
     """One thing that keeps results from coming.
 
     code     a word for programs: not-running, broker, refused, silent, rejected, column, type, clock, late, filter,
-             no-pair, waiting, having, limit, sink, fired
+             no-pair, context, waiting, having, limit, sink, fired
     is_whole  nothing gets past it
     """
 
@@ -175,6 +175,8 @@ def _of_events(seen: Seen) -> Iterator[Finding]:
     for stage in stages:
         if stage.name in ("filter", "joined", "having"):
             yield from _of_conditions(seen, stage)
+        elif stage.name == "context":
+            yield from _of_context(stage)
         elif stage.name == "event time":
             yield from _of_event_time(stage)
         elif stage.name == "windows" and stage.is_end:
@@ -183,6 +185,11 @@ def _of_events(seen: Seen) -> Iterator[Finding]:
             yield from _of_limit(seen, stage)
         if stage.is_end:
             return
+
+
+def _of_context(stage: Stage) -> Iterator[Finding]:
+    for what, count in stage.lost.items():
+        yield Finding("context", f"{count} of {stage.count} events came while {what}", stage.is_end)
 
 
 def _is_join(seen: Seen) -> bool:
@@ -271,6 +278,8 @@ def near_miss(miss: Miss) -> str:
 def _of_limit(seen: Seen, stage: Stage) -> Iterator[Finding]:
     for what, count in stage.lost.items():
         text = f"{count} of {stage.count} rows fulfilled all conditions and were held back: {what}"
+        if seen.plan is not None and seen.plan.acts is not None:
+            text = f"{count} of {stage.count} events did nothing: {what}"
         yield Finding("limit", text, is_whole=stage.is_end)
     for message, count in seen.results.errors.most_common(2):
         yield Finding("type", f"{count} events failed: {message}", is_whole=stage.is_end)

@@ -16,7 +16,7 @@ from edge.journal.reader import Entry
 from edge.journal.record import Deployment, Removal
 from rules.catalog import copy_of
 from sql import Catalog, Emission
-from sql.errors import SqlError
+from sql.errors import CorruptState, SqlError
 from sql.explain.conditions import probes
 from sql.explain.tally import Tally
 from sql.plan.logical import Plan
@@ -69,6 +69,21 @@ class Seen:
     events: deque[tuple[int, str, dict[str, Any]]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
     began_ms: int | None = None
     """When the rule was deployed, if that was in this time."""
+
+
+UNFIT = (CorruptState, LookupError, TypeError, ValueError, AttributeError)
+"""What reading the state of a rule raises where that of a probe has another form: a probe without HAVING may keep
+less of a group than its rule."""
+
+
+def state_of(plan: Plan, state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a rule as that of a probe, which keeps the same in windows and groups: marked with what the
+    probe computes, in each partition of a context."""
+    own = state | {"fingerprint": plan.fingerprint}
+    if "bodies" in state:
+        own["context"] = None
+        own["bodies"] = [[number, state_of(plan, body)] for number, body in state["bodies"]]
+    return own
 
 
 class Observer:
@@ -131,6 +146,9 @@ class Observer:
             return
         self.seen.began_ms = self._now_ms if is_deployed else None
         self._stop_probes()
+        self.seen.streams.clear()
+        self.seen.events.clear()
+        self.seen.results = Results()
         self.seen.plan = plan
         self.seen.catalog = copy_of(self._rerun.engine.catalog)
         if plan is not None:
@@ -144,19 +162,26 @@ class Observer:
         self._tallies.clear()
         self.seen.tallies.clear()
 
+    def _is_fresh(self) -> bool:
+        """Whether the rule itself has seen nothing yet."""
+        return not self._rerun.engine.counters(self._rule).get("events_in")
+
     def _start_probes(self, plan: Plan) -> None:
         engine, running = self._rerun.engine, self._rerun.manager.running[self._rule]
         state = engine.snapshot(self._rule)
         for number, probe in enumerate(probes(plan)):
             name = f"{PROBE}{number} {self._rule}"
             shape, make_row = running.shape, row_maker(plan, running.shape)
-            own = None if probe.stage == "events" else state | {"fingerprint": probe.plan.fingerprint}
+            own = state_of(probe.plan, state) if probe.keeps else None
             try:
                 engine.deploy(name, probe.plan, self._now_ms, own, shape=shape, make_row=make_row)
             except SqlError:
                 continue
-            except Exception:  # noqa: BLE001 - a state of another form: the probe begins with nothing
+            except UNFIT:
+                engine.remove(name)
+                own = None
                 engine.deploy(name, probe.plan, self._now_ms, shape=shape, make_row=make_row)
+            if own is None and probe.stage != "events" and not self._is_fresh():
                 self.seen.cold_ms = self._now_ms
             self._tallies[name] = Tally(probe, self._key)
         self.seen.tallies = list(self._tallies.values())
@@ -178,18 +203,19 @@ class Observer:
                 except CodecError:
                     decoder = None
             topic = str(declared.options.get("DATASOURCE", ""))
-            census = self.seen.streams[name] = Census(name, topic, decoder, timestamp)
+            self.seen.streams[name] = Census(name, topic, decoder, timestamp)
             if name not in gateway.streams.received and name not in self._hooked:
                 self._hooked.add(name)
-                engine.change_before(name, 0, self._counting(census))
+                engine.change_before(name, 0, self._counting(name))
 
-    def _counting(self, census: Census) -> Callable[[Any], Any]:
+    def _counting(self, stream: str) -> Callable[[Any], Any]:
         """Counts rows of a stream that other rules feed, without changing them."""
 
         def count(row: Any) -> Any:
-            shown = as_dict(row)
-            census.row(shown, self._now_ms)
-            self.seen.events.append((self._now_ms, census.stream, dict(shown)))
+            shown, census = as_dict(row), self.seen.streams.get(stream)
+            if census is not None:
+                census.row(shown, self._now_ms)
+                self.seen.events.append((self._now_ms, stream, dict(shown)))
             return row
 
         return count

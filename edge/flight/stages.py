@@ -8,6 +8,7 @@ from typing import Any
 
 from edge.flight.observe import Seen
 from sql.explain.tally import Tally
+from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 
 
 @dataclass(slots=True)
@@ -34,15 +35,19 @@ class Stage:
 
 def stages_of(seen: Seen) -> list[Stage]:
     """The stages of a rule, in the order of the events' way."""
-    found = [_received(seen), _filter(seen)]
     plan = seen.plan
+    found = [_received(seen)]
+    if plan is not None and plan.context is not None and len(plan.sources) == 1:
+        found.append(_partitions(seen, plan.context.name))
+    found.append(_filter(seen))
     if plan is not None and plan.timestamp is not None:
         found.append(_event_time(seen, found[-1].passed))
     found += [_pairs(tally) for tally in seen.tallies if tally.probe.stage == "pairs"]
     samples = next((tally for tally in seen.tallies if tally.probe.stage == "samples"), None)
     if samples is not None:
         found += [_windows(seen, found[-1], samples), _having(samples)]
-    found.append(_output(seen, found[-1]))
+    if plan is None or not isinstance(plan.acts, SplitPlan | SetPlan):
+        found.append(_output(seen, found[-1]))
     return found
 
 
@@ -50,6 +55,16 @@ def _received(seen: Seen) -> Stage:
     messages = sum(census.messages or census.rows for census in seen.streams.values())
     lost = {reason: count for census in seen.streams.values() for reason, count in census.bad.items()}
     return Stage("received", "messages", messages, messages - sum(lost.values()), lost)
+
+
+def _partitions(seen: Seen, context: str) -> Stage:
+    """Events that came while a partition of the rule's context was open; in overlapping ones they count once for
+    each."""
+    rows = sum(census.rows for census in seen.streams.values())
+    inside = sum(tally.rows + tally.errors.total() for tally in seen.tallies if tally.probe.stage == "events")
+    outside = max(0, rows - inside)
+    lost = {f"no partition of context {context} was open": outside} if outside else {}
+    return Stage("context", "events", inside + outside, inside, lost)
 
 
 def _filter(seen: Seen) -> Stage:
@@ -115,6 +130,12 @@ def _limit_of(plan: Any) -> str:
     """What holds rows back behind HAVING."""
     if plan is None:
         return "held back"
+    if isinstance(plan.acts, TriggerPlan):
+        return f"no row of '{plan.acts.relation}' was changed"
+    if isinstance(plan.acts, ChoicePlan):
+        return f"no row of '{plan.sources[1].stream}' met the conditions"
+    if plan.into_table is not None:
+        return f"into table {plan.into_table.table}"
     if plan.output is not None:
         return "output limit"
     if plan.limit is not None or plan.offset is not None:

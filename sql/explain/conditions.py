@@ -8,8 +8,6 @@ keys of the groups.
     events   FILTER and WHERE on each event, before any window
     pairs    WHERE on the rows of a join
     samples  HAVING on the rows that the windows show
-
-The rule's own state fits a probe of samples: HAVING and SELECT hold none.
 """
 
 from __future__ import annotations
@@ -21,7 +19,10 @@ from typing import Any, Literal
 from sql.binder.patterns import with_sources
 from sql.explain.words import written
 from sql.plan.bound import Bound, Const, Op, Slot, conjuncts
+from sql.plan.contexts import KeyedPlan
 from sql.plan.logical import ItemPlan, Plan, SourcePlan
+from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
+from sql.types import Type
 
 Stage = Literal["events", "pairs", "samples"]
 
@@ -56,6 +57,7 @@ class Probe:
 
     source  the source whose events it shows; -1 for pairs and samples
     keys    the keys of the groups as they are written; columns `k0`, `k1`, …
+    keeps   whether it keeps in windows and groups what the rule keeps: it can go on with the rule's state
     """
 
     stage: Stage
@@ -63,19 +65,30 @@ class Probe:
     conditions: tuple[Condition, ...]
     keys: tuple[str, ...] = ()
     source: int = -1
+    keeps: bool = False
 
 
 OPERATORS = ("<", "<=", ">", ">=", "=", "!=", "between")
 
 
 def probes(plan: Plan) -> list[Probe]:
-    """The probes of a rule, in the order of the events' way; none of what is no query."""
-    if plan.acts is not None or plan.context is not None or not plan.sources:
+    """The probes of a rule, in the order of the events' way; of what acts on a relation, of the events that
+    trigger it."""
+    if isinstance(plan.acts, TriggerPlan | SetPlan | SplitPlan):
+        trigger = plan.acts.trigger
+        probe = None if trigger is None else _of_events(plan, 0, trigger)
+        return [] if probe is None else [probe]
+    if isinstance(
+        plan.acts, ChoicePlan
+    ):  # WHERE chooses rows of the relation: there is none of an event alone
+        probe = _of_events(plan, 0, plan.sources[0])
+        return [] if probe is None else [probe]
+    if plan.acts is not None or not plan.sources:
         return []
     found = [
         probe for at, source in enumerate(plan.sources) if (probe := _of_events(plan, at, source)) is not None
     ]
-    if plan.joins and plan.where is not None:
+    if len(plan.sources) > 1 and plan.where is not None:
         found.append(_of_pairs(plan))
     if _has_samples(plan):
         found.append(_of_samples(plan))
@@ -108,7 +121,7 @@ def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
     if is_only and _is_of_an_event(plan.where):
         parts += [("WHERE", part) for part in conjuncts(plan.where)]
     own = [(clause, with_sources(part, {at: 0})) for clause, part in parts if not _counts_hits(part)]
-    keys = [with_sources(key, {at: 0}) for key in _keys(plan) if is_only and _is_of_an_event(key)]
+    keys = [(text, with_sources(key, {at: 0})) for text, key in _keys(plan) if is_only]
     conditions, items = _columns(plan, own, keys)
     bare = SourcePlan(source.stream, source.alias, columns=source.columns)
     made = Plan(
@@ -123,8 +136,9 @@ def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
         relations=plan.relations,
         subqueries=plan.subqueries if is_only else (),
         uses_meta=plan.uses_meta,
+        context=plan.context,
     )
-    return Probe("events", made, conditions, _texts(plan, keys), at)
+    return Probe("events", made, conditions, _texts(keys), at)
 
 
 def _event_time(plan: Plan, stream: str, parts: Sequence[tuple[str, Bound]]) -> dict[str, Any]:
@@ -144,19 +158,21 @@ def _is_of_an_event(bound: Bound | None) -> bool:
     if bound is None:
         return True
     slots = {part.kind for part in bound.walk() if isinstance(part, Slot)}
-    return slots <= {"analytic", "meta", "event_time", "variable", "hit", "subquery"}
+    return slots <= {"analytic", "meta", "event_time", "variable", "hit", "subquery", "context"}
 
 
 def _of_pairs(plan: Plan) -> Probe:
     conditions, items = _columns(plan, [("WHERE", part) for part in conjuncts(plan.where)], [])
     rest = replace(plan, aggregates=(), group_by=(), row_kind="plain", numberings=(), hits=())
-    return Probe("pairs", _bare(rest, items, where=None), conditions)
+    keeps = not (plan.aggregates or plan.group_by or plan.numberings or plan.hits)
+    return Probe("pairs", _bare(rest, items, where=None), conditions, keeps=keeps)
 
 
 def _of_samples(plan: Plan) -> Probe:
-    keys = [key for key in _keys(plan) if _is_of_an_event(key)]
+    keys = _keys(plan)
     conditions, items = _columns(plan, [("HAVING", part) for part in conjuncts(plan.having)], keys)
-    return Probe("samples", _bare(plan, items, where=plan.where), conditions, _texts(plan, keys))
+    bare = _bare(plan, items, where=plan.where)
+    return Probe("samples", bare, conditions, _texts(keys), keeps=True)
 
 
 def _bare(plan: Plan, items: tuple[ItemPlan, ...], where: Bound | None) -> Plan:
@@ -167,22 +183,37 @@ def _bare(plan: Plan, items: tuple[ItemPlan, ...], where: Bound | None) -> Plan:
                    output_columns=None)  # fmt: skip
 
 
-def _keys(plan: Plan) -> Sequence[Bound]:
-    if plan.group_by:
-        return plan.group_by
-    return plan.window.partition_by if plan.window is not None else ()
+Keys = list[tuple[str, Bound]]
+"""What tells the groups of a rule from each other, each with its text."""
 
 
-def _texts(plan: Plan, keys: Sequence[Bound]) -> tuple[str, ...]:
-    return tuple(written(key, plan.text) for key in keys)
+def _keys(plan: Plan) -> Keys:
+    """What tells partitions and groups from each other, as far as an event alone says it."""
+    listed = plan.group_by or (plan.window.partition_by if plan.window is not None else ())
+    groups = [(written(key, plan.text), key) for key in listed if _is_of_an_event(key)]
+    return [*_of_partitions(plan), *groups]
+
+
+def _of_partitions(plan: Plan) -> Keys:
+    """The properties of a context's partitions that are values, such as its keys."""
+    return [
+        (f"context.{item.name}", Slot("context", (depth, place), type=item.type))
+        for depth, level in enumerate(plan.context.levels if plan.context is not None else ())
+        for place, item in enumerate(level.properties)
+        if item.type not in (Type.OBJECT, Type.ANY) or isinstance(level.kind, KeyedPlan)
+    ]
+
+
+def _texts(keys: Keys) -> tuple[str, ...]:
+    return tuple(text for text, _ in keys)
 
 
 def _columns(
-    plan: Plan, parts: Sequence[tuple[str, Bound]], keys: Sequence[Bound]
+    plan: Plan, parts: Sequence[tuple[str, Bound]], keys: Keys
 ) -> tuple[tuple[Condition, ...], tuple[ItemPlan, ...]]:
     """The conditions, and the items that show them."""
     conditions: list[Condition] = []
-    items = [ItemPlan(f"k{place}", key) for place, key in enumerate(keys)]
+    items = [ItemPlan(f"k{place}", key) for place, (_, key) in enumerate(keys)]
     for number, (clause, part) in enumerate(parts):
         items.append(ItemPlan(f"c{number}", part))
         operands = list(_operands(part))

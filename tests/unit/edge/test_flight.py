@@ -4,14 +4,18 @@ taps never hold the loop."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edge.clock import SimulatedClock
+from edge.flight.causes import findings
+from edge.flight.facts import Facts
 from edge.flight.observe import Observer, Seen
 from edge.flight.rerun import Rerun, Settings
+from edge.flight.stages import stages_of
 from edge.flight.taps import ITEMS_MAX, LISTENERS_MAX, Passed, Tap, Taps
 from sql import Emission
 from tests.unit.edge.world import STREAM, World, rule
@@ -193,3 +197,64 @@ def test_there_are_only_so_many_listeners() -> None:
     assert not taps.add(one_more)
     taps.remove(taps.listeners[0])
     assert taps.add(one_more)
+
+
+KEYED = "contexts:\n  per_k: {sql: partition by k from m, idle: 1h}\n"
+TABLE = 'tables:\n  t: {sql: "create table t (k string primary key, c int)"}\n'
+MERGE = (
+    "on m(n > 40) as e merge t where t.k = e.k when matched then update set c = e.n "
+    "when not matched then insert select e.k as k, e.n as c"
+)
+
+
+def causes(world: World, declarations: str, sql: str, context: str = "") -> list[tuple[str, str]]:
+    """Code and text of what `why` finds after 50 events, n of 0 to 49, of keys a and b."""
+    world.write("s.yaml", f"{STREAM}{declarations}")
+    world.write("a.yaml", rule("a", f'"{sql}"', more=f"    context: {context}\n" if context else ""))
+    world.reload()
+    assert not [problem for problem in world.manager.problems if problem.is_error]
+    feed(world, 50)
+    found = why(world, "a", 60_000)
+    for one, following in pairwise(stages_of(found)):
+        assert one.passed == following.count
+    return [(item.code, item.text) for item in findings(found, Facts("a", world.clock.now_ms()))]
+
+
+def test_conditions_in_the_partitions_of_a_context(world: World) -> None:
+    """Partition a has n of 0, 2, … 48, b has 1, 3, … 49, whose sum is 625."""
+    found = causes(world, KEYED, "SELECT sum(n) AS s FROM m HAVING sum(n) > 1000", "per_k")
+    text = "HAVING sum(n) > 1000 failed for 50 of 50 rows; nearest sum(n) 625, 375 short (context.key1=b)"
+    assert found == [("having", text)]
+    assert why(world, "a", 60_000, "a").tallies[-1].rows == 25
+
+
+def test_windows_in_a_context_go_on_from_the_snapshot(world: World) -> None:
+    """What is asked for begins when each partition has five events in its window of ten."""
+    sql = '"SELECT count(*) AS c FROM m#length_batch(10) HAVING count(*) > 10"'
+    world.write("s.yaml", f"{STREAM}{KEYED}")
+    world.write("a.yaml", rule("a", sql, more="    context: per_k\n"))
+    world.reload()
+    feed(world, 10)
+    world.commits.snapshot(fork=False)
+    feed(world, 10, 10)
+    seen = why(world, "a", 1_000)
+    assert seen.cold_ms is None
+    assert [(tally.rows, tally.passed) for tally in seen.tallies if tally.probe.stage == "samples"] == [
+        (2, 0)
+    ]
+
+
+def test_events_while_no_partition_was_open(world: World) -> None:
+    shift = "contexts:\n  shift: {sql: start m(n = 30) end after 10 minutes}\n"
+    found = causes(world, shift, "SELECT n FROM m WHERE n > 100", "shift")
+    assert found[0][0] == "filter"
+    assert found[1] == ("context", "30 of 50 events came while no partition of context shift was open")
+
+
+def test_what_acts_on_tables(world: World) -> None:
+    text = "FILTER n > 100 failed for 50 of 50 events; nearest n 49, 51 short"
+    assert causes(world, TABLE, MERGE.replace("40", "100")) == [("filter", text)]
+    assert causes(world, TABLE, MERGE)[0][0] == "fired"
+    choice = "on m as e select t.c as c from t where t.k = e.k and t.c > 60"
+    text = "50 of 50 events did nothing: no row of 't' met the conditions"
+    assert causes(world, TABLE, choice) == [("limit", text)]
