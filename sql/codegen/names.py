@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import chain, count
 from typing import Any
 
@@ -23,9 +24,9 @@ class Names:
         self._known: dict[int, str] = {}
         self._temporaries = 0
 
-    def reserve(self, locals_: frozenset[str]) -> None:
+    def reserve(self, locals_: Iterable[str]) -> None:
         """Nothing is bound to these names."""
-        self.reserved |= locals_
+        self.reserved = self.reserved.union(locals_)
 
     def bind(self, value: Any, hint: str) -> str:
         """A global name that stands for `value`; the same one for the same object."""
