@@ -1,4 +1,7 @@
-"""`python -m benchmarks [NAME…] [--json OUT]`: runs the benchmarks named, or all, one after the other."""
+"""`python -m benchmarks [NAME…] [--json OUT]`: runs the benchmarks named, or all, one after the other.
+
+`python -m benchmarks fleet --help`: the cloud job over a fleet, which needs Spark and has arguments of its own.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,10 @@ CASES = {
 
 def main(arguments: list[str]) -> int:
     """Run, print a table and a line `NAME ratio VALUE` for each."""
+    if arguments[:1] == ["fleet"]:
+        from benchmarks import fleet
+
+        return fleet.main(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CASES))
     parser.add_argument("--json", metavar="OUT", type=Path, help="write the results here as well")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cloud_sync.declaration import Average, CloudSettings, Kind, Merge, Spread
+from cloud_sync.declaration import Average, CloudSettings, How, Kind, Merge, Sketched, Spread
 from cloud_sync.fleet_windows import FleetWindow
 from cloud_sync.moments import SAMPLE
+from cloud_sync.sketches import SKETCHES
 from rules.model import ActionProblem
 from sql import Plan
 from sql.algebra.sample.windows.group_entry import leaves_at_once
@@ -27,8 +28,13 @@ BY_AGGREGATE: dict[str, Merge] = {
     "lot_sum": "sum",
     "min": "min",
     "max": "max",
+    "theta_sketch": "theta",
+    "kll_sketch": "kll",
+    "top_k_sketch": "top_k",
 }
 """How the results of aggregates merge."""
+
+PERCENTILES = ("median", "percentile_cont", "percentile_disc")
 
 REPLACED_COLUMNS = ("data_template", "data_field")
 """Settings after which the columns of the SELECT are gone."""
@@ -61,7 +67,7 @@ class _Binding:
 
     def _is_sent(self, item: ItemPlan) -> bool:
         settings = self.settings
-        if item.invisible or item.name in settings.exclude_fields:
+        if item.invisible or item.name in (*settings.exclude_fields, *settings.secret):
             return False
         return settings.fields is None or item.name in settings.fields
 
@@ -160,10 +166,14 @@ class _Binding:
         settings = self.settings
         for number, name in enumerate(settings.keys or ()):
             yield from self._missing(name, ("keys", number))
+        for number, name in enumerate(settings.hashed):
+            yield from self._missing(name, ("hashed", number))
         for name, merge in (settings.merge or {}).items():
             if isinstance(merge, Average | Spread):
                 yield from self._missing(merge.sum, ("merge", name, "sum"))
                 yield from self._missing(merge.count, ("merge", name, "count"))
+            elif isinstance(merge, Sketched):
+                yield from self._missing(merge.sketch, ("merge", name, "sketch"))
             else:
                 yield from self._missing(name, ("merge", name))
         for field, key in (("window_start", "windowStart"), ("window_end", "windowEnd")):
@@ -181,7 +191,7 @@ class _Binding:
             if isinstance(merge, Average | Spread):
                 yield from self._unfit(merge.sum, "sum", ("merge", name, "sum"))
                 yield from self._unfit(merge.count, "count", ("merge", name, "count"))
-            else:
+            elif not isinstance(merge, Sketched):
                 yield from self._unfit(name, merge, ("merge", name))
 
     def _unfit(self, name: str, merge: Merge, path: tuple[str | int, ...]) -> Iterator[ActionProblem]:
@@ -189,7 +199,10 @@ class _Binding:
         call = self._aggregate(item)
         if item is None:
             return
-        if not Type.NUMBER.accepts(item.value.type):
+        if merge in SKETCHES:
+            if call is not None and BY_AGGREGATE.get(call.definition.name) != merge:
+                yield ActionProblem(f"column '{name}' is {_shown(call)}, which is no {merge} sketch", path)
+        elif not Type.NUMBER.accepts(item.value.type):
             yield ActionProblem(
                 f"column '{name}' holds {item.value.type.value}, which cannot merge",
                 path,
@@ -238,10 +251,14 @@ class _Binding:
             problems.append(
                 ActionProblem(f"'types' names columns that do not merge: {', '.join(unknown)}", ("types",))
             )
-        return settings.model_copy(update=update), problems
+        bound = settings.model_copy(update=update)
+        for number, name in enumerate(settings.hashed):
+            if name not in (bound.keys or ()):
+                problems.append(ActionProblem(f"column '{name}' is no key", ("hashed", number)))
+        return bound, problems
 
-    def _merges(self) -> tuple[dict[str, Merge | Average | Spread], list[ActionProblem]]:
-        merges: dict[str, Merge | Average | Spread] = {}
+    def _merges(self) -> tuple[dict[str, How], list[ActionProblem]]:
+        merges: dict[str, How] = {}
         problems = []
         for name, item in self.items.items():
             if name in (self.settings.keys or ()) or not _has_aggregate(item.value):
@@ -260,8 +277,15 @@ class _Binding:
             problems.append(ActionProblem(f"column '{name}' is {what}, which cannot merge", hint=hint))
         return merges, problems
 
-    def _merge_of(self, call: AggregateCall) -> Merge | Average | Spread | None:
+    def _merge_of(self, call: AggregateCall) -> How | None:
         name = call.definition.name
+        if (name == "count" and call.distinct) or name == "countunique":
+            sketch = self._twin(call, ("theta_sketch",), distinct=False)
+            return Sketched(kind="distinct", sketch=sketch, part=0) if sketch else None
+        if name in PERCENTILES and not call.distinct:
+            sketch = self._twin(call, ("kll_sketch",))
+            part = call.constants[0] if call.constants else 0.5
+            return Sketched(kind="percentile", sketch=sketch, part=part) if sketch else None
         if name == "avg" or name in SAMPLE:
             total, count = self._twin(call, ("sum", "lot_sum")), self._twin(call, ("count", "lot_count"))
             if not total or not count or call.distinct:
@@ -271,19 +295,20 @@ class _Binding:
         merge = BY_AGGREGATE.get(name)
         return None if merge is None or (merge in ("count", "sum") and not _adds_up(call, merge)) else merge
 
-    def _twin(self, call: AggregateCall, names: Sequence[str]) -> str | None:
-        """The column with another aggregate of the same values."""
+    def _twin(self, call: AggregateCall, names: Sequence[str], *, distinct: bool | None = None) -> str | None:
+        """The column with another aggregate of the same values; `distinct`: where that is not as in `call`."""
+        same = (call.args, call.distinct if distinct is None else distinct, call.filter)
         for name, item in self.items.items():
             other = self._aggregate(item)
             if (
                 other is not None
                 and other.definition.name in names
-                and (other.args, other.distinct, other.filter) == (call.args, call.distinct, call.filter)
+                and (other.args, other.distinct, other.filter) == same
             ):
                 return name
         return None
 
-    def _keys(self, merge: dict[str, Merge | Average | Spread]) -> list[str]:
+    def _keys(self, merge: dict[str, How]) -> list[str]:
         used = set(merge) | {
             name
             for item in merge.values()
@@ -299,12 +324,12 @@ class _Binding:
             and name not in (self.settings.window_start, self.settings.window_end)
         ]
 
-    def _types(self, merge: dict[str, Merge | Average | Spread]) -> dict[str, Kind]:
+    def _types(self, merge: dict[str, How]) -> dict[str, Kind]:
         """Whole numbers where the plan knows that they are."""
         types: dict[str, Kind] = {}
         for name, how in merge.items():
             item = self.items.get(how.sum if isinstance(how, Average | Spread) else name)
-            if item is not None and how != "count":
+            if item is not None and how not in ("count", *SKETCHES) and not isinstance(how, Sketched):
                 types[name] = "int" if item.value.type is Type.INTEGER else "float"
         return types
 
@@ -330,7 +355,11 @@ def _shown(call: AggregateCall) -> str:
 def _remedy(call: AggregateCall) -> str:
     if call.definition.name in ("avg", *SAMPLE) and not call.distinct:
         return "select sum(…) and count(…) of the same value too: the mean of means is not the mean"
+    if call.definition.name in PERCENTILES and not call.distinct:
+        return "select kll_sketch(…) of the same value too: percentiles merge from it"
+    if (call.definition.name == "count" and call.distinct) or call.definition.name == "countunique":
+        return "select theta_sketch(…) of the same value too: distinct counts merge from it"
     return (
-        "select what merges (count, sum, min, max; avg, stddev and variances beside sum and count), "
+        "select what merges (count, sum, min, max, sketches; avg, stddev and variances beside sum and count), "
         "or leave the column out with excludeFields"
     )

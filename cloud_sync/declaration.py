@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_
 
 from cloud_sync.fleet_windows import PATTERN, FleetWindow, parse_fleet_window
 from rules.base import Model
+from rules.secrets import Secret
 from sinks.settings import CACHE, SinkSettings
 
 
@@ -32,8 +33,21 @@ class Spread(Model):
     count: str = Field(min_length=1, description="the column with the number of values")
 
 
-Merge = Literal["count", "sum", "min", "max"]
+class Sketched(Model):
+    """A distinct count or a percentile beside a sketch of the same values, from which it merges."""
+
+    kind: Literal["distinct", "percentile"] = Field(description="what the column holds")
+    sketch: str = Field(
+        min_length=1, description="the column with theta_sketch() of the values, or with kll_sketch()"
+    )
+    part: float = Field(0.5, ge=0, le=1, description="which percentile, from 0 to 1")
+
+
+Merge = Literal["count", "sum", "min", "max", "theta", "kll", "top_k"]
+How = Merge | Average | Spread | Sketched
 Kind = Literal["int", "float"]
+
+HASH_KEY_CHARS_MIN = 16
 
 _LENGTH_SCHEMA = {"anyOf": [{"type": "string", "pattern": PATTERN}, {"type": "integer", "minimum": 1}]}
 
@@ -77,10 +91,12 @@ class CloudSettings(SinkSettings):
         description="the columns that identify a row, beside rule and window; default: those of the SELECT that hold "
         "no aggregate",
     )
-    merge: dict[str, Merge | Average | Spread] | None = Field(
+    merge: dict[str, How] | None = Field(
         None,
         description="how the value columns merge: count, sum, min, max, {sum: column, count: column}, or the same "
-        "with kind: stddev, stddev_pop, var_samp or var_pop; default: as the aggregates of the SELECT say",
+        "with kind: stddev, stddev_pop, var_samp or var_pop; theta, kll and top_k for sketches, {kind: distinct, "
+        "sketch: column} and {kind: percentile, sketch: column, part: 0.95} for what follows from them; default: as "
+        "the aggregates of the SELECT say",
     )
     types: dict[str, Kind] = Field(
         default_factory=dict,
@@ -99,6 +115,18 @@ class CloudSettings(SinkSettings):
         False,
         description="a row states its window anew: of one gateway, window and keys the newest row counts, so a rule "
         "may send early and corrected results",
+    )
+
+    secret: list[str] = Field(
+        default_factory=list, description="columns that never leave the gateway; neither keys nor merged"
+    )
+    hashed: list[str] = Field(
+        default_factory=list,
+        description="keys that leave as their HMAC-SHA256 under 'hashKey', 32 hexadecimal digits: equal values stay "
+        "equal",
+    )
+    hash_key: Secret | None = Field(
+        None, description="the key of 'hashed', 16 characters or more; the same on all gateways"
     )
 
     _rule_hash: str = PrivateAttr("")
@@ -138,10 +166,27 @@ class CloudSettings(SinkSettings):
             raise ValueError(
                 f"counts are whole numbers; remove 'types' of {', '.join(wrong)} or merge by sum"
             )
+        self._check_hidden()
+        for name, how in merge.items():
+            wanted = "theta" if isinstance(how, Sketched) and how.kind == "distinct" else "kll"
+            if isinstance(how, Sketched) and merge.get(how.sketch) != wanted:
+                raise ValueError(f"'merge' of {name} needs {how.sketch}: {wanted} beside it")
         for finer, coarser in zip(self.window, self.window[1:], strict=False):
             if not coarser.is_coarser_than(finer, self.zone):
                 raise ValueError(f"'window': {coarser.label} is not made of whole windows of {finer.label}")
         return self
+
+    def _check_hidden(self) -> None:
+        """Secret columns go nowhere, and what is hashed cannot be guessed. Raises ValueError."""
+        if sent := set(self.secret) & {*(self.keys or ()), *(self.merge or {}), *self.hashed}:
+            raise ValueError(f"'secret' names columns that are sent: {', '.join(sorted(sent))}")
+        if self.keys is not None and (unknown := set(self.hashed) - set(self.keys)):
+            raise ValueError(f"'hashed' names columns that are no keys: {', '.join(sorted(unknown))}")
+        if self.hashed and (self.hash_key is None or len(self.hash_key.reveal()) < HASH_KEY_CHARS_MIN):
+            raise ValueError(
+                f"'hashed' needs a 'hashKey' of at least {HASH_KEY_CHARS_MIN} characters, such as "
+                "${file:hash-key}: plain hashes of short names can be guessed"
+            )
 
     def type_of(self, column: str) -> Kind:
         """The declared type of a value column; counts are always whole."""

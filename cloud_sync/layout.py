@@ -15,6 +15,7 @@ import msgspec
 
 from cloud_sync.names import VERSION, file_name
 from cloud_sync.records import SpooledRow, line
+from cloud_sync.signing import FIELD, signature
 from cloud_sync.spool.types import PlannedFile
 
 
@@ -30,9 +31,10 @@ def form_file(rows: Sequence[SpooledRow], gateway: str, spool_id: str) -> tuple[
     ), content
 
 
-def manifest(planned: PlannedFile, gateway: str, spool_id: str) -> bytes:
-    """What the job checks a data file against: one line of JSON. It depends on the plan alone."""
-    fields = {
+def manifest(planned: PlannedFile, gateway: str, spool_id: str, sign_key: str = "") -> bytes:
+    """What the job checks a data file against: one line of JSON. It depends on the plan, and on the key that signs
+    it, alone."""
+    fields: dict[str, object] = {
         "version": VERSION,
         "name": planned.name,
         "sha256": planned.sha256,
@@ -45,4 +47,6 @@ def manifest(planned: PlannedFile, gateway: str, spool_id: str) -> bytes:
         "first_seq": planned.first_seq,
         "last_seq": planned.last_seq,
     }
+    if sign_key:
+        fields[FIELD] = signature(fields, sign_key)
     return msgspec.json.encode(fields) + b"\n"

@@ -8,6 +8,10 @@ docs/cloud.md.
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import hmac
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,10 +21,11 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from cloud_sync.binding import bind
-from cloud_sync.declaration import Average, CloudSettings, Merge, Spread
+from cloud_sync.declaration import Average, CloudSettings, How, Sketched, Spread
 from cloud_sync.errors import SpoolError, SpoolFull
 from cloud_sync.moments import squares
 from cloud_sync.records import Record
+from cloud_sync.sketches import SKETCHES, BadSketch, check
 from cloud_sync.spool import Spool
 from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
 from sql.errors import DataError
@@ -91,7 +96,7 @@ def partial(row: Row, settings: CloudSettings, rule: str, at_ms: int) -> Record:
         "windows": windows,
         "window_start": start_ms,
         "window_end": end_ms,
-        "keys": {name: _key(row, name) for name in settings.keys or ()},
+        "keys": {name: _sent_key(row, name, settings) for name in settings.keys or ()},
         "values": [_value(row, name, merge, settings) for name, merge in (settings.merge or {}).items()],
     }
     if settings.rule_hash:
@@ -130,6 +135,16 @@ def _instant(row: Row, column: str, default_ms: int) -> int:
     return value
 
 
+def _sent_key(row: Row, column: str, settings: CloudSettings) -> Any:
+    """A key's value as it leaves: hashed if the settings say so. NULL stays NULL."""
+    value = _key(row, column)
+    if column not in settings.hashed or value is None:
+        return value
+    assert settings.hash_key is not None, "checked by the settings"
+    text = msgspec.json.encode(value)
+    return hmac.new(settings.hash_key.reveal().encode(), text, hashlib.sha256).hexdigest()[:32]
+
+
 def _key(row: Row, column: str) -> Any:
     """A key's value in one spelling: whole floats as integers, so that 1 and 1.0 are one
     group as they are in SQL."""
@@ -147,9 +162,12 @@ def _key(row: Row, column: str) -> Any:
     )
 
 
-def _value(
-    row: Row, column: str, merge: Merge | Average | Spread, settings: CloudSettings
-) -> Mapping[str, Any]:
+def _value(row: Row, column: str, merge: How, settings: CloudSettings) -> Mapping[str, Any]:
+    if isinstance(merge, Sketched):
+        kind, part = ("int", {}) if merge.kind == "distinct" else ("float", {"part": merge.part})
+        return {"as": column, "merge": merge.kind, "type": kind, "of": merge.sketch, **part}
+    if merge in SKETCHES:
+        return {"as": column, "merge": merge, "type": "sketch", "sketch": _sketch(row, column, merge)}
     if isinstance(merge, Spread):
         return {"as": column, "merge": merge.kind, "type": "float", **_moments(row, column, merge)}
     kind = settings.type_of(column)
@@ -177,6 +195,21 @@ def _moments(row: Row, column: str, merge: Spread) -> Mapping[str, Any]:
             f"value column {column!r} holds {result} over {count} values, from which no squares follow"
         )
     return {"float": total, "count": count, "squares": found}
+
+
+def _sketch(row: Row, column: str, kind: str) -> str | None:
+    """A sketch as base64 text; None where it is of no values."""
+    value = row.get(column)
+    if value is None:
+        return None
+    try:
+        content = base64.b64decode(value, validate=True) if isinstance(value, str) else value
+        if not isinstance(content, bytes):
+            raise BadSketch(f"it is {type(value).__name__}")
+        check(kind, content)
+    except (BadSketch, binascii.Error) as error:
+        raise ValueError(f"value column {column!r} must hold a {kind} sketch: {error}") from None
+    return base64.b64encode(content).decode()
 
 
 def _number(row: Row, column: str, kind: str) -> int | float | None:

@@ -22,7 +22,7 @@ from cloud_sync.spool.spool import is_intact_state
 from cloud_sync.spool.store import missing
 from cloud_sync.spool.types import ROW_BYTES, ROW_COLUMNS, Lost
 from cloud_sync.targets.base import Target
-from cloud_sync.uploader import Uploader
+from cloud_sync.uploader import Uploader, UploadSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +105,16 @@ def export(path: Path, out: IO[bytes], *, rule: str | None = None, set_aside: bo
     return written
 
 
-def replay(path: Path, gateway: str, target: Target, now_ms: int) -> int:
+def replay(path: Path, gateway: str, target: Target, now_ms: int, sign_key: str = "") -> int:
     """Put intact rows that were set aside back in line and upload everything now; returns the rows uploaded.
+    `sign_key` signs the manifests.
 
     Raises TargetError when the target fails; what was uploaded until then is acknowledged.
     """
     spool = Spool(path, gateway)
     try:
         spool.restore_set_aside()
-        uploader = Uploader(spool, target)
+        uploader = Uploader(spool, target, UploadSettings(sign_key=sign_key))
         uploader.drain(now_ms)
         Pulse(spool, target, 0).beat(now_ms)
         return uploader.stats.rows

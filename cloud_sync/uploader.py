@@ -16,13 +16,14 @@ import hashlib
 import logging
 import random
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from cloud_sync.errors import SpoolError, TargetError
 from cloud_sync.heartbeat import Pulse
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
+from cloud_sync.signing import is_same
 from cloud_sync.spool import PlannedFile, Spool
 from cloud_sync.targets.base import Target
 from sinks.backoff import Backoff
@@ -37,6 +38,7 @@ class UploadSettings:
     A file holds rows of one rule and one date: at most `rows_max` rows and `bytes_max` bytes before
     compression. It is formed when so many rows wait, when the oldest has waited `wait_ms`, or when the spool
     is more than half full. `heartbeat_ms`: between two heartbeats (`cloud_sync.heartbeat`); 0 writes none.
+    `sign_key`: signs manifests (`cloud_sync.signing`); empty for none.
     """
 
     rows_max: int = 20_000
@@ -45,6 +47,7 @@ class UploadSettings:
     retry_ms: int = 1_000
     retry_max_ms: int = 30_000
     heartbeat_ms: int = 0
+    sign_key: str = field(default="", repr=False)
 
 
 @dataclass(slots=True)
@@ -165,7 +168,8 @@ class Uploader:
         try:
             if content is not None:
                 self._put(planned.name, content)
-            self._put(manifest_name(planned.name), manifest(planned, spool.gateway, spool.spool_id))
+            key = self._settings.sign_key
+            self._put(manifest_name(planned.name), manifest(planned, spool.gateway, spool.spool_id, key))
         except Conflict as conflict:
             LOG.error("upload.conflict", extra={"file": planned.name, "rule": planned.rule})
             self.stats.conflicts += 1
@@ -177,7 +181,10 @@ class Uploader:
         self.stats.bytes += planned.bytes
 
     def _put(self, name: str, content: bytes) -> None:
-        if not self._target.put_if_absent(name, content) and self._target.get(name) != content:
+        if self._target.put_if_absent(name, content):
+            return
+        there = self._target.get(name)
+        if there is None or not is_same(there, content):
             raise Conflict(f"the target holds another content under {name}")
 
 

@@ -215,7 +215,12 @@ class Daemon:
         from cloud_sync.uploader import Uploader, UploadSettings, UploadWorker
 
         cloud = self.config.cloud
-        settings = UploadSettings(cloud.rows_max, wait_ms=cloud.interval_ms, heartbeat_ms=cloud.heartbeat_ms)
+        settings = UploadSettings(
+            cloud.rows_max,
+            wait_ms=cloud.interval_ms,
+            heartbeat_ms=cloud.heartbeat_ms,
+            sign_key=cloud.sign_key.reveal() if cloud.sign_key else "",
+        )
         uploader = Uploader(self.spool, open_target(self.config.cloud.target), settings)
         return uploader, UploadWorker(uploader, self.clock)
 

@@ -74,9 +74,9 @@ class Batch:
         self._version = version
         self._run = run
 
-    def take(self, listed: Sequence[Any]) -> Counts:
-        """Take in the listed files (rows of `intake.LISTING`)."""
-        read = intake.read(self._spark, self._bucket, listed).persist()
+    def take(self, listed: Sequence[Any], keys: intake.Keys | None = None) -> Counts:
+        """Take in the listed files (rows of `intake.LISTING`); with `keys` only those that are signed."""
+        read = intake.read(self._spark, self._bucket, listed, keys).persist()
         try:
             found = _summaries(read).collect() if listed else []
             self._quarantine([row for row in found if row["reason"] is not None])
@@ -179,6 +179,7 @@ class Batch:
         depends on the others."""
         version = self._version
         version.restated = sorted({*version.restated, *(row["rule_id"] for row in files if row["restates"])})
+        version.sketched = sorted({*version.sketched, *(row["rule_id"] for row in files if row["sketches"])})
         rules = sorted({row["rule_id"] for row in files} & set(version.restated))
         if not rules:
             return settled
@@ -209,7 +210,13 @@ class Batch:
             [key for key in written if len(self._version.records[key]) > RECORDS_PARTS_MAX], None
         )
         touched = {"/".join((f"of_rule={row['rule_id']}", *spot)) for row in files for spot in _spots(row)}
-        self.merge(fleet.contributions(fleet.groups_of(settled.new)), touched, settled.dirty)
+        sketches = self._sketches({row["rule_id"] for row in files})
+        cells = fleet.contributions(fleet.groups_of(settled.new), sketches=sketches)
+        self.merge(cells, touched, settled.dirty, sketches=sketches)
+
+    def _sketches(self, rules: set[str]) -> bool:
+        """Whether states of these rules may hold sketches."""
+        return not rules.isdisjoint(self._version.sketched)
 
     def rewrite_records(self, keys: Iterable[str], without: DataFrame | None) -> None:
         """Write partitions of records anew as one part each; `without` names columns and
@@ -236,9 +243,11 @@ class Batch:
                 found.append(key)
         return found
 
-    def merge(self, cells: DataFrame, keys: set[str], dirty: DataFrame | None) -> None:
+    def merge(
+        self, cells: DataFrame, keys: set[str], dirty: DataFrame | None, *, sketches: bool = False
+    ) -> None:
         """Merge new cells into the fleet partitions `keys` and write these again. Groups in `dirty` are made
-        anew from the records."""
+        anew from the records. `sketches`: there may be some."""
         group = list(fleet.GROUP)
         fresh = cells.persist()
         touched = fresh.select(*group)
@@ -251,8 +260,8 @@ class Batch:
         )
         both = fresh.unionByName(fleet.cells_of(old.join(touched, group, "left_semi")))
         if dirty is not None:
-            both = both.join(dirty, group, "left_anti").unionByName(self._anew(dirty))
-        rows = fleet.rows_of(fleet.merged(both), self._run)
+            both = both.join(dirty, group, "left_anti").unionByName(self._anew(dirty, sketches))
+        rows = fleet.rows_of(fleet.merged(both, sketches=sketches), self._run)
         day = F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")
         of = dict(zip(FLEET_PARTITION, (F.col("rule_id"), F.col("level"), day), strict=True))
         written = old.join(touched, group, "left_anti").unionByName(rows).withColumns(of)
@@ -270,12 +279,12 @@ class Batch:
             for row in found
         }
 
-    def _anew(self, dirty: DataFrame) -> DataFrame:
+    def _anew(self, dirty: DataFrame, sketches: bool) -> DataFrame:
         """The cells of these groups from all their records."""
         records = self._records(self._keys_of(dirty))
         records = nothing(self._spark, fleet.RECORDS) if records is None else records
         grouped = fleet.groups_of(records).join(dirty, list(fleet.GROUP), "left_semi")
-        return fleet.contributions(fleet.current(grouped))
+        return fleet.contributions(fleet.current(grouped), sketches=sketches)
 
 
 FILE_SUMMARY = ("manifest", "rule_id", "day", "gateway", "spool", "rule", "first_seq", "last_seq", "rows")
@@ -299,6 +308,7 @@ def _summaries(read: DataFrame) -> DataFrame:
         F.max("window_end").alias("last_ms"),
         F.collect_set(spots).alias("spots"),
         (F.max("revision") > 0).alias("restates"),
+        F.bool_or(F.exists("values", lambda value: value["type"] == "sketch")).alias("sketches"),
     )
 
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import math
 import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cloud_sync.moments import SAMPLE
 from cloud_sync.names import VERSIONS, file_folder, manifest_name, safe
-from cloud_sync.spark.exact import units
+from cloud_sync.signing import FIELD, is_signed
+from cloud_sync.spark.fields import NAME_CHARS_MAX, Bad, check_number, check_text, text, whole
+from cloud_sync.spark.values import Value, values_of
 
 FILE_BYTES_MAX = 256 << 20
 """A data file is at most so large, compressed and not."""
@@ -30,18 +30,12 @@ LAST_MS = 253_402_300_799_999
 WINDOW_MS_MAX = 100 * 366 * 86_400_000
 FOLDER_CHARS_MAX = 200
 """The name of a rule as a folder; file systems take 255 bytes."""
-LEVELS_MAX, VALUES_MAX, KEYS_MAX, NAME_CHARS_MAX, KEY_CHARS_MAX = 16, 1_000, 100, 512, 65_536
-MERGES = frozenset({"count", "sum", "min", "max", "avg", *SAMPLE})
-TYPES = frozenset({"int", "float"})
+LEVELS_MAX, KEYS_MAX, KEY_CHARS_MAX = 16, 100, 65_536
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LEVEL = re.compile(r"[A-Za-z0-9]{1,32}")
 _HASH = re.compile(r"[0-9a-f]{16}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-
-
-class Bad(Exception):
-    """The file does not count; the text is the reason."""
 
 
 class Span(NamedTuple):
@@ -51,21 +45,6 @@ class Span(NamedTuple):
     level: str
     start: int
     end: int
-
-
-class Value(NamedTuple):
-    """One value column of a record. A float is there as whole units too (`exact.units`), and so are the two
-    parts of a sum of squares."""
-
-    name: str
-    merge: str
-    type: str
-    whole: int | None
-    real: float | None
-    counted: int | None
-    bin: int | None
-    units: int | None
-    squares: tuple[tuple[int, int], ...] | None = None
 
 
 class Record(NamedTuple):
@@ -105,9 +84,12 @@ class Manifest:
     last_seq: int
 
 
-def read_file(path: str, announcement: bytes | None, content: bytes | None) -> tuple[Manifest, list[Record]]:
-    """The manifest at `path` below the bucket and the records of its file. Raises Bad with the reason."""
-    manifest = read_manifest(path, announcement)
+def read_file(
+    path: str, announcement: bytes | None, content: bytes | None, keys: Mapping[str, str] | None = None
+) -> tuple[Manifest, list[Record]]:
+    """The manifest at `path` below the bucket and the records of its file. `keys` of gateways: only manifests that
+    they signed count. Raises Bad with the reason."""
+    manifest = read_manifest(path, announcement, keys)
     if content is None:
         raise Bad("the file is not there")
     if len(content) != manifest.bytes:
@@ -134,27 +116,29 @@ def read_file(path: str, announcement: bytes | None, content: bytes | None) -> t
     return manifest, records
 
 
-def read_manifest(path: str, announcement: bytes | None) -> Manifest:
-    """The manifest at `path` below the bucket. Raises Bad with the reason."""
+def read_manifest(path: str, announcement: bytes | None, keys: Mapping[str, str] | None = None) -> Manifest:
+    """The manifest at `path` below the bucket, signed if there are `keys`. Raises Bad with the reason."""
     if announcement is None:
         raise Bad("there is no manifest (yet); the gateway's next upload brings it")
     try:
         fields = _object(announcement)
         manifest = Manifest(
-            version=_whole(fields, "version", 1),
-            name=_text(fields, "name"),
-            sha256=_text(fields, "sha256"),
-            bytes=_whole(fields, "bytes", 0),
-            rows=_whole(fields, "rows", 0),
-            gateway=_text(fields, "gateway"),
-            spool=_text(fields, "spool"),
-            rule=_text(fields, "rule"),
-            date=_text(fields, "date"),
-            first_seq=_whole(fields, "first_seq", 0),
-            last_seq=_whole(fields, "last_seq", 0),
+            version=whole(fields, "version", 1),
+            name=text(fields, "name"),
+            sha256=text(fields, "sha256"),
+            bytes=whole(fields, "bytes", 0),
+            rows=whole(fields, "rows", 0),
+            gateway=text(fields, "gateway"),
+            spool=text(fields, "spool"),
+            rule=text(fields, "rule"),
+            date=text(fields, "date"),
+            first_seq=whole(fields, "first_seq", 0),
+            last_seq=whole(fields, "last_seq", 0),
         )
     except Bad as reason:
         raise Bad(f"the manifest is no manifest: {reason}") from None
+    if keys is not None:
+        _check_signature(fields, manifest.gateway, keys)
     if manifest.version not in VERSIONS:
         raise Bad(f"the manifest has version {manifest.version}, this job knows {VERSIONS}; update penstock")
     if not _SHA256.fullmatch(manifest.sha256) or not _DATE.fullmatch(manifest.date):
@@ -167,6 +151,14 @@ def read_manifest(path: str, announcement: bytes | None) -> Manifest:
     if manifest_name(manifest.name) != path or manifest.name.rpartition("/")[0] != folder:
         raise Bad(f"the manifest lies at {path}, which is not its file's place")
     return manifest
+
+
+def _check_signature(fields: Mapping[str, Any], gateway: str, keys: Mapping[str, str]) -> None:
+    if gateway not in keys:
+        raise Bad("there is no key of its gateway")
+    if not is_signed(fields, keys[gateway]):
+        wrong = "bears another signature" if FIELD in fields else "is not signed"
+        raise Bad(f"the manifest {wrong}; its gateway has a key")
 
 
 def _unpacked(content: bytes) -> bytes:
@@ -198,32 +190,32 @@ def _refuse(constant: str) -> None:
 
 
 def _record(fields: Mapping[str, Any], manifest: Manifest) -> Record:
-    origin = tuple(_text(fields, name) for name in ("gateway", "spool", "rule"))
+    origin = tuple(text(fields, name) for name in ("gateway", "spool", "rule"))
     if origin != (manifest.gateway, manifest.spool, manifest.rule):
         raise Bad("it is of another gateway, spool or rule than the manifest says")
-    start, end = _whole(fields, "window_start", 0, LAST_MS), _whole(fields, "window_end", 0, LAST_MS)
+    start, end = whole(fields, "window_start", 0, LAST_MS), whole(fields, "window_end", 0, LAST_MS)
     if end < start:
         raise Bad("'window_end' lies before 'window_start'")
     windows = _windows(fields, start)
     if utc_date(windows[0].start) != manifest.date:
         raise Bad(f"its fleet window is not of {manifest.date}, as the manifest says")
-    keys, values = _keys(fields.get("keys")), _values(fields.get("values"))
+    keys, values = _keys(fields.get("keys")), values_of(fields.get("values"))
     revision, retracted = _revision(fields)
-    told = [value if value.squares else value[:-1] for value in values]
+    told = [value.told() for value in values]
     said = json.dumps(
         [start, end, windows, keys, told, *([revision, retracted] if revision else [])], separators=(",", ":")
     )
     digest = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
-    made_by = _text(fields, "rule_hash") if "rule_hash" in fields else ""
+    made_by = text(fields, "rule_hash") if "rule_hash" in fields else ""
     if made_by and not _HASH.fullmatch(made_by):
         raise Bad("'rule_hash' is not 16 hexadecimal digits")
-    seq = _whole(fields, "seq", 0)
+    seq = whole(fields, "seq", 0)
     return Record(seq, start, end, windows, keys, values, revision, retracted, made_by, digest)
 
 
 def _revision(fields: Mapping[str, Any]) -> tuple[int, bool]:
     """Which statement of its window a record is, and whether it takes the window back."""
-    revision = _whole(fields, "revision", 0) if "revision" in fields else 0
+    revision = whole(fields, "revision", 0) if "revision" in fields else 0
     retracted = fields.get("retracted", False)
     if not isinstance(retracted, bool):
         raise Bad("'retracted' is no boolean")
@@ -242,7 +234,7 @@ def _windows(fields: Mapping[str, Any], start: int) -> tuple[Span, ...]:
     """The fleet windows of all levels; version 1 has one, `window` ms long, at its
     multiples since the epoch."""
     if "windows" not in fields:
-        length = _whole(fields, "window", 1, WINDOW_MS_MAX)
+        length = whole(fields, "window", 1, WINDOW_MS_MAX)
         first = start - start % length
         return (_span([_label(length), first, first + length], start),)
     listed = fields["windows"]
@@ -258,9 +250,7 @@ def _span(item: object, start: int) -> Span:
     if not isinstance(item, list) or len(item) != 3:
         raise Bad("'windows' is no list of [level, start, end]")
     fields = {"level": item[0], "start": item[1], "end": item[2]}
-    span = Span(
-        _text(fields, "level"), _whole(fields, "start", 0, LAST_MS), _whole(fields, "end", 1, LAST_MS)
-    )
+    span = Span(text(fields, "level"), whole(fields, "start", 0, LAST_MS), whole(fields, "end", 1, LAST_MS))
     if not _LEVEL.fullmatch(span.level):
         raise Bad("the name of a level is a length such as 1m, 1d or 1mo")
     if not span.start <= start < span.end or span.end - span.start > WINDOW_MS_MAX:
@@ -282,90 +272,9 @@ def _keys(found: object) -> str:
     if not isinstance(found, dict) or len(found) > KEYS_MAX:
         raise Bad("'keys' is no object of keys")
     for name, value in found.items():
-        _check_text(name, "a key's name", NAME_CHARS_MAX, empty=False)
+        check_text(name, "a key's name", NAME_CHARS_MAX, empty=False)
         if isinstance(value, str):
-            _check_text(value, f"key '{name}'", KEY_CHARS_MAX)
+            check_text(value, f"key '{name}'", KEY_CHARS_MAX)
         elif value is not None and not isinstance(value, bool):
-            _check_number(value, f"key '{name}'")
+            check_number(value, f"key '{name}'")
     return json.dumps(found, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-
-def _values(found: object) -> tuple[Value, ...]:
-    if not isinstance(found, list) or len(found) > VALUES_MAX:
-        raise Bad("'values' is no list of values")
-    values = tuple(_value(item) for item in found)
-    if len({value[:3] for value in values}) < len(values):
-        raise Bad("'values' names a column twice")
-    return values
-
-
-def _value(item: object) -> Value:
-    if not isinstance(item, dict):
-        raise Bad("'values' holds what is no object")
-    name, merge, kind = _text(item, "as"), item.get("merge"), item.get("type")
-    if not isinstance(merge, str) or merge not in MERGES or not isinstance(kind, str) or kind not in TYPES:
-        raise Bad(
-            f"column '{name}' merges as {str(merge)[:20]!r} of {str(kind)[:20]!r}, which is not in the contract"
-        )
-    if (merge == "count" and kind != "int") or (merge in SAMPLE and kind != "float"):
-        raise Bad(f"column '{name}' merges as {merge}, which is no {kind}")
-    number = item.get(kind)
-    count = item.get("count") if merge == "avg" or merge in SAMPLE else None
-    if number is not None:
-        _check_number(number, f"column '{name}'")
-    if count is not None:
-        _whole(item, "count", 0)
-    if merge == "count" and number is not None and number < 0:
-        raise Bad(f"column '{name}' is a count below 0")
-    if kind == "int":
-        if isinstance(number, float):
-            raise Bad(f"column '{name}' is an int with a fraction")
-        return Value(name, merge, kind, number, None, count, None, None)
-    if number is None:
-        return Value(name, merge, kind, None, None, count, None, None)
-    squared = _squares(item, name) if merge in SAMPLE else None
-    return Value(name, merge, kind, None, float(number) + 0.0, count, *units(float(number)), squared)
-
-
-def _squares(item: Mapping[str, Any], name: str) -> tuple[tuple[int, int], ...]:
-    """The two parts of a sum of squares."""
-    parts = item.get("squares")
-    _whole(item, "count", 1)
-    if not isinstance(parts, list) or len(parts) != 2:
-        raise Bad(f"'squares' of column '{name}' is no list of two numbers")
-    for part in parts:
-        _check_number(part, f"'squares' of column '{name}'")
-    return tuple(units(float(part)) for part in parts)
-
-
-def _check_number(value: object, what: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Bad(f"{what} is no number")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise Bad(f"{what} is beyond the range of a float")
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise Bad(f"{what} is beyond 64 bits")
-
-
-def _whole(fields: Mapping[str, Any], name: str, least: int, most: int = 2**63 - 1) -> int:
-    value = fields.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise Bad(f"'{name}' is no whole number from {least} to {most}")
-    return value
-
-
-def _text(fields: Mapping[str, Any], name: str) -> str:
-    value = fields.get(name)
-    if not isinstance(value, str):
-        raise Bad(f"'{name}' is no text")
-    _check_text(value, f"'{name}'", NAME_CHARS_MAX, empty=False)
-    return value
-
-
-def _check_text(value: str, what: str, most: int, *, empty: bool = True) -> None:
-    if len(value) > most or not (value or empty):
-        raise Bad(f"{what} has {len(value)} characters; from {int(not empty)} to {most} are allowed")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Bad(f"{what} holds half a character") from None

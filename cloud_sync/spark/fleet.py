@@ -10,23 +10,19 @@ a rule's own columns are a view (`view`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
-from fractions import Fraction
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from cloud_sync.moments import SAMPLE, spread
-from cloud_sync.spark.exact import nearest, total
-
-EXACT_INT = "DECIMAL(38, 0)"
-"""Type of sums: those of many gateways may not fit 64 bits."""
+from cloud_sync.moments import SAMPLE
+from cloud_sync.sketches import SKETCHES, merge_top
+from cloud_sync.spark.results import EXACT_INT, VALUE, values_of
 
 SPANS = "ARRAY<STRUCT<level: STRING, start: BIGINT, end: BIGINT>>"
 RECORD_VALUES = (
     "ARRAY<STRUCT<name: STRING, merge: STRING, type: STRING, whole: BIGINT, real: DOUBLE, counted: BIGINT, bin: INT, "
-    f"units: {EXACT_INT}, squares: ARRAY<STRUCT<bin: INT, units: {EXACT_INT}>>>>"
+    f"units: {EXACT_INT}, squares: ARRAY<STRUCT<bin: INT, units: {EXACT_INT}>>, sketch: BINARY, "
+    "of: STRING, part: DOUBLE>>"
 )
 IDENTITY = ("gateway", "spool", "rule", "seq")
 """What makes a record unique in the world, whatever file it came in."""
@@ -38,9 +34,8 @@ RECORDS = (
 )
 CELL = (
     f"STRUCT<name: STRING, merge: STRING, type: STRING, part: STRING, bin: INT, total: {EXACT_INT}, whole: BIGINT, "
-    "real: DOUBLE>"
+    "real: DOUBLE, sketch: BINARY, of: STRING, at: DOUBLE>"
 )
-VALUE = f"STRUCT<name: STRING, merge: STRING, type: STRING, whole: {EXACT_INT}, real: DOUBLE>"
 FLEET = (
     "rule STRING, rule_id STRING, level STRING, start_ms BIGINT, end_ms BIGINT, window_start TIMESTAMP, "
     f"window_end TIMESTAMP, keys STRING, `values` ARRAY<{VALUE}>, gateways ARRAY<STRING>, records BIGINT, "
@@ -51,7 +46,10 @@ GROUP = ("rule", "rule_id", "level", "start_ms", "end_ms", "keys")
 
 SETS = ("gateways", "rule_hashes")
 """Columns of a fleet row that say from whom its records came and which versions of the rule made them."""
-CELL_KEY = ("name", "merge", "type", "part", "bin")
+CELL_KEY = ("name", "merge", "type", "part", "bin", "of", "at")
+"""What identifies a cell of a group. A cell that follows from a sketch says `of` which column, and `at` which part."""
+SKETCH = "sketch"
+"""The part of cells that hold sketches."""
 
 
 def groups_of(records: DataFrame) -> DataFrame:
@@ -78,25 +76,19 @@ def current(grouped: DataFrame) -> DataFrame:
     return ranked.where("newest = 0 OR (place = 1 AND NOT retracted)").drop("newest", "place")
 
 
-def contributions(grouped: DataFrame) -> DataFrame:
+def contributions(grouped: DataFrame, *, sketches: bool = False) -> DataFrame:
     """The states that records (as `groups_of` gives them) add to their groups: merged cells, one per row.
 
-    The cell without a name counts records and gateways.
+    The cell without a name counts records and gateways. `sketches`: there may be some.
     """
     made = F.when(F.col("rule_hash") != "", F.col("rule_hash")).alias("rule_hash")
     cells = grouped.select(*GROUP, "gateway", made, F.explode(_cells()).alias("cell"))
     named = {"gateways": "gateway", "rule_hashes": "rule_hash"}
-    return (
-        cells.select(*GROUP, "gateway", "rule_hash", "cell.*")
-        .groupBy(*GROUP, *CELL_KEY)
-        .agg(
-            *_merges(),
-            *(
-                F.sort_array(F.collect_set(F.when(_counts_records(), F.col(of)))).alias(name)
-                for name, of in named.items()
-            ),
-        )
-    )
+    sets = [
+        F.sort_array(F.collect_set(F.when(_counts_records(), F.col(of)))).alias(name)
+        for name, of in named.items()
+    ]
+    return _merged(cells.select(*GROUP, "gateway", "rule_hash", "cell.*"), sets, sketches)
 
 
 def cells_of(fleet: DataFrame) -> DataFrame:
@@ -109,15 +101,42 @@ def cells_of(fleet: DataFrame) -> DataFrame:
     return cells.select(*GROUP, "cell.*", *alone)
 
 
-def merged(cells: DataFrame) -> DataFrame:
-    """One cell for each group and cell key."""
+def merged(cells: DataFrame, *, sketches: bool = False) -> DataFrame:
+    """One cell for each group and cell key. `sketches`: there may be some."""
     sets = [F.sort_array(F.array_distinct(F.flatten(F.collect_list(name)))).alias(name) for name in SETS]
-    return cells.groupBy(*GROUP, *CELL_KEY).agg(*_merges(), *sets)
+    return _merged(cells, sets, sketches)
+
+
+def _merged(cells: DataFrame, sets: Sequence[Column], sketches: bool) -> DataFrame:
+    """Sketches merge in a plan of their own, so that rules without any do not pay for it."""
+    key = (*GROUP, *CELL_KEY)
+    if not sketches:
+        return cells.groupBy(*key).agg(*_merges(), F.lit(None).cast("BINARY").alias("sketch"), *sets)
+    whole = cells.withColumn("is_sketch", F.col("part") == SKETCH)
+    plain = _merged(whole.where("NOT is_sketch").drop("is_sketch"), sets, sketches=False)
+    of = {kind: F.when(F.col("merge") == kind, F.col("sketch")) for kind in SKETCHES}
+    made = (
+        whole.where("is_sketch")
+        .groupBy(*key)
+        .agg(
+            *_merges(),
+            F.count("sketch").alias("some"),
+            F.theta_union_agg(of["theta"]).alias("theta"),
+            F.kll_merge_agg_double(of["kll"]).alias("kll"),
+            F.sort_array(F.collect_list(of["top_k"])).alias("top_k"),
+            *sets,
+        )
+    )
+    top = F.udf(merge_top, "BINARY", useArrow=False)
+    kind = F.col("merge")
+    one = F.when(kind == "theta", F.col("theta")).when(kind == "kll", F.col("kll"))
+    found = F.when(F.col("some") > 0, one.otherwise(F.when(kind == "top_k", top("top_k"))))
+    return plain.unionByName(made.withColumn("sketch", found).select(*plain.columns))
 
 
 def rows_of(cells: DataFrame, run: str) -> DataFrame:
     """Fleet rows from merged cells."""
-    cell = F.struct(*CELL_KEY, "total", "whole", "real")
+    cell = F.struct(*CELL_KEY[:5], "total", "whole", "real", "sketch", *CELL_KEY[5:])
     counter = F.filter("state", lambda item: item["part"] == "records")
     wide = cells.groupBy(*GROUP).agg(
         F.sort_array(F.collect_list(cell)).alias("state"),
@@ -169,6 +188,9 @@ def _cells() -> Column:
             F.lit(1).cast(EXACT_INT).alias("total"),
             F.lit(None).cast("BIGINT").alias("whole"),
             F.lit(None).cast("DOUBLE").alias("real"),
+            F.lit(None).cast("BINARY").alias("sketch"),
+            F.lit(None).cast("STRING").alias("of"),
+            F.lit(None).cast("DOUBLE").alias("at"),
         )
     )
     counted = F.filter("values", lambda value: value["merge"].isin("avg", *SAMPLE))
@@ -182,36 +204,49 @@ def _main_cell(value: Column) -> Column:
     is_float = value["type"] == "float"
     return _cell(
         value,
-        "value",
+        F.when(value["type"] == "sketch", F.lit(SKETCH)).otherwise(F.lit("value")),
         F.when(adds & is_float, F.coalesce(value["bin"], F.lit(0))).otherwise(F.lit(0)),
         F.when(adds, F.when(is_float, value["units"]).otherwise(value["whole"].cast(EXACT_INT))),
         F.when(~adds, value["whole"]),
         F.when(~adds, value["real"]),
+        value["sketch"],
     )
 
 
 def _square_cells(value: Column) -> Column:
     nothing = F.lit(None)
     return F.transform(
-        value["squares"], lambda part: _cell(value, "square", part["bin"], part["units"], nothing, nothing)
+        value["squares"],
+        lambda part: _cell(value, F.lit("square"), part["bin"], part["units"], nothing, nothing),
     )
 
 
 def _count_cell(value: Column) -> Column:
     nothing = F.lit(None)
-    return _cell(value, "count", F.lit(0), value["counted"].cast(EXACT_INT), nothing, nothing)
+    return _cell(value, F.lit("count"), F.lit(0), value["counted"].cast(EXACT_INT), nothing, nothing)
 
 
-def _cell(value: Column, part: str, number: Column, total_: Column, whole: Column, real: Column) -> Column:
+def _cell(
+    value: Column,
+    part: Column,
+    number: Column,
+    total_: Column,
+    whole: Column,
+    real: Column,
+    sketch: Column | None = None,
+) -> Column:
     return F.struct(
         value["name"].alias("name"),
         value["merge"].alias("merge"),
         value["type"].alias("type"),
-        F.lit(part).alias("part"),
+        part.alias("part"),
         number.cast("INT").alias("bin"),
         total_.cast(EXACT_INT).alias("total"),
         whole.cast("BIGINT").alias("whole"),
         real.cast("DOUBLE").alias("real"),
+        (F.lit(None) if sketch is None else sketch).cast("BINARY").alias("sketch"),
+        value["of"].alias("of"),
+        value["part"].alias("at"),
     )
 
 
@@ -227,42 +262,3 @@ def _merges() -> Sequence[Column]:
         F.when(least, F.min("whole")).otherwise(F.max("whole")).alias("whole"),
         F.when(least, F.min("real")).otherwise(F.max("real")).alias("real"),
     )
-
-
-def values_of(state: Sequence[Any]) -> list[tuple[str, str, str, Decimal | None, float | None]]:
-    """The results of a state, by column: (name, merge, type, whole, real). Each is exact and rounded once."""
-    columns: dict[tuple[str, str, str], list[Any]] = {}
-    for cell in state:
-        if cell["part"] != "records":
-            columns.setdefault((cell["name"], cell["merge"], cell["type"]), []).append(cell)
-    return [(*column, *_result(*column[1:], cells)) for column, cells in columns.items()]
-
-
-def _parts(cells: Sequence[Any], part: str) -> list[tuple[int, int]]:
-    """The bins and totals of one part of a column."""
-    return [
-        (cell["bin"], int(cell["total"]))
-        for cell in cells
-        if cell["part"] == part and cell["total"] is not None
-    ]
-
-
-def _result(merge: str, kind: str, cells: Sequence[Any]) -> tuple[Decimal | None, float | None]:
-    if merge in ("min", "max"):
-        whole, real = cells[0]["whole"], cells[0]["real"]
-        return None if whole is None else Decimal(whole), real
-    parts = _parts(cells, "value")
-    if not parts:
-        return None, None
-    if merge == "avg" or merge in SAMPLE:
-        count = sum(number for _, number in _parts(cells, "count"))
-        if not count:
-            return None, None
-        if merge in SAMPLE:
-            sums = (Fraction(*total(_parts(cells, part))) for part in ("value", "square"))
-            return None, spread(merge, count, *sums)
-        numerator, denominator = (parts[0][1], 1) if kind == "int" else total(parts)
-        return None, nearest(numerator, denominator * count)
-    if kind == "int":
-        return Decimal(parts[0][1]), None
-    return None, nearest(*total(parts))

@@ -3,7 +3,7 @@ workers, not by the driver."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +15,21 @@ from cloud_sync.names import DATA_SUFFIX, MANIFEST_SUFFIX, VERSIONS, data_folder
 from cloud_sync.spark.contract import (
     FILE_BYTES_MAX,
     MANIFEST_BYTES_MAX,
-    Bad,
     Manifest,
     Record,
-    Value,
     read_file,
 )
+from cloud_sync.spark.fields import Bad
 from cloud_sync.spark.fleet import RECORD_VALUES, SPANS
 from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import local, nothing
+from cloud_sync.spark.values import Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Keys = Mapping[str, str]
+"""Of each gateway the key that signs its manifests."""
 LISTING = "name STRING, length BIGINT, data_length BIGINT"
 READ = (
     "manifest STRING, reason STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
@@ -84,8 +86,9 @@ def data_name(manifest: str) -> str:
     return f"{version}/{rest.removesuffix(MANIFEST_SUFFIX)}{DATA_SUFFIX}"
 
 
-def read(spark: SparkSession, bucket: Storage, listed: Sequence[Any]) -> DataFrame:
-    """The records of the listed files (rows of LISTING), and the reasons of those that do not count."""
+def read(spark: SparkSession, bucket: Storage, listed: Sequence[Any], keys: Keys | None = None) -> DataFrame:
+    """The records of the listed files (rows of LISTING), and the reasons of those that do not count. `keys` of
+    gateways: only what they signed counts."""
     manifests = [row["name"] for row in listed if _is_within(row["length"], MANIFEST_BYTES_MAX)]
     data = [data_name(row["name"]) for row in listed if _is_within(row["data_length"], FILE_BYTES_MAX)]
     named = [(row["name"], data_name(row["name"]), row["length"], row["data_length"]) for row in listed]
@@ -96,7 +99,7 @@ def read(spark: SparkSession, bucket: Storage, listed: Sequence[Any]) -> DataFra
         .select("manifest", "length", "data_length", "announcement", "content")
     )
     schema = to_arrow_schema(nothing(spark, READ).schema)
-    return found.mapInArrow(partial(_read_batches, schema), READ)
+    return found.mapInArrow(partial(_read_batches, schema, keys), READ)
 
 
 def _is_within(length: int | None, most: int) -> bool:
@@ -113,22 +116,24 @@ def _contents(spark: SparkSession, bucket: Storage, names: list[str], key: str, 
     return loaded.select(name.alias(key), F.col("content").alias(content))
 
 
-def _read_batches(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _read_batches(
+    schema: pa.Schema, keys: Keys | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Runs in Spark's workers."""
     import pyarrow as pa
 
     for batch in batches:
         for file in batch.to_pylist():
-            yield pa.RecordBatch.from_pylist(list(_rows(file)), schema=schema)
+            yield pa.RecordBatch.from_pylist(list(_rows(file, keys)), schema=schema)
 
 
-def _rows(file: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(file: dict[str, Any], keys: Keys | None) -> Iterator[dict[str, Any]]:
     path = file["manifest"]
     try:
         for what, most in (("length", MANIFEST_BYTES_MAX), ("data_length", FILE_BYTES_MAX)):
             if file[what] is not None and file[what] > most:
                 raise Bad(f"a file of {file[what]} bytes is beyond the bound of {most}")
-        manifest, records = read_file(path, file["announcement"], file["content"])
+        manifest, records = read_file(path, file["announcement"], file["content"], keys)
     except Bad as bad:
         yield {"manifest": path, "reason": str(bad)}
         return

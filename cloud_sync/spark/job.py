@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import sys
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -70,7 +70,8 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a run works. `now_ms` is the wall clock, for the lease only."""
+    """How a run works. `now_ms` is the wall clock, for the lease only. `keys` of gateways: only manifests that they
+    signed count."""
 
     now_ms: Callable[[], int]
     master: str | None = None
@@ -79,6 +80,7 @@ class Options:
     files_per_batch: int = FILES_PER_BATCH
     metrics_file: str | None = None
     delta: bool = False
+    keys: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 def main(bucket: str, out: str, options: Options) -> int:
@@ -132,9 +134,9 @@ def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> M
     tables = Tables(spark, storage)
     run = uuid.uuid4().hex[:12]
     if options.dry_run:
-        return _checked(spark, source, tables, options.files_per_batch)
+        return _checked(spark, source, tables, options)
     with held(storage, run, options.now_ms) as lease:
-        metrics = _Run(spark, source, tables, run, lease.renew).all(options.files_per_batch)
+        metrics = _Run(spark, source, tables, run, lease.renew, options.keys).all(options.files_per_batch)
         if options.delta:
             from cloud_sync.spark import delta
 
@@ -143,14 +145,14 @@ def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> M
         return metrics
 
 
-def _checked(spark: SparkSession, bucket: Storage, tables: Tables, files_per_batch: int) -> Metrics:
+def _checked(spark: SparkSession, bucket: Storage, tables: Tables, options: Options) -> Metrics:
     """Read every new file and count what would be refused; write nothing."""
     from cloud_sync.spark import intake
 
     metrics = Metrics(version=tables.current().number)
-    with closing(_batches(_new(spark, bucket, tables), files_per_batch)) as batches:
+    with closing(_batches(_new(spark, bucket, tables), options.files_per_batch)) as batches:
         for listed in batches:
-            read = intake.read(spark, bucket, listed).persist()
+            read = intake.read(spark, bucket, listed, options.keys).persist()
             bad = read.where("reason IS NOT NULL").count()
             metrics.rows += read.count() - bad
             metrics.quarantined += bad
@@ -185,13 +187,20 @@ class _Run:
     """One run over one bucket, with the lease in hand."""
 
     def __init__(
-        self, spark: SparkSession, bucket: Storage, tables: Tables, run: str, renew: Callable[[], None]
+        self,
+        spark: SparkSession,
+        bucket: Storage,
+        tables: Tables,
+        run: str,
+        renew: Callable[[], None],
+        keys: Mapping[str, str] | None,
     ) -> None:
         self._spark = spark
         self._bucket = bucket
         self._tables = tables
         self._run = run
         self._renew = renew
+        self._keys = keys
         self._metrics = Metrics(run, tables.current().number)
         self._quarantine: list[Part] = []
         self._heartbeats = self._tables.current().heartbeats
@@ -219,7 +228,7 @@ class _Run:
         # Everything that does not count is looked at in each run, so the table holds what this run has found.
         version.quarantine = list(self._quarantine)
         version.heartbeats = self._heartbeats
-        counts = Batch(self._spark, self._bucket, self._tables, version, run).take(listed)
+        counts = Batch(self._spark, self._bucket, self._tables, version, run).take(listed, self._keys)
         if not counts.files and _same(self._tables, version):
             self._metrics.add(counts)
             return

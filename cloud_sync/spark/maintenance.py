@@ -72,7 +72,7 @@ def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int
         count = gone.count()
         batch.rewrite_records(keys, gone.select("gateway").distinct().persist())
         nothing = fleet.contributions(fleet.groups_of(gone.where("false")))
-        batch.merge(nothing, set(), dirty)
+        batch.merge(nothing, set(), dirty, sketches=bool(version.sketched))
         return count
 
     return _changed(spark, out, now_ms, change)

@@ -53,7 +53,8 @@ class Version:
     `records` and `fleet` are partitioned: a key is a partition's path, `of_rule=…/of_day=…` and
     `of_rule=…/of_level=…/of_day=…`, and each partition is a list of parts (one, in `fleet`). The others are
     lists of parts. `retained_from`: records of earlier days are not taken in any more. `restated`: ids of
-    rules with windows that were stated anew. `heartbeats`: the newest of each spool.
+    rules with windows that were stated anew, `sketched`: of those with sketches.
+    `heartbeats`: the newest of each spool.
     """
 
     number: int = 0
@@ -66,6 +67,7 @@ class Version:
     heartbeats: list[Part] = field(default_factory=list)
     retained_from: str = ""
     restated: list[str] = field(default_factory=list)
+    sketched: list[str] = field(default_factory=list)
 
     def paths(self) -> set[str]:
         """Every part of every table."""
@@ -90,6 +92,7 @@ def encode(version: Version) -> bytes:
         "records": version.records,
         "fleet": version.fleet,
         "restated": version.restated,
+        "sketched": version.sketched,
         **lists,
     }
     return json.dumps(found, sort_keys=True, separators=(",", ":")).encode()
@@ -111,6 +114,7 @@ def decode(content: bytes) -> Version:
         found["fleet"],
         retained_from=found["retainedFrom"],
         restated=found.get("restated", []),
+        sketched=found.get("sketched", []),
         **lists,
     )
 

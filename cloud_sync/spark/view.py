@@ -42,6 +42,16 @@ def fleet(spark: SparkSession, out: str, rule: str, level: str | None = None) ->
     return _pivoted(tables.read(_paths(tables.current(), rule, level), states.FLEET))
 
 
+def sketches(spark: SparkSession, out: str, rule: str, column: str, level: str | None = None) -> DataFrame:
+    """The sketches of a column: level, window_start, window_end, keys and `sketch`, the bytes that Spark's
+    functions read (`theta_union_agg`, `kll_merge_agg_double`), to merge over windows and keys."""
+    tables = Tables(spark, open_storage(spark, out))
+    rows = tables.read(_paths(tables.current(), rule, level), states.FLEET)
+    cells = rows.select("level", "window_start", "window_end", "keys", F.explode("state").alias("cell"))
+    found = cells.where((F.col("cell.name") == column) & (F.col("cell.part") == states.SKETCH))
+    return found.select("level", "window_start", "window_end", "keys", F.col("cell.sketch").alias("sketch"))
+
+
 def gateways(spark: SparkSession, out: str) -> DataFrame:
     """One row per gateway and spool: `rows` that count, `highest_seq`, the `first` and
     `last` instant of its windows.
@@ -191,8 +201,9 @@ def _column(part: Part) -> Column:
             == F.struct(F.lit(part.name), F.lit(part.merge), F.lit(part.type))
         ),
     )
-    is_whole = part.type == "int" and part.merge != "avg"
-    return F.get(same, F.lit(0))["whole" if is_whole else "real"]
+    is_whole = (part.type == "int" and part.merge != "avg") or part.merge == "theta"
+    field = "text" if part.merge in ("kll", "top_k") else "whole" if is_whole else "real"
+    return F.get(same, F.lit(0))[field]
 
 
 def show(spark: SparkSession, out: str) -> None:

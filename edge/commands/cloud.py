@@ -36,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     aggregate.add_argument(
         "--metrics", metavar="FILE", help="write the run's metrics there as one line of JSON"
     )
+    aggregate.add_argument(
+        "--keys",
+        type=_keys,
+        metavar="FILE",
+        help="JSON object of gateway ids and the keys that sign their manifests: what they did not sign does not count",
+    )
     compact = verbs.add_parser(
         "compact", help="write the tables in fewer files; delete what killed runs have left"
     )
@@ -79,6 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     spool_arguments.add_data(upload)
     spool_arguments.add_gateway(upload)
     upload.add_argument("target", metavar="TARGET", help="directory or object store URL")
+    upload.add_argument(
+        "--sign-key", type=Path, metavar="FILE", help="file with the key that signs manifests (cloud.signKey)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -98,6 +107,15 @@ def _days(text: str) -> int:
     return int(text)
 
 
+def _keys(path: str) -> dict[str, str]:
+    from cloud_sync.signing import read_keys
+
+    try:
+        return read_keys(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{path}: {error}") from None
+
+
 def aggregate(arguments: argparse.Namespace) -> int:
     """The Spark job; its own exit codes: 0 ok, 1 failed, 2 something is in quarantine."""
     from cloud_sync.spark import job
@@ -110,6 +128,7 @@ def aggregate(arguments: argparse.Namespace) -> int:
         dry_run=arguments.dry_run,
         metrics_file=arguments.metrics,
         delta=arguments.format == "delta",
+        keys=arguments.keys,
     )
     return job.main(arguments.bucket, arguments.out, options)
 
@@ -192,10 +211,10 @@ def upload_once(arguments: argparse.Namespace) -> int:
 
     path: Path = spool_arguments.spool_path(arguments)
     try:
-        rows = tools.replay(
-            path, spool_arguments.gateway_id(arguments), open_target(arguments.target), SystemClock().now_ms()
-        )
-    except BadTarget as error:
+        key = arguments.sign_key.read_text(encoding="utf-8").strip() if arguments.sign_key else ""
+        target = open_target(arguments.target)
+        rows = tools.replay(path, spool_arguments.gateway_id(arguments), target, SystemClock().now_ms(), key)
+    except (BadTarget, OSError) as error:
         raise UsageError(str(error)) from None
     except (SpoolError, TargetError) as error:
         print(f"penstock cloud upload-once: {error}", file=sys.stderr)

@@ -281,8 +281,18 @@ class CloudConfig(Section):
     """Rows of one uploaded file."""
     heartbeat_ms: int = Field(default=3_600_000, ge=0)
     """Between two heartbeats, small files from which the cloud tells what it lacks; 0 writes none."""
+    sign_key: Secret | None = None
+    """Signs what is announced in the bucket, so that nobody else can upload in this gateway's name: a text of 16
+    characters or more, which `penstock cloud aggregate --keys` needs too."""
     on_full: Literal["block", "dropOldest", "dropNewest"] = "block"
     """What a full spool does: stop acknowledging (nothing is lost, the broker queues), or drop and count."""
+
+    @field_validator("sign_key")
+    @classmethod
+    def _key_is_long(cls, key: Secret | None) -> Secret | None:
+        if key is not None and len(key.reveal()) < 16:
+            raise ValueError("must have at least 16 characters")
+        return key
 
 
 class Config(Section):

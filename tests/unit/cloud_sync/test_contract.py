@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.spark.contract import Bad, read_file
+from cloud_sync.spark.contract import read_file
 from cloud_sync.spark.exact import nearest, total, units
+from cloud_sync.spark.fields import Bad
 
 START_MS = 1_763_683_200_000
 BODY: dict[str, Any] = {
@@ -129,7 +130,7 @@ VALUE = {"as": "n", "merge": "sum", "type": "float"}
             changed(values=[VALUE | {"merge": "var_pop", "float": 1.0, "count": 0}]),
             "'count' is no whole number from 1",
         ),
-        (changed(values=[{"as": "n", "merge": "stddev", "type": "int"}]), "which is no int"),
+        (changed(values=[{"as": "n", "merge": "stddev", "type": "int"}]), "merges as 'stddev' of 'int'"),
         (changed(revision=-1), "'revision' is no whole number"),
         (changed(revision=2**63), "'revision' is no whole number"),
         (changed(revision=1, retracted=1), "'retracted' is no boolean"),

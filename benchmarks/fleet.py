@@ -1,0 +1,305 @@
+"""`python -m benchmarks fleet --gateways 200 --days 1`: a fleet in trouble, beside an independent computation.
+
+Gateways upload hourly rows of two rules, and what happens to fleets happens: outages, files that come twice in
+other cuts, corrupt files (some are restored), windows stated anew, late days, clock steps, new disks, a changed rule.
+After some runs of the job the tables must say what plain loops say. `--growth 2 100 --files 20` then measures the
+processor time of runs with so many new files after so many earlier batches, the whole process tree counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cloud_sync.declaration import CloudSettings
+from cloud_sync.layout import form_file, manifest
+from cloud_sync.names import manifest_name
+from cloud_sync.records import SpooledRow
+from cloud_sync.sink import partial
+from cloud_sync.spark import job, view
+from cloud_sync.spark.session import session
+from cloud_sync.targets import open_target
+
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+START_MS = 1_763_683_200_000  # 2025-11-21T00:00:00Z
+DEVICES = ("a", "b")
+STEPS_PER_DAY = 2
+HOT: dict[str, Any] = {
+    "keys": ["dev"],
+    "merge": {"n": "count", "s": "sum", "lo": "min", "mean": {"sum": "s", "count": "n"}},
+    "window": ["1h", "1d"],
+}
+BEFORE = CloudSettings.model_validate(HOT)
+AFTER = CloudSettings.model_validate(HOT | {"merge": HOT["merge"] | {"hi": "max"}})
+STATED = CloudSettings.model_validate(HOT | {"restates": True, "merge": {"n": "count"}})
+Row = dict[str, Any]
+Group = tuple[str, str, int, str]
+"""Rule, level, start of the window and device."""
+
+
+@dataclass
+class Gateway:
+    """One gateway: its spool, and how far its clock is off."""
+
+    name: str
+    spool: str
+    seq: int = 0
+    clock_ms: int = 0
+
+
+@dataclass
+class World:
+    """The fleet, its bucket, and what should be in the tables."""
+
+    bucket: Path
+    rng: random.Random
+    gateways: list[Gateway]
+    counted: dict[Group, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    stated: dict[tuple[str, int, str], Row] = field(default_factory=dict)
+    later: list[tuple[Path, bytes]] = field(default_factory=list)
+    troubles: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def happens(self, what: str, chance: float) -> bool:
+        """Whether a trouble happens now; counted."""
+        found = self.rng.random() < chance
+        self.troubles[what] += found
+        return found
+
+    def step(self, day: int, half: int, settings: CloudSettings) -> None:
+        """Every gateway uploads half a day; files that were held back come."""
+        for path, content in self.later:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        self.later = []
+        for gateway in self.gateways:
+            if self.happens("new disk", 0.02):
+                gateway.spool, gateway.seq = f"{self.rng.getrandbits(64):016x}", 0
+            if self.happens("clock step", 0.02):
+                gateway.clock_ms = self.rng.randrange(-30, 30) * HOUR_MS
+            late_ms = DAY_MS if self.happens("late day", 0.03) else 0
+            begin_ms = (
+                START_MS + 10 * DAY_MS + day * DAY_MS + half * 12 * HOUR_MS + gateway.clock_ms - late_ms
+            )
+            self._hot(gateway, begin_ms, settings)
+            self._stated(gateway, begin_ms)
+
+    def _hot(self, gateway: Gateway, begin_ms: int, settings: CloudSettings) -> None:
+        made = []
+        for hour in range(12):
+            for device in DEVICES:
+                values = [self.rng.gauss(20, 5) for _ in range(self.rng.randint(1, 4))]
+                start_ms = begin_ms + hour * HOUR_MS
+                made.append(
+                    {"window_start": start_ms, "window_end": start_ms + HOUR_MS, "dev": device, "n": len(values),
+                     "s": math.fsum(values), "lo": min(values), "hi": max(values)}
+                )  # fmt: skip
+        counts = self._upload(gateway, "hot", made, settings, [0] * len(made))
+        for row in counts:
+            kept = row if settings is AFTER else {name: value for name, value in row.items() if name != "hi"}
+            for level, length_ms in (("1h", HOUR_MS), ("1d", DAY_MS)):
+                start_ms = row["window_start"] // length_ms * length_ms
+                self.counted["hot", level, start_ms, row["dev"]].append(kept)
+
+    def _stated(self, gateway: Gateway, begin_ms: int) -> None:
+        """Each window is told twice; the second time says more."""
+        made: list[Row] = []
+        at: list[int] = []
+        for hour in range(12):
+            start_ms = begin_ms + hour * HOUR_MS
+            for revision in (1, 2):
+                end_ms = start_ms + HOUR_MS
+                made.append({"window_start": start_ms, "window_end": end_ms, "dev": "a", "n": revision * 10})
+                at.append(start_ms + revision)
+        self.troubles["restated window"] += 12
+        for row in self._upload(gateway, "stated", made, STATED, at):
+            key = (gateway.name, int(row["window_start"]), "a")
+            # Rows of one window and revision are equal, so of several files it does not matter which counts.
+            self.stated[key] = max(self.stated.get(key, row), row, key=lambda item: int(item["n"]))
+
+    def _upload(
+        self, gateway: Gateway, rule: str, made: list[Row], settings: CloudSettings, at: list[int]
+    ) -> list[Row]:
+        """Put files of one date each into the bucket, with troubles; the rows that will count."""
+        by_date: dict[str, list[tuple[SpooledRow, Row]]] = defaultdict(list)
+        for row, at_ms in zip(made, at, strict=True):
+            gateway.seq += 1
+            record = partial(row, settings, rule, at_ms)
+            by_date[record.date].append((SpooledRow(gateway.seq, rule, record.date, 0, record.body, 0), row))
+        counts: list[Row] = []
+        for pairs in by_date.values():
+            spooled, rows = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+            path, content = self._put(gateway, spooled)
+            if self.happens("corrupt file", 0.02):
+                path.write_bytes(content[: len(content) // 2])
+                if not self.happens("restored file", 0.5):
+                    continue
+                self.later.append((path, content))
+            elif self.happens("outage", 0.05):
+                path.unlink()
+                self.later.append((path, content))
+            if len(spooled) > 1 and self.happens("duplicate", 0.03):
+                self._put(gateway, spooled[: len(spooled) // 2])
+            counts += rows
+        return counts
+
+    def _put(self, gateway: Gateway, spooled: list[SpooledRow]) -> tuple[Path, bytes]:
+        planned, content = form_file(spooled, gateway.name, gateway.spool)
+        target = open_target(str(self.bucket))
+        target.put_if_absent(planned.name, content)
+        target.put_if_absent(manifest_name(planned.name), manifest(planned, gateway.name, gateway.spool))
+        return self.bucket / planned.name, content
+
+    def expected(self) -> dict[Group, Row]:
+        """The tables by plain loops: the values of each group, and the number of its records."""
+        found: dict[Group, Row] = {}
+        for group, rows in self.counted.items():
+            count, highest = sum(row["n"] for row in rows), [row["hi"] for row in rows if "hi" in row]
+            found[group] = {
+                "n": count, "s": math.fsum(row["s"] for row in rows), "lo": min(row["lo"] for row in rows),
+                "hi": max(highest, default=None), "mean": math.fsum(row["s"] for row in rows) / count,
+                "records": len(rows),
+            }  # fmt: skip
+        for (_, start_ms, device), row in self.stated.items():
+            for level, length_ms in (("1h", HOUR_MS), ("1d", DAY_MS)):
+                group = ("stated", level, start_ms // length_ms * length_ms, device)
+                known = found.setdefault(group, {"n": 0, "records": 0})
+                known["n"] += row["n"]
+                known["records"] += 1
+        return found
+
+
+def found(spark: Any, out: str) -> dict[Group, Row]:
+    """The tables in the form of `World.expected`."""
+    tables: dict[Group, Row] = {}
+    for rule in ("hot", "stated"):
+        for row in (
+            view.fleet(spark, out, rule).selectExpr("*", "unix_millis(window_start) AS start_ms").collect()
+        ):
+            told = row.asDict()
+            group = (rule, told["level"], told["start_ms"], json.loads(told["keys"])["dev"])
+            assert group not in tables, f"two rows for {group}"
+            tables[group] = {
+                name: told[name] for name in ("n", "s", "lo", "hi", "mean", "records") if name in told
+            }
+    return tables
+
+
+def compare(wanted: dict[Group, Row], told: dict[Group, Row]) -> dict[str, int]:
+    """Groups with a wrong value, records that are lost, and records that count twice."""
+    result = {"groups": len(wanted), "records": 0, "wrong": 0, "lost": 0, "doubled": 0}
+    for group in wanted.keys() | told.keys():
+        one, other = wanted.get(group, {"records": 0}), told.get(group, {"records": 0})
+        result["records"] += one["records"] if group[1] == "1h" else 0
+        result["lost"] += max(0, one["records"] - other["records"])
+        result["doubled"] += max(0, other["records"] - one["records"])
+        result["wrong"] += any(not _same(value, other.get(name)) for name, value in one.items())
+    return result
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal to the last bit but for means and sums of sums, which `fsum` rounds once more."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-15)
+    return bool(one == other)
+
+
+def growth(spark: Any, folder: Path, marks: list[int], files: int, seed: int) -> dict[int, float]:
+    """Processor seconds of a run with so many new files, after so many batches: the median of three runs."""
+    _batches(spark, folder / "warm", 8, files, seed)
+    seconds = _batches(spark, folder / "cold", max(marks) + 3, files, seed)
+    return {mark: statistics.median(seconds[mark : mark + 3]) for mark in marks}
+
+
+def _batches(spark: Any, folder: Path, count: int, files: int, seed: int) -> list[float]:
+    """The processor seconds of each of many runs; every batch is the next hour of a few gateways."""
+    bucket, out = folder / "bucket", folder / "out"
+    bucket.mkdir(parents=True)
+    rng = random.Random(seed)
+    world = World(bucket, rng, [Gateway(f"gw{number}", f"s{number}") for number in range(files)])
+    seconds = []
+    for batch in range(count):
+        for gateway in world.gateways:
+            start_ms = START_MS + batch * HOUR_MS
+            row = {"window_start": start_ms, "window_end": start_ms + HOUR_MS, "dev": rng.choice(DEVICES), "n": 1,
+                   "s": rng.random(), "lo": 0.5}  # fmt: skip
+            gateway.seq += 1
+            record = partial(row, BEFORE, "hot", 0)
+            world._put(gateway, [SpooledRow(gateway.seq, "hot", record.date, 0, record.body, 0)])
+        began = tree_seconds()
+        job.aggregate(spark, str(bucket), str(out), job.Options(lambda: START_MS))
+        seconds.append(tree_seconds() - began)
+        print(f"batch {batch}: {seconds[-1]:.2f} s of processor time", file=sys.stderr, flush=True)
+    return seconds
+
+
+def tree_seconds() -> float:
+    """The processor time of this process, of those below it, and of those of them that have ended."""
+    parents: dict[int, tuple[int, float]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    total, wanted = 0.0, [os.getpid()]
+    while wanted:
+        process = wanted.pop()
+        total += parents.get(process, (0, 0.0))[1]
+        wanted += [child for child, (parent, _) in parents.items() if parent == process]
+    return total
+
+
+def main(arguments: list[str]) -> int:
+    """Run and print one line of JSON; 1 if the tables are not those of the computation."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks fleet", description=__doc__)
+    parser.add_argument("--gateways", type=int, default=200)
+    parser.add_argument("--days", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument("--growth", type=int, nargs="*", default=[], metavar="BATCHES")
+    parser.add_argument("--files", type=int, default=20)
+    parser.add_argument("--master", default="local[2]")
+    chosen = parser.parse_args(arguments)
+    rng = random.Random(chosen.seed)
+    report: dict[str, Any] = {"seed": chosen.seed, "gateways": chosen.gateways, "days": chosen.days}
+    with tempfile.TemporaryDirectory() as name, session(chosen.master) as spark:
+        folder = Path(name)
+        bucket, out = folder / "bucket", str(folder / "out")
+        bucket.mkdir()
+        fleet = [Gateway(f"gw{number}", f"{rng.getrandbits(64):016x}") for number in range(chosen.gateways)]
+        world = World(bucket, rng, fleet)
+        files, seconds, began = 0, tree_seconds(), time.monotonic()
+        for step in range(chosen.days * STEPS_PER_DAY + 1 if chosen.gateways else 0):
+            day, half = divmod(step, STEPS_PER_DAY)
+            if day < chosen.days:
+                world.step(day, half, AFTER if step >= chosen.days else BEFORE)
+            else:  # what was held back
+                world.gateways = []
+                world.step(day, half, AFTER)
+            metrics = job.aggregate(spark, str(bucket), out, job.Options(lambda: START_MS))
+            files += metrics.files
+        if chosen.gateways:
+            report |= compare(world.expected(), found(spark, out))
+            report |= {
+                "files": files,
+                "troubles": dict(world.troubles),
+                "wall_s": round(time.monotonic() - began, 1),
+            }
+            report["processor_s"] = round(tree_seconds() - seconds, 1)
+        if chosen.growth:
+            measured = growth(spark, folder, chosen.growth, chosen.files, chosen.seed)
+            report["growth_s"] = {str(mark): round(value, 2) for mark, value in measured.items()}
+            report["growth"] = round(measured[max(chosen.growth)] / measured[min(chosen.growth)], 2)
+    print(json.dumps(report))
+    return int(any(report.get(name) for name in ("wrong", "lost", "doubled")))
