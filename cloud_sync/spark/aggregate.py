@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from cloud_sync.spark import fleet, intake
-from cloud_sync.spark.contract import utc_date
+from cloud_sync.spark.contract.files import utc_date
 from cloud_sync.spark.storage import Storage
 from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, partition_paths
 

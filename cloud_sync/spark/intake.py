@@ -12,18 +12,18 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from cloud_sync.names import DATA_SUFFIX, MANIFEST_SUFFIX, VERSIONS, data_folder, manifest_folder, safe
-from cloud_sync.spark.contract import (
+from cloud_sync.spark.contract.fields import Bad
+from cloud_sync.spark.contract.files import (
     FILE_BYTES_MAX,
     MANIFEST_BYTES_MAX,
     Manifest,
     Record,
     read_file,
 )
-from cloud_sync.spark.fields import Bad
+from cloud_sync.spark.contract.values import Value
 from cloud_sync.spark.fleet import RECORD_VALUES, SPANS
 from cloud_sync.spark.storage import Storage, literal
 from cloud_sync.spark.tables import local, nothing
-from cloud_sync.spark.values import Value
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.spark.contract import read_file
+from cloud_sync.spark.contract.fields import Bad
+from cloud_sync.spark.contract.files import read_file
 from cloud_sync.spark.exact import nearest, total, units
-from cloud_sync.spark.fields import Bad
 
 START_MS = 1_763_683_200_000
 BODY: dict[str, Any] = {

@@ -16,8 +16,8 @@ import sql.aggregates  # noqa: F401  fills the registry
 from cloud_sync import sketches
 from cloud_sync.sink import partial
 from cloud_sync.sketches import BadSketch, check
-from cloud_sync.spark.fields import Bad
-from cloud_sync.spark.values import values_of
+from cloud_sync.spark.contract.fields import Bad
+from cloud_sync.spark.contract.values import values_of
 from sql.aggregates.base import Removal, lookup
 from sql.errors import DataError
 from tests.unit.aggregates.support import Arrival, over, steps

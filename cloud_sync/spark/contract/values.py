@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from cloud_sync.moments import SAMPLE
 from cloud_sync.sketches import BYTES_MAX, SKETCHES, BadSketch, check
+from cloud_sync.spark.contract.fields import Bad, check_number, text, whole
 from cloud_sync.spark.exact import units
-from cloud_sync.spark.fields import Bad, check_number, text, whole
 
 VALUES_MAX = 1_000
 MERGES = {

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from cloud_sync.names import VERSIONS, file_folder, manifest_name, safe
 from cloud_sync.signing import FIELD, is_signed
-from cloud_sync.spark.fields import NAME_CHARS_MAX, Bad, check_number, check_text, text, whole
-from cloud_sync.spark.values import Value, values_of
+from cloud_sync.spark.contract.fields import NAME_CHARS_MAX, Bad, check_number, check_text, text, whole
+from cloud_sync.spark.contract.values import Value, values_of
 
 FILE_BYTES_MAX = 256 << 20
 """A data file is at most so large, compressed and not."""
