@@ -17,7 +17,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -195,16 +197,18 @@ def found(spark: Any, out: str) -> dict[Group, Row]:
     return tables
 
 
-def compare(wanted: dict[Group, Row], told: dict[Group, Row]) -> dict[str, int]:
+def compare(wanted: dict[Group, Row], told: dict[Group, Row]) -> Counter[str]:
     """Groups with a wrong value, records that are lost, and records that count twice."""
-    result = {"groups": len(wanted), "records": 0, "wrong": 0, "lost": 0, "doubled": 0}
+    result = Counter(groups=len(wanted), records=0, wrong=0, lost=0, doubled=0)
     for group in wanted.keys() | told.keys():
-        one, other = wanted.get(group, {"records": 0}), told.get(group, {"records": 0})
-        result["records"] += one["records"] if group[1] == "1h" else 0
-        result["lost"] += max(0, one["records"] - other["records"])
-        result["doubled"] += max(0, other["records"] - one["records"])
-        result["wrong"] += any(not _same(value, other.get(name)) for name, value in one.items())
+        result.update(_differences(wanted.get(group, {"records": 0}), told.get(group, {"records": 0})))
     return result
+
+
+def _differences(one: Row, other: Row) -> dict[str, int]:
+    missing = one["records"] - other["records"]
+    wrong = any(not _same(value, other.get(name)) for name, value in one.items())
+    return {"records": one["records"], "lost": max(0, missing), "doubled": max(0, -missing), "wrong": wrong}
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -245,60 +249,59 @@ def _batches(spark: Any, folder: Path, count: int, files: int, seed: int) -> lis
 
 def tree_seconds() -> float:
     """The processor time of this process, of those below it, and of those of them that have ended."""
-    parents: dict[int, tuple[int, float]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(fields[1]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    total, wanted = 0.0, [os.getpid()]
-    while wanted:
-        process = wanted.pop()
-        total += parents.get(process, (0, 0.0))[1]
-        wanted += [child for child, (parent, _) in parents.items() if parent == process]
-    return total
+    processes = dict(_processes())
+    tree = [os.getpid()]
+    for process in tree:  # which grows
+        tree += [child for child, (parent, _) in processes.items() if parent == process]
+    return sum(processes[process][1] for process in tree if process in processes)
+
+
+def _processes() -> Iterator[tuple[int, tuple[int, float]]]:
+    """Each process: its parent, and its processor seconds."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            yield int(stat.parent.name), (int(fields[1]), sum(map(int, fields[11:15])) / ticks)
+
+
+def arguments_of(given: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks fleet", description=__doc__)
+    numbers = {"gateways": 200, "days": 1, "files": 20, "seed": random.randrange(2**32)}
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--growth", type=int, nargs="*", default=[], metavar="BATCHES")
+    return parser.parse_args(given)
+
+
+def trouble(spark: Any, folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+    """The fleet through its days, a run of the job after each step; how its tables differ from the computation."""
+    rng = random.Random(chosen.seed)
+    bucket, out = folder / "bucket", str(folder / "out")
+    bucket.mkdir()
+    fleet = [Gateway(f"gw{number}", f"{rng.getrandbits(64):016x}") for number in range(chosen.gateways)]
+    world = World(bucket, rng, fleet)
+    files, seconds, began = 0, tree_seconds(), time.monotonic()
+    for step in range(chosen.days * STEPS_PER_DAY + 1):
+        day, half = divmod(step, STEPS_PER_DAY)
+        if day == chosen.days:  # only what was held back
+            world.gateways = []
+        world.step(day, half, AFTER if step >= chosen.days else BEFORE)
+        files += job.aggregate(spark, str(bucket), out, job.Options(lambda: START_MS)).files
+    told = {"files": files, "troubles": dict(world.troubles), "wall_s": round(time.monotonic() - began)}
+    told["processor_s"] = round(tree_seconds() - seconds)
+    return compare(world.expected(), found(spark, out)) | told
 
 
 def main(arguments: list[str]) -> int:
     """Run and print one line of JSON; 1 if the tables are not those of the computation."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks fleet", description=__doc__)
-    parser.add_argument("--gateways", type=int, default=200)
-    parser.add_argument("--days", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
-    parser.add_argument("--growth", type=int, nargs="*", default=[], metavar="BATCHES")
-    parser.add_argument("--files", type=int, default=20)
-    parser.add_argument("--master", default="local[2]")
-    chosen = parser.parse_args(arguments)
-    rng = random.Random(chosen.seed)
+    chosen = arguments_of(arguments)
     report: dict[str, Any] = {"seed": chosen.seed, "gateways": chosen.gateways, "days": chosen.days}
-    with tempfile.TemporaryDirectory() as name, session(chosen.master) as spark:
-        folder = Path(name)
-        bucket, out = folder / "bucket", str(folder / "out")
-        bucket.mkdir()
-        fleet = [Gateway(f"gw{number}", f"{rng.getrandbits(64):016x}") for number in range(chosen.gateways)]
-        world = World(bucket, rng, fleet)
-        files, seconds, began = 0, tree_seconds(), time.monotonic()
-        for step in range(chosen.days * STEPS_PER_DAY + 1 if chosen.gateways else 0):
-            day, half = divmod(step, STEPS_PER_DAY)
-            if day < chosen.days:
-                world.step(day, half, AFTER if step >= chosen.days else BEFORE)
-            else:  # what was held back
-                world.gateways = []
-                world.step(day, half, AFTER)
-            metrics = job.aggregate(spark, str(bucket), out, job.Options(lambda: START_MS))
-            files += metrics.files
+    with tempfile.TemporaryDirectory() as name, session("local[2]") as spark:
         if chosen.gateways:
-            report |= compare(world.expected(), found(spark, out))
-            report |= {
-                "files": files,
-                "troubles": dict(world.troubles),
-                "wall_s": round(time.monotonic() - began, 1),
-            }
-            report["processor_s"] = round(tree_seconds() - seconds, 1)
+            report |= trouble(spark, Path(name), chosen)
         if chosen.growth:
-            measured = growth(spark, folder, chosen.growth, chosen.files, chosen.seed)
+            measured = growth(spark, Path(name), chosen.growth, chosen.files, chosen.seed)
             report["growth_s"] = {str(mark): round(value, 2) for mark, value in measured.items()}
             report["growth"] = round(measured[max(chosen.growth)] / measured[min(chosen.growth)], 2)
     print(json.dumps(report))

@@ -42,12 +42,9 @@ def is_same(one: bytes, other: bytes) -> bool:
 
 def _told(content: bytes) -> dict[str, Any] | None:
     try:
-        fields = json.loads(content)
-    except ValueError:
+        return {name: value for name, value in json.loads(content).items() if name != FIELD}
+    except (ValueError, AttributeError):
         return None
-    return (
-        {name: value for name, value in fields.items() if name != FIELD} if isinstance(fields, dict) else None
-    )
 
 
 def read_keys(text: str) -> dict[str, str]:

@@ -61,11 +61,9 @@ class Top(NamedTuple):
 
 def check(kind: str, content: bytes) -> None:
     """Raise BadSketch unless the bytes are a sketch of this kind, over at least one value."""
-    if len(content) > BYTES_MAX:
-        raise BadSketch(f"it has {len(content)} bytes; {BYTES_MAX} are allowed")
-    readers = {"theta": read_theta, "kll": read_kll, "top_k": read_top}
+    _require(len(content) <= BYTES_MAX, f"it has {len(content)} bytes; {BYTES_MAX} are allowed")
     try:
-        readers[kind](content)
+        READERS[kind](content)
     except (struct.error, UnicodeDecodeError):
         raise BadSketch("it is torn") from None
 
@@ -215,6 +213,8 @@ def write_top(total: int, offset: int, ranked: Sequence[tuple[str, int]]) -> byt
     weights = struct.pack(f"<{len(items)}Q", *(count for _, count in ranked))
     return head + weights + b"".join(struct.pack("<I", len(item)) + item for item in items)
 
+
+READERS = {"theta": read_theta, "kll": read_kll, "top_k": read_top}
 
 # --- what is shown ------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables, Version
 
 SHOWN_ROWS = 20
+WINDOW_COLUMNS = ("level", "window_start", "window_end", "keys")
 FIXED_COLUMNS = ("level", "window_start", "window_end", "gateways", "records", "keys", "run", "rule_hashes")
 
 
@@ -47,9 +48,9 @@ def sketches(spark: SparkSession, out: str, rule: str, column: str, level: str |
     functions read (`theta_union_agg`, `kll_merge_agg_double`), to merge over windows and keys."""
     tables = Tables(spark, open_storage(spark, out))
     rows = tables.read(_paths(tables.current(), rule, level), states.FLEET)
-    cells = rows.select("level", "window_start", "window_end", "keys", F.explode("state").alias("cell"))
+    cells = rows.select(*WINDOW_COLUMNS, F.explode("state").alias("cell"))
     found = cells.where((F.col("cell.name") == column) & (F.col("cell.part") == states.SKETCH))
-    return found.select("level", "window_start", "window_end", "keys", F.col("cell.sketch").alias("sketch"))
+    return found.select(*WINDOW_COLUMNS, "cell.sketch")
 
 
 def gateways(spark: SparkSession, out: str) -> DataFrame:
