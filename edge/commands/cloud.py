@@ -13,34 +13,10 @@ from edge.commands.shared import rule_arguments, spool_arguments
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    aggregate = verbs.add_parser(
-        "aggregate", help="merge uploaded files of all gateways into fleet tables, with Spark"
-    )
-    aggregate.add_argument(
-        "bucket", metavar="BUCKET", help="path of the uploaded files, local or a URL that Spark can read"
-    )
-    aggregate.add_argument(
-        "out", metavar="OUT", help="path for the tables, local or a URL that Spark can write"
-    )
-    aggregate.add_argument(
-        "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
-    )
-    aggregate.add_argument("--show", action="store_true", help="print the fleet tables")
-    aggregate.add_argument("--dry-run", action="store_true", help="verify every file and write nothing")
-    aggregate.add_argument(
-        "--format",
-        choices=("parquet", "delta"),
-        default="parquet",
-        help="delta: keep the fleet as a Delta table too, in OUT/delta/fleet",
-    )
-    aggregate.add_argument(
-        "--metrics", metavar="FILE", help="write the run's metrics there as one line of JSON"
-    )
-    aggregate.add_argument(
-        "--keys",
-        type=_keys,
-        metavar="FILE",
-        help="JSON object of gateway ids and the keys that sign their manifests: what they did not sign does not count",
+    add_aggregate(
+        verbs.add_parser(
+            "aggregate", help="merge uploaded files of all gateways into fleet tables, with Spark"
+        )
     )
     compact = verbs.add_parser(
         "compact", help="write the tables in fewer files; delete what killed runs have left"
@@ -51,9 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     forget = verbs.add_parser("forget", help="take a gateway's records out of the tables and their windows")
     for verb in (compact, retain, forget):
         verb.add_argument("out", metavar="OUT", help="path of the tables")
-        verb.add_argument(
-            "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
-        )
+        add_master(verb)
     report = verbs.add_parser(
         "report", help="write one static page: rules, gateways, files that do not count, runs"
     )
@@ -61,26 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     report.add_argument(
         "--html", type=Path, default=Path("fleet.html"), metavar="FILE", help="the page (fleet.html)"
     )
-    report.add_argument(
-        "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
-    )
+    add_master(report)
     retain.add_argument(
         "--days", type=_days, required=True, metavar="N", help="the days that stay, today included"
     )
     forget.add_argument("gateway", metavar="GATEWAY", help="id of the gateway")
-    backfill = verbs.add_parser(
-        "backfill", help="run rules over raw events of the past, the engine itself in Spark"
+    add_backfill(
+        verbs.add_parser("backfill", help="run rules over raw events of the past, the engine itself in Spark")
     )
-    backfill.add_argument("rules", type=Path, metavar="RULES", help="a rule file, or a directory of them")
-    backfill.add_argument(
-        "raw", metavar="RAW", help="path with gw=<gateway>/*.jsonl[.gz]: at, stream and event a line"
-    )
-    backfill.add_argument("out", metavar="OUT", help="new folder: one Parquet table for each rule")
-    backfill.add_argument("--rule", metavar="ID", help="only this rule")
-    backfill.add_argument(
-        "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
-    )
-    rule_arguments.add_zone(backfill)
     upload = verbs.add_parser("upload-once", help="upload everything in the spool of a stopped gateway")
     spool_arguments.add_data(upload)
     spool_arguments.add_gateway(upload)
@@ -88,6 +50,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     upload.add_argument(
         "--sign-key", type=Path, metavar="FILE", help="file with the key that signs manifests (cloud.signKey)"
     )
+
+
+def add_master(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
+    )
+
+
+def add_aggregate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "bucket", metavar="BUCKET", help="path of the uploaded files, local or a URL that Spark can read"
+    )
+    parser.add_argument("out", metavar="OUT", help="path for the tables, local or a URL that Spark can write")
+    add_master(parser)
+    parser.add_argument("--show", action="store_true", help="print the fleet tables")
+    parser.add_argument("--dry-run", action="store_true", help="verify every file and write nothing")
+    parser.add_argument(
+        "--format",
+        choices=("parquet", "delta"),
+        default="parquet",
+        help="delta: keep the fleet as a Delta table too, in OUT/delta/fleet",
+    )
+    parser.add_argument("--metrics", metavar="FILE", help="write the run's metrics there as one line of JSON")
+    parser.add_argument(
+        "--keys",
+        type=_keys,
+        metavar="FILE",
+        help="JSON object of gateway ids and the keys that sign their manifests: what they did not sign does not count",
+    )
+
+
+def add_backfill(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rules", type=Path, metavar="RULES", help="a rule file, or a directory of them")
+    parser.add_argument(
+        "raw", metavar="RAW", help="path with gw=<gateway>/*.jsonl[.gz]: at, stream and event a line"
+    )
+    parser.add_argument("out", metavar="OUT", help="new folder: one Parquet table for each rule")
+    parser.add_argument("--rule", metavar="ID", help="only this rule")
+    add_master(parser)
+    rule_arguments.add_zone(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

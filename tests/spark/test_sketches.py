@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cloud_sync.sketches import BadSketch, check
+from cloud_sync.sketches import BadSketch, check, distinct, read_kll
 from cloud_sync.spark import job, view
 from tests.spark.support import DAY_MS, upload
 from tests.unit.cloud_sync.test_declaration import TUMBLING, WINDOW, settings
@@ -98,5 +98,4 @@ def test_no_bytes_that_are_taken_in_stop_spark(spark: Any) -> None:
         "theta_union_agg(CASE WHEN kind = 'theta' THEN sketch END) AS theta",
         "kll_merge_agg_double(CASE WHEN kind = 'kll' THEN sketch END) AS kll",
     ).collect()[0]
-    for kind in ("theta", "kll"):
-        check(kind, bytes(merged[kind]))
+    assert distinct(bytes(merged["theta"])) > 0 and read_kll(bytes(merged["kll"])).size > 0
