@@ -38,12 +38,16 @@ class LoopWriter:
     def test(self, conditions: Sequence[Bound], before: Sequence[str] = ()) -> None:
         """Go on with the next row unless all conditions are TRUE; `before` that, some lines."""
         for condition in conditions:
-            text = self.expressions.true(condition)
-            self.reader.load(self.source)
-            with self.source.block(f"if not {_unwrapped(text)}:", condition.span):
+            with self.source.block(f"if not {_unwrapped(self.true(condition))}:", condition.span):
                 for line in before:
                     self.source.line(line)
                 self.source.line("continue")
+
+    def true(self, condition: Bound) -> str:
+        """The text of whether a condition is TRUE, whose columns are loaded."""
+        text = self.expressions.true(condition)
+        self.reader.load(self.source)
+        return text
 
     def skip_unless(self, condition: Bound | None, before: Sequence[str] = ()) -> None:
         """Go on with the next event where the condition is not TRUE."""

@@ -22,16 +22,17 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.pattern.partials import Bounds
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.calendar.period import Period
-from sql.codegen.functions import DATA_ERRORS
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.base import Binding
 
 SNAPSHOT_VERSION = 1
 
-Test = Callable[[Any], tuple[bool, Hashable]]
-"""Of an event: whether it begins a search, and the key of the searches it may be the second
-event of; None: of none."""
+Fail = Callable[[Any, BaseException], None]
+
+Hear = Callable[["Pairs", Sequence[Any], int, Fail], list[list["Binding"]]]
+"""Leads events of one stream through the searches: the matches of each event that completes some. `fail`
+hears of events that cannot be evaluated; they change nothing. Compiled from the conditions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class PairPlan:
     second_tag: int | None
     width: int
     """How many tags there are."""
-    tests: dict[str, Test]
+    hear: dict[str, Hear]
     """By stream."""
     key: Callable[[None, Binding], Hashable]
     """The key a search waits for, of its tags; None: it waits for nothing."""
@@ -65,8 +66,6 @@ class Search:
 
 ENDED = -1
 
-Fail = Callable[[Any, BaseException], None]
-
 Searches = Search | deque[Search]
 """Those of one key."""
 
@@ -83,6 +82,8 @@ class Pairs:
         self.drops = bounds.overflow == "drop_oldest"
         self.length = plan.length
         self.keeps_order = plan.length is not None or self.drops
+        self.is_simple = plan.width == 2 and plan.first_tag == 0 and plan.second_tag == 1
+        """Whether the tags of a match are the two events."""
         self.waiting: dict[Hashable, Searches] = {}
         """By key; most keys have one."""
         self.queue: deque[Search] = deque()
@@ -101,62 +102,56 @@ class Pairs:
 
     def enter(self, stream: str, row: Any, now: int) -> list[Binding]:
         """An event arrives; the matches it completes. Raises a data error before anything has changed."""
-        begins, key = self.plan.tests[stream](row)
-        found = None if key is None else self.waiting.get(key)
-        return self._heard(row, now, found, begins=begins) if begins or found is not None else []
+        out = self.plan.hear[stream](self, (row,), now, _raise)
+        return out[0] if out else []
 
     def lot(self, stream: str, rows: Sequence[Any], now: int, fail: Fail) -> list[list[Binding]]:
         """`enter` for several events: the matches of each event that completes some. `fail`
         hears of data errors."""
-        test, waiting, plan, queue = self.plan.tests[stream], self.waiting, self.plan, self.queue
-        out: list[list[Binding]] = []
-        for row in rows:
-            try:
-                begins, key = test(row)
-                found = None if key is None else waiting.get(key)
-                if found is None:
-                    if not begins:
-                        continue
-                    if self.live < self.most:
-                        self._begin(row, plan.key(None, self._tags(row)), now)
-                        continue
-                elif not begins and found.__class__ is Search and plan.rest is None:
-                    tags = self._tags(found.row, row)
-                    del waiting[key]
-                    self.live -= 1
-                    found.due, found.row = ENDED, None
-                    self.ended += 1
-                    if self.ended > self.SWEEP_MIN and 2 * self.ended > len(queue):
-                        self._sweep()
-                    if not plan.is_absence:
-                        self.matched += 1
-                        out.append([tags])
-                    continue
-                told = self._heard(row, now, found, begins=begins)
-                if told:
-                    out.append(told)
-            except DATA_ERRORS as error:
-                fail(row, error)
-        return out
+        return self.plan.hear[stream](self, rows, now, fail)
 
-    def _heard(self, row: Any, now: int, found: Searches | None, *, begins: bool) -> list[Binding]:
-        """An event that begins a search, or may be the second one of those found."""
-        plan = self.plan
-        heard = self._listening(found)
-        if heard and plan.rest is not None:
-            heard = [search for search in heard if plan.rest(row, self._tags(search.row))]
-        if begins:
-            wanted = plan.key(None, self._tags(row))
-            if self.live >= self.most:
-                self.dropped += 1
-                begins = self.drops
-                if begins:
-                    self._drop_oldest()
+    def due(self, now: int) -> int | None:
+        """When a search that begins now is over."""
+        return None if self.length is None else self.length.add(now, self.zone)
+
+    def begin(self, row: Any, wanted: Hashable, found: Searches | None, due: int | None) -> Sequence[Binding]:
+        """An event begins a search that waits for a key until it is due, and may end those found; the
+        matches."""
+        if found is None and self.live < self.most:
+            self._begin(Search(row, wanted, due))
+            return ()
+        heard = () if found is None else self._fitting(row, found)
+        begins = True
+        if self.live >= self.most:
+            self.dropped += 1
+            begins = self.drops
+            if begins:
+                self._drop_oldest()
         told = [self._end(search, row) for search in heard if search.due != ENDED]
         if begins:
-            self._begin(row, wanted, now)
-        if plan.is_absence:
-            return []
+            self._begin(Search(row, wanted, due))
+        return self._matched(told)
+
+    def end(self, row: Any, found: Searches) -> Sequence[Binding]:
+        """An event may be the second one of the searches found; the matches."""
+        if found.__class__ is not Search or self.plan.rest is not None:
+            return self._matched([self._end(search, row) for search in self._fitting(row, found)])
+        del self.waiting[found.key]
+        tags = (found.row, row) if self.is_simple else self._tags(found.row, row)
+        self._note_end(found)
+        if self.plan.is_absence:
+            return ()
+        self.matched += 1
+        return (tags,)
+
+    def _fitting(self, row: Any, found: Searches) -> Sequence[Search]:
+        rest, heard = self.plan.rest, self._listening(found)
+        return heard if rest is None else [search for search in heard if rest(row, self._tags(search.row))]
+
+    def _matched(self, told: list[Binding]) -> Sequence[Binding]:
+        """What ends searches are the matches, unless it must not come."""
+        if self.plan.is_absence:
+            return ()
         self.matched += len(told)
         return told
 
@@ -166,19 +161,18 @@ class Pairs:
             return ()
         return tuple(found) if isinstance(found, deque) else (found,)
 
-    def _begin(self, row: Any, key: Hashable, now: int) -> None:
-        length = self.length
-        search = Search(row, key, None if length is None else length.add(now, self.zone))
+    def _begin(self, search: Search) -> None:
         self.started += 1
         self.live += 1
         if self.keeps_order:
             self.queue.append(search)
+        key = search.key
         if key is None:
             return
-        known = self.waiting.get(key)
-        if known is None:
-            self.waiting[key] = search
-        elif isinstance(known, deque):
+        known = self.waiting.setdefault(key, search)
+        if known is search:
+            return
+        if isinstance(known, deque):
             known.append(search)
         else:
             self.waiting[key] = deque((known, search))
@@ -187,12 +181,16 @@ class Pairs:
         """A search has its second event."""
         tags = self._tags(search.row, second)
         self._forget(search)
+        self._note_end(search)
+        return tags
+
+    def _note_end(self, search: Search) -> None:
+        """A search waits no more; where it stands in the queue it is passed over."""
         self.live -= 1
         search.due, search.row = ENDED, None
         self.ended += 1
         if self.ended > self.SWEEP_MIN and 2 * self.ended > len(self.queue):
             self._sweep()
-        return tags
 
     def _sweep(self) -> None:
         """Take what has ended out of the queue, which stays the same object."""
@@ -222,7 +220,7 @@ class Pairs:
 
     def _tags(self, first: Any, second: Any = None) -> Binding:
         plan = self.plan
-        if plan.width == 2 and plan.first_tag == 0:
+        if self.is_simple:
             return (first, second)
         tags: list[Any] = [None] * plan.width
         for tag, row in ((plan.first_tag, first), (plan.second_tag, second)):
@@ -305,7 +303,9 @@ class Pairs:
         self.quit()
         for due, place in state["searches"]:
             (row,) = unpacker.rows([place])
-            self._begin(row, self.plan.key(None, self._tags(row)), 0)
-            if self.keeps_order:
-                self.queue[-1].due = due
+            self._begin(Search(row, self.plan.key(None, self._tags(row)), due))
         self.started, self.expired, self.dropped, self.matched = state["counts"]
+
+
+def _raise(row: Any, error: BaseException) -> None:
+    raise error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sql.algebra.pattern.conditions import conjuncts, joined, sides, tags
-from sql.algebra.pattern.pairs import PairPlan, Test
+from sql.algebra.pattern.pair_text import First, KeyText, Second, pair_text
+from sql.algebra.pattern.pairs import Hear, PairPlan
 from sql.calendar.period import Period
 from sql.plan import patterns as plans
 from sql.plan.bound import Bound, Const
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 Shape = tuple[FilterPlan, FilterPlan, LengthPlan | None, bool]
 """The first event, the second, the time between them, whether the second must not come."""
+
+
+Sides = tuple[Bound, Bound, str]
+"""What is read of the second event, what of the tag of the first, and the operator between them."""
 
 
 def pair_of(
@@ -40,12 +45,11 @@ def pair_of(
     left = [part for part in bound if all(part is not key for key, _ in keys)]
     nulls = [operator == "is" for _, (_, _, operator) in keys]
     alone = [part for part in parts if not tags(part)]
-    wanted = functions.wanted_key_text([row for _, (row, _, _) in keys], nulls)
     return PairPlan(
         first.tag,
         second.tag,
         len(plan.tags),
-        _tests(functions, first, second, alone, wanted),
+        _loops(functions, first, second, alone, [found for _, found in keys]),
         functions.wanted_key([tag for _, (_, tag, _) in keys], nulls),
         functions.true(joined(left)) if left else None,
         length,
@@ -86,17 +90,16 @@ def _is_positive(length: Period | None) -> bool:
     return length is not None and (length.millis > 0 or length.months > 0)
 
 
-def _tests(
-    functions: FunctionSet, first: FilterPlan, second: FilterPlan, alone: list[Bound], key: str
-) -> dict[str, Test]:
-    """What an event is to the pattern, by stream: whether it is a first event, and
-    its key as a second one."""
-    begins = "True" if first.condition is None else functions.writer.true(first.condition)
-    if alone:
-        key = f"({key}) if {functions.writer.true(joined(alone))} else None"
+def _loops(
+    functions: FunctionSet, first: FilterPlan, second: FilterPlan, alone: list[Bound], keys: Sequence[Sides]
+) -> dict[str, Hear]:
+    """What an event does, by stream."""
+    nulls = [operator == "is" for _, _, operator in keys]
+    begins = First(first.condition, first.tag, KeyText([tag for _, tag, _ in keys], nulls))
+    ends = Second(joined(alone) if alone else None, KeyText([row for row, _, _ in keys], nulls))
     if first.stream == second.stream:
-        return {first.stream: functions.define(f"({begins}), ({key})", first.span)}
+        return {first.stream: pair_text(functions, begins, ends)}
     return {
-        first.stream: functions.define(f"({begins}), None", first.span),
-        second.stream: functions.define(f"False, ({key})", second.span),
+        first.stream: pair_text(functions, begins, None),
+        second.stream: pair_text(functions, None, ends),
     }

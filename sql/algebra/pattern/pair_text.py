@@ -1,0 +1,124 @@
+"""The text of a pattern of two events: the loop over the events of one stream.
+
+    hear(pairs, rows, now, fail)    the matches of each event that completes some
+
+An event is looked at as the second one of searches that wait (`found`), then as the first one of a new search,
+which waits for `wanted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sql.codegen.expressions import Code, ExpressionWriter
+from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.loop import LoopWriter
+from sql.codegen.reader import RowReader
+from sql.codegen.source import SourceWriter
+from sql.errors import NOWHERE
+from sql.plan.bound import Bound
+from sql.plan.patterns import OWN
+from sql.types import key_of
+
+if TYPE_CHECKING:
+    from sql.codegen.functions import FunctionSet
+
+_LOCALS = "begin due e end error fail found get hear now out pairs rows told wanted"
+
+
+class KeyText(NamedTuple):
+    """A key of several values; by `nulls` those that may be NULL: a key with another NULL equals nothing."""
+
+    values: Sequence[Bound]
+    nulls: Sequence[bool]
+
+
+class First(NamedTuple):
+    """What begins a search, and the key it waits for, which reads the event by its tag."""
+
+    condition: Bound | None
+    tag: int | None
+    key: KeyText
+
+
+class Second(NamedTuple):
+    """What may end a search: the part of the condition that reads no tag, and the key it has."""
+
+    condition: Bound | None
+    key: KeyText
+
+
+def pair_text(functions: FunctionSet, first: First | None, second: Second | None) -> Any:
+    """The loop over the events of a stream that has the first event, the second, or both."""
+    functions.names.reserve(_LOCALS.split())
+    functions.names.bound |= {
+        "DATA_ERRORS": DATA_ERRORS,
+        "key_of": key_of,
+        "context": functions.reader.context,
+        "partition": functions.reader.partition,
+    }
+    source = SourceWriter()
+    with source.block("def hear(pairs, rows, now, fail):"):
+        source.line("get, begin, end = pairs.waiting.get, pairs.begin, pairs.end")
+        if first is not None:
+            source.line("due = pairs.due(now)")
+        source.line("out = []")
+        with source.block("for e in rows:"):
+            with source.block("try:"):
+                _write_event(functions, source, first, second)
+            with source.block("except DATA_ERRORS as error:"):
+                source.line("fail(e, error)")
+                source.line("continue")
+            with source.block("if told:"):
+                source.line("out.append(told)")
+        source.line("return out")
+    return functions.generate(source)["hear"]
+
+
+def _loop(functions: FunctionSet, source: SourceWriter, row: int | None) -> LoopWriter:
+    """A writer of expressions over the event, which they read as its own row or by a tag."""
+    own = functions.reader
+    slots: dict[tuple[str, object], Code] = {
+        ("event_time", None): Code("context.now_ms", False, False, "number")
+    }
+    rows = {} if row is None else {row: "e"}
+    reader = RowReader(functions.names, own.catalog, own.shape, slots, joined=False, rows=rows)
+    writer = ExpressionWriter(reader, functions.names, functions.writer.warnings, functions.writer.context)
+    return LoopWriter(source, reader, writer)
+
+
+def _write_event(
+    functions: FunctionSet, source: SourceWriter, first: First | None, second: Second | None
+) -> None:
+    loop = _loop(functions, source, OWN)
+    source.line("found = None")
+    begins = "True" if first is None or first.condition is None else loop.true(first.condition)
+    if second is not None and second.condition is not None:
+        with source.block(f"if {loop.true(second.condition)}:", second.condition.span):
+            _write_key(loop.inner(), second.key, "found", "get({})")
+    elif second is not None:
+        _write_key(loop, second.key, "found", "get({})")
+    if first is not None:
+        with source.block(f"if {begins}:", NOWHERE if first.condition is None else first.condition.span):
+            source.line("wanted = None")
+            _write_key(_loop(functions, source, first.tag), first.key, "wanted", "{}")
+            source.line("told = begin(e, wanted, found, due)")
+    with source.block("elif found is not None:" if first is not None else "if found is not None:"):
+        source.line("told = end(e, found)")
+    with source.block("else:"):
+        source.line("continue")
+
+
+def _write_key(loop: LoopWriter, key: KeyText, name: str, use: str) -> None:
+    """Assign what a key finds, or the key; nothing where one of its values is NULL that may not be."""
+    values = [loop.atom(node, f"{name}_{i}") for i, node in enumerate(key.values)]
+    parts = [
+        f"key_of({value})" if may_be_null else f"{value} if {value}.__class__ is str else key_of({value})"
+        for value, may_be_null in zip(values, key.nulls, strict=True)
+    ]
+    is_one = len(parts) == 1 and not any(key.nulls)
+    text = parts[0] if is_one else f"({''.join(f'({part}),' for part in parts)})"
+    sure = [value for value, may_be_null in zip(values, key.nulls, strict=True) if not may_be_null]
+    with loop.source.block(f"if {' and '.join(f'{value} is not None' for value in sure) or 'True'}:"):
+        loop.line(f"{name} = {use.format(text)}")
