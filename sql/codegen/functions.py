@@ -152,14 +152,13 @@ class FunctionSet:
         self.lines: dict[tuple[str, int], Span] = {}
         self.generated: list[Generated] = []
         """The functions of several lines."""
-        self.expressions: list[str] = []
-        """The texts of the others."""
+        self.expressions: list[tuple[str, Span]] = []
+        """The expressions of the others, with their places in the SQL."""
 
     def define(self, text: str, span: Span) -> EventFunction:
         """The function that returns the Python expression `text`."""
-        whole = f"def f(e, a=None, w=None):\n    return {text}\n"
-        code, name = _compiled(whole)
-        self.expressions.append(whole)
+        code, name = _compiled(f"def f(e, a=None, w=None):\n    return {text}\n")
+        self.expressions.append((text, span))
         self.spans.setdefault(name, span)
         local: dict[str, EventFunction] = {}
         exec(code, self.names.bound, local)
@@ -201,15 +200,15 @@ class FunctionSet:
         name = self.names.bind(key_of, "key_of")
         texts, tests = [], []
         for node, may_be_null in zip(nodes, nulls, strict=True):
+            text = self.writer.text(node)
+            if may_be_null:
+                texts.append(f"{name}({text})")
+                continue
             value = self.names.temporary()
-            texts.append(
-                f"{name}({value})"
-                if may_be_null
-                else f"({value} if {value}.__class__ is str else {name}({value}))"
-            )
-            tests.append(f"(({value} := {self.writer.text(node)}) is None and {not may_be_null})")
+            texts.append(f"({value} if {value}.__class__ is str else {name}({value}))")
+            tests.append(f"({value} := {text}) is None")
         whole = f"({', '.join(texts)},)" if len(texts) > 1 or any(nulls) else texts[0]
-        return f"None if {' or '.join(tests)} else {whole}"
+        return f"None if {' or '.join(tests)} else {whole}" if tests else whole
 
     def criteria(self, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> EventFunction:
         """A sort key. NULL is lowest (EPL) or last in either direction (eKuiper), where

@@ -17,6 +17,7 @@ from sql.engine.running.rowwise import Rowwise
 from sql.engine.running.sampled import SampledQuery
 from sql.engine.running.statement import Statement
 from sql.engine.start import start
+from sql.explain.words import slice_of
 from sql.plan.logical import Plan
 from sql.rows import Shape
 
@@ -29,23 +30,38 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
         return f"{_header(name, plan)}\n\n{program.text.code.text}"
     if plan.context is not None:
         catalog = catalog.within(catalog.context_variables.get(plan.context.name, {}))
+    if any(source.recognize is not None for source in plan.sources):
+        shape = "dict"  # as the rows of its matches are
     found = start(name, replace(plan, context=None), catalog, 0, shape=shape)
     query = found.query if isinstance(found, EventTime | LoopedSelect) else found
     if isinstance(query, SampledQuery):
         return query.source
-    if isinstance(query, Rowwise | Statement):
+    if isinstance(query, Statement):
+        return "\n".join([f"{_header(name, plan)}\n", *_machines(query), query.code.text])
+    if isinstance(query, Rowwise):
         return f"{_header(name, plan)}\n\n{query.code.text}"
     if isinstance(query, Triggered | Once):
-        return "\n\n".join([_header(name, plan), *_functions(query.functions)])
+        return "\n".join([f"{_header(name, plan)}\n", *_functions(query.functions, plan.text)])
     return f"{_header(name, plan)}\n# A declaration runs no code: the statements that write and read it do.\n"
 
 
-def _functions(functions: FunctionSet) -> Iterator[str]:
-    """What a statement without a loop calls: functions of several lines, then those of one expression each."""
+def _functions(functions: FunctionSet, sql: str) -> Iterator[str]:
+    """Functions of several lines, then those of one expression each: of the event `e`, and of `a`: the values
+    of aggregates, or the events that the tags of a pattern stand for."""
     yield from (generated.text for generated in functions.generated)
-    yield from functions.expressions
+    yield from dict.fromkeys(
+        f"# {slice_of(sql, span)}\nlambda e, a, w: {text}\n" for text, span in functions.expressions
+    )
 
 
 def _header(name: str, plan: Plan) -> str:
     sql = "\n".join(f"#     {line}" for line in plan.text.strip().splitlines())
     return f"# rule {name}\n{sql}"
+
+
+def _machines(statement: Statement) -> Iterator[str]:
+    """What finds matches of patterns and of match_recognize, whose rows the statement shows."""
+    for recognized in statement.sources.recognized.values():
+        yield recognized.code.text
+    for matches in statement.sources.matches.values():
+        yield from _functions(matches.functions, matches.plan.text)

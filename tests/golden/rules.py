@@ -1,4 +1,4 @@
-"""Twenty rules whose compiled text is kept beside them, to be read by eye: a file each, named as here."""
+"""Rules whose compiled text is kept beside them, to be read by eye: a file each, named as here."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ RULES = {
     "batch": "select irstream avg(temp) as a from m#time_batch(10 sec)",
     "prior": "select dev, temp, prior(1, temp) as p from m#length(1000)",
     "output_last": "select dev, sum(temp) as s from m group by dev output last every 1 sec",
+    "recognize": "select * from m match_recognize (partition by dev measures A.temp as first, last(B.temp) as low"
+    " pattern (A B+ C) define B as B.temp < prev(B.temp), C as C.temp > A.temp)",
+    "pattern_pair": "select a.dev as dev from pattern [every a=m(temp > 95) -> b=m(dev = a.dev, temp < 90)"
+    " where timer:within(10 sec)]",
+    "pattern": "select a.dev as dev from pattern [every a=m(temp > 95) -> (m(dev = a.dev, hum > a.hum) and not"
+    " m(ok = true))]",
     "every": "from e in m within 10.0 every 1.0 select mean(e.temp)",
 }
 """Rules by the name of their file, `NAME.txt`."""

@@ -1,4 +1,4 @@
-"""The compiled text of twenty rules is what was last read and found good."""
+"""The compiled text of some rules is what was last read and found good."""
 
 from __future__ import annotations
 

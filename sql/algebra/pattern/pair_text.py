@@ -54,7 +54,6 @@ def pair_text(functions: FunctionSet, first: First | None, second: Second | None
     functions.names.reserve(_LOCALS.split())
     functions.names.bound |= {
         "DATA_ERRORS": DATA_ERRORS,
-        "key_of": key_of,
         "context": functions.reader.context,
         "partition": functions.reader.partition,
     }
@@ -113,8 +112,9 @@ def _write_event(
 def _write_key(loop: LoopWriter, key: KeyText, name: str, use: str) -> None:
     """Assign what a key finds, or the key; nothing where one of its values is NULL that may not be."""
     values = [loop.atom(node, f"{name}_{i}") for i, node in enumerate(key.values)]
+    make = loop.expressions.names.bind(key_of, "key_of")
     parts = [
-        f"key_of({value})" if may_be_null else f"{value} if {value}.__class__ is str else key_of({value})"
+        f"{make}({value})" if may_be_null else f"{value} if {value}.__class__ is str else {make}({value})"
         for value, may_be_null in zip(values, key.nulls, strict=True)
     ]
     is_one = len(parts) == 1 and not any(key.nulls)
