@@ -7,6 +7,7 @@ from sql.binder.scope import META
 from sql.engine.running.matches import Matches
 from sql.explain.timeline import Line, Row, Stay, label_of
 from sql.plan.logical import Plan
+from sql.plan.patterns import FilterPlan
 
 
 class Searches:
@@ -29,9 +30,10 @@ class Searches:
     def sample(self, at_ms: int, arrived: int | None = None) -> None:
         """A step is done. `arrived`: the identity of the row that came, if one did."""
         waits: dict[int, list[str]] = {}
-        found = list(self.matches.searches())
-        for tags, what in found:
-            for value in tags:
+        found = [search for search in self.matches.searches() if search.has_begun]
+        for search in found:
+            what = search.step.stream if isinstance(search.step, FilterPlan) else "a timer"
+            for value in search.tags:
                 for row in value if isinstance(value, list) else (value,):
                     waits.setdefault(id(row), []).append(what)
         for key, line in self.lines.items():

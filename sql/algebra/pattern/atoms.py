@@ -41,9 +41,9 @@ class FilterNode(Node):
         return Filter(self, parent, binding)
 
     def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Filter:
-        number, binding = state
+        number, binding, begun = state
         made = Filter(self, parent, unpacker.binding(binding))
-        made.number = number
+        made.number, made.begun = number, begun
         unpacker.listeners.append(made)
         return made
 
@@ -56,7 +56,7 @@ class FilterNode(Node):
 class Filter(Instance):
     """A filter that listens."""
 
-    __slots__ = ("binding", "node", "number", "parent")
+    __slots__ = ("begun", "binding", "node", "number", "parent")
 
     def __init__(self, node: FilterNode, parent: Parent, binding: Binding) -> None:
         self.node = node
@@ -64,11 +64,14 @@ class Filter(Instance):
         self.binding = binding
         self.number = 0
         """Of its start; 0 before."""
+        self.begun = 0
+        """When it was started, in ms."""
 
     def start(self) -> None:
         machine = self.node.machine
         machine.number += 1
         self.number = machine.number
+        self.begun = machine.now
         self.node.listening.add(self)
 
     def hear(self, row: Any) -> None:
@@ -98,4 +101,4 @@ class Filter(Instance):
             parent.on_false(self)
 
     def pack(self, packer: Packer) -> Any:
-        return [self.number, packer.binding(self.binding)]
+        return [self.number, packer.binding(self.binding), self.begun]

@@ -22,13 +22,14 @@ from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.algebra.pattern.timers import Length, Observer, Timers
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
+from sql.errors import CorruptState
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.build import PatternBuilder
 
 Value = TypeVar("Value")
 
-SNAPSHOT_VERSION = 1
+SNAPSHOT_VERSION = 2
 
 
 class Machine:
@@ -158,13 +159,13 @@ class Pattern:
         """Whether it has ended for good: it can never match again."""
         return self.root is None
 
-    def waiting(self) -> Iterator[tuple[Binding, Node]]:
-        """What waits: the tags bound so far, and the filter or timer that is to be true next."""
+    def waiting(self) -> Iterator[Filter | Observer]:
+        """The filters and timers that wait to be true."""
         left = [] if self.root is None else [self.root]
         while left:
             instance = left.pop()
             if isinstance(instance, Filter | Observer):
-                yield instance.binding, instance.node
+                yield instance
             left += instance.below()
 
     def counters(self) -> dict[str, int]:
@@ -228,6 +229,8 @@ class Pattern:
 
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
         """Put a snapshot back into a pattern just built, started or not."""
+        if state.get("version") != SNAPSHOT_VERSION:
+            raise CorruptState(f"a pattern of version {state.get('version')!r} is not {SNAPSHOT_VERSION}")
         self._assemble()
         machine = self.machine
         unpacker = Unpacker(state["rows"], state["bindings"], make_row)

@@ -24,7 +24,7 @@ from sql.types import key_of
 if TYPE_CHECKING:
     from sql.codegen.functions import FunctionSet
 
-_LOCALS = "begin due e end error fail found get hear now out pairs rows told wanted"
+_LOCALS = "begin e end error fail found get hear now out pairs rows told wanted"
 
 
 class KeyText(NamedTuple):
@@ -59,9 +59,7 @@ def pair_text(functions: FunctionSet, first: First | None, second: Second | None
     }
     source = SourceWriter()
     with source.block("def hear(pairs, rows, now, fail):"):
-        source.line("get, begin, end = pairs.waiting.get, pairs.begin, pairs.end")
-        if first is not None:
-            source.line("due = pairs.due(now)")
+        source.line("get, begin, end = pairs.waiting.by_key.get, pairs.begin, pairs.end")
         source.line("out = []")
         with source.block("for e in rows:"):
             with source.block("try:"):
@@ -102,7 +100,7 @@ def _write_event(
         with source.block(f"if {begins}:", NOWHERE if first.condition is None else first.condition.span):
             source.line("wanted = None")
             _write_key(_loop(functions, source, first.tag), first.key, "wanted", "{}")
-            source.line("told = begin(e, wanted, found, due)")
+            source.line("told = begin(e, wanted, found, now)")
     with source.block("elif found is not None:" if first is not None else "if found is not None:"):
         source.line("told = end(e, found)")
     with source.block("else:"):

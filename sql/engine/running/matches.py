@@ -7,12 +7,13 @@ time go in, rows come out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sql.algebra.event import Event
 from sql.algebra.pattern import Bounds, PatternBuilder
 from sql.algebra.pattern.atoms import FilterNode
 from sql.algebra.pattern.pairs import Pairs
+from sql.algebra.pattern.timers import Observer, ObserverNode
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.support import Warnings
@@ -21,13 +22,35 @@ from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan
 from sql.plan.options import RuleOptions
-from sql.plan.patterns import FilterPlan
+from sql.plan.patterns import CrontabPlan, FilterPlan, IntervalPlan, SchedulePlan, StepPlan
 from sql.rows import Shape, as_dict, as_dicts
 
 if TYPE_CHECKING:
     from sql.engine.running.statement import Statement
 
 MakeRow = Callable[[dict[str, Any]], Any]
+
+
+ATOMS = (FilterPlan, IntervalPlan, CrontabPlan, SchedulePlan)
+"""What an event or the clock makes true; everything else of a pattern is made of these."""
+
+
+class Search(NamedTuple):
+    """A filter or a timer of a pattern that waits since `begun_ms`.
+
+    tags    the events that have been found so far, in the order of the plan's tags
+    due_ms  when the timer is true, or the time of the search is over; None: not known or never
+    """
+
+    tags: tuple[Any, ...]
+    step: StepPlan
+    begun_ms: int
+    due_ms: int | None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether an event has been found."""
+        return any(self.tags)
 
 
 class Matches:
@@ -86,16 +109,21 @@ class Matches:
         """What could not be evaluated since the last call, with its place in the text."""
         return [self.functions.failure(error) for error in self.pattern.failures()]
 
-    def searches(self) -> Iterator[tuple[tuple[Any, ...], str]]:
-        """The searches that have begun: the tags bound so far, and what each waits for in words."""
+    def searches(self) -> Iterator[Search]:
+        """What waits to be true, of searches that have begun and of the pattern itself."""
         pattern = self.pattern
         if isinstance(pattern, Pairs):
-            names = [step.stream for step in self.plan.root.walk() if isinstance(step, FilterPlan)]
-            yield from ((tags, names[-1]) for tags in pattern.searches())
+            _, second = (step for step in self.plan.root.walk() if isinstance(step, FilterPlan))
+            length = pattern.plan.length
+            for tags, begun_ms in pattern.searches():
+                due_ms = None if length is None else length.add(begun_ms, pattern.zone)
+                yield Search(tags, second, begun_ms, due_ms)
             return
-        for tags, node in pattern.waiting():
-            if any(tags):
-                yield tags, node.stream if isinstance(node, FilterNode) else "a timer"
+        steps = iter(step for step in self.plan.root.walk() if isinstance(step, ATOMS))
+        atoms = {node: next(steps) for node in pattern.nodes if isinstance(node, FilterNode | ObserverNode)}
+        for atom in pattern.waiting():
+            due_ms = atom.due if isinstance(atom, Observer) else None
+            yield Search(atom.binding, atoms[atom.node], atom.begun, due_ms)
 
     def counters(self) -> dict[str, int]:
         return self.pattern.counters()
