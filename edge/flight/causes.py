@@ -39,7 +39,13 @@ class Finding(NamedTuple):
 
 def findings(seen: Seen, facts: Facts) -> list[Finding]:
     """What was found, the cause first."""
-    found = [*_of_the_gateway(seen, facts), *_of_streams(seen), *_of_events(seen), *_of_results(seen, facts)]
+    found = [
+        *_of_the_gateway(seen, facts),
+        *_of_streams(seen),
+        *_of_events(seen),
+        *_of_searches(seen, facts),
+        *_of_results(seen, facts),
+    ]
     if seen.results.rows:
         found.insert(0, Finding("fired", _fired(seen), is_whole=False))
     whole = [item for item in found if item.is_whole]
@@ -283,6 +289,18 @@ def _of_limit(seen: Seen, stage: Stage) -> Iterator[Finding]:
         yield Finding("limit", text, is_whole=stage.is_end)
     for message, count in seen.results.errors.most_common(2):
         yield Finding("type", f"{count} events failed: {message}", is_whole=stage.is_end)
+
+
+def _of_searches(seen: Seen, facts: Facts) -> Iterator[Finding]:
+    """What the live searches of a pattern wait for."""
+    for wait in facts.waits:
+        ago = length(max(0, facts.now_ms - wait.begun_ms))
+        tags = "; ".join(f"{name}: {text}" for name, text in wait.tags.items())
+        oldest = f"{'' if wait.count == 1 else 'the oldest '}since {ago}{f' ({tags})' if tags else ''}"
+        text = (
+            f"{wait.count} {'search waits' if wait.count == 1 else 'searches wait'} for {wait.what}, {oldest}"
+        )
+        yield Finding("waiting", text, is_whole=not seen.results.rows)
 
 
 # --- sinks --------------------------------------------------------------------------------------------------

@@ -22,6 +22,16 @@ class Delivery(msgspec.Struct, frozen=True):
     last_error: str
 
 
+class Waiting(msgspec.Struct, frozen=True):
+    """Searches of a pattern that wait for the same filter or timer (`sql.explain.waits.Wait`)."""
+
+    what: str
+    count: int
+    begun_ms: int
+    due_ms: int | None
+    tags: dict[str, str]
+
+
 class Facts(msgspec.Struct, frozen=True):
     """As of `now_ms`.
 
@@ -30,6 +40,7 @@ class Facts(msgspec.Struct, frozen=True):
     broker_problem  why there is no connection to the broker of the streams; empty when there is one
     refused         topic filters that the broker refused, and why
     last_fired_ms   when the rule last gave out rows, of all time
+    waits           what the live searches of its patterns wait for
     """
 
     rule: str
@@ -43,6 +54,7 @@ class Facts(msgspec.Struct, frozen=True):
     deliveries: tuple[Delivery, ...] = ()
     last_fired_ms: int | None = None
     began: str = ""
+    waits: tuple[Waiting, ...] = ()
 
 
 def collect(daemon: Daemon, rule: str) -> Facts:
@@ -75,6 +87,16 @@ def collect(daemon: Daemon, rule: str) -> Facts:
         ),
         last_fired_ms=daemon.outbox.fired.get(rule),
         began="" if running is None else running.state,
+        waits=() if running is None else _waits(daemon, rule),
+    )
+
+
+def _waits(daemon: Daemon, rule: str) -> tuple[Waiting, ...]:
+    from sql.explain.waits import waits  # not at start: it reads all that explain needs
+
+    return tuple(
+        Waiting(wait.what, wait.count, wait.begun_ms, wait.due_ms, wait.tags)
+        for wait in waits(daemon.engine.queries.get(rule))
     )
 
 

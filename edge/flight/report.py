@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import structs
+
 from edge.flight.causes import findings, near_miss
 from edge.flight.facts import Facts
 from edge.flight.observe import Seen
@@ -44,6 +46,7 @@ def answer(seen: Seen, facts: Facts) -> dict[str, Any]:
             }
             for census in seen.streams.values()
         ],
+        "waits": [structs.asdict(wait) for wait in facts.waits],
         "began_ms": seen.began_ms,
         "cold_ms": seen.cold_ms,
     }
@@ -109,6 +112,7 @@ def lines(told: dict[str, Any]) -> Iterator[str]:
         yield "nothing was found that keeps it from firing"
     yield ""
     yield from _stages(told["stages"])
+    yield from _waits(told["waits"])
     yield from _misses(told["conditions"])
     if told["cold_ms"] is not None:
         yield f"conditions are shown from {moment(told['cold_ms'])} on: the windows before could not be looked into"
@@ -120,6 +124,17 @@ def _stages(stages: list[dict[str, Any]]) -> Iterator[str]:
         yield f"{stage['stage']:<11}{stage['count']:>9} {stage['unit']:<8} -> {stage['passed']}{held}"
         for why, count in sorted(stage["lost"].items(), key=lambda item: -item[1]):
             yield f"{'':<11}{-count:>9} {why}"
+
+
+def _waits(waits: list[dict[str, Any]]) -> Iterator[str]:
+    if waits:
+        yield ""
+        yield "searches that wait"
+    for wait in waits:
+        over = "" if wait["due_ms"] is None else f", until {moment(wait['due_ms'])}"
+        tags = "; ".join(f"{name}: {text}" for name, text in wait["tags"].items())
+        oldest = f"since {moment(wait['begun_ms'])}{over}{f' ({tags})' if tags else ''}"
+        yield f"  {wait['count']} for {wait['what']}, {'' if wait['count'] == 1 else 'the oldest '}{oldest}"
 
 
 def _misses(conditions: list[dict[str, Any]]) -> Iterator[str]:

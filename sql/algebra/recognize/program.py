@@ -121,17 +121,19 @@ class Program:
 
     def _times(self, pattern: RowTimes, then: int) -> int:
         """`low` times for sure, then an endless loop or as many more as are allowed."""
-        entry = then
+        entry, left = then, pattern.low
         if pattern.high is None:
             loop = self._step(0)
             body = self._compile(pattern.operand, loop)
             self._jumps[loop] = (then, body) if pattern.reluctant else (body, then)
-            entry = body if pattern.low else loop
+            entry = loop
+            if left and not _may_be_empty(pattern.operand):
+                entry, left = body, left - 1  # the last time for sure is the first one of the loop
         else:
             for _ in range(pattern.high - pattern.low):
                 body = self._compile(pattern.operand, entry)
                 entry = self._step(then, body) if pattern.reluctant else self._step(body, then)
-        for _ in range(pattern.low - (pattern.high is None and pattern.low > 0)):
+        for _ in range(left):
             entry = self._compile(pattern.operand, entry)
         return entry
 
@@ -154,3 +156,13 @@ class Program:
 
         visit(step)
         return tuple(found)
+
+
+def _may_be_empty(pattern: RowPattern) -> bool:
+    """Whether a pattern can match without a row."""
+    if isinstance(pattern, RowVariable):
+        return False
+    if isinstance(pattern, RowTimes):
+        return pattern.low == 0 or _may_be_empty(pattern.operand)
+    parts = [_may_be_empty(part) for part in pattern.children() if isinstance(part, RowPattern)]
+    return any(parts) if isinstance(pattern, RowChoice) else all(parts)

@@ -1,0 +1,81 @@
+"""What the live searches of a pattern wait for: by filter or timer how many, and the oldest with its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from sql.engine.context.member import Member
+from sql.engine.event_time.query import EventTime
+from sql.engine.running.matches import Matches, Search
+from sql.engine.running.statement import Statement
+from sql.explain.patterns import label
+from sql.explain.timeline import label_of
+from sql.rows import as_dict
+
+SEARCHES_MAX = 10_000
+"""So many searches are looked at; there may be more."""
+
+
+@dataclass(slots=True)
+class Wait:
+    """Searches that wait for the same filter or timer.
+
+    what       the filter or timer, as it is written
+    count      how many wait
+    begun_ms   since when the oldest does
+    due_ms     when its timer is true, or its time is over; None: not known or never
+    tags       its events so far, by tag, as text
+
+    """
+
+    what: str
+    count: int
+    begun_ms: int
+    due_ms: int | None
+    tags: dict[str, str]
+
+
+def waits(query: object) -> list[Wait]:
+    """What a running rule waits for, of the searches that have begun."""
+    found: dict[str, Wait] = {}
+    for matches, search in islice(_searches(query), SEARCHES_MAX):
+        what = label(search.step, matches.plan)
+        known = found.get(what)
+        if known is not None and known.begun_ms <= search.begun_ms:
+            known.count += 1
+            continue
+        tags = {
+            tag.name: _shown(value)
+            for tag, value in zip(matches.plan.tags, search.tags, strict=True)
+            if value is not None
+        }
+        count = 1 if known is None else known.count + 1
+        found[what] = Wait(what, count, search.begun_ms, search.due_ms, tags)
+    return list(found.values())
+
+
+def _searches(query: object) -> Iterator[tuple[Matches, Search]]:
+    for statement in _statements(query):
+        for matches in statement.sources.matches.values():
+            yield from ((matches, search) for search in matches.searches() if search.has_begun)
+
+
+def _statements(query: object) -> Iterator[Statement]:
+    """The statements of a rule; in a context those of its partitions."""
+    if isinstance(query, EventTime):
+        yield from _statements(query.query)
+    elif isinstance(query, Member):
+        for body in query.bodies():
+            yield from _statements(body.instance)
+    elif isinstance(query, Statement):
+        yield query
+
+
+def _shown(value: Any) -> str:
+    """The event of a tag, or the newest of several."""
+    if isinstance(value, list):
+        return f"{len(value)} events, the last {_shown(value[-1])}" if value else "none"
+    return label_of(as_dict(value), None)
