@@ -15,8 +15,9 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import Event
 from sql.algebra.recognize.program import Program
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import Code, ExpressionWriter, Names
+from sql.codegen.expressions import Code, ExpressionWriter
 from sql.codegen.loop import LoopWriter
+from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
 from sql.codegen.rows import write_items
 from sql.codegen.source import Generated, SourceWriter, identifier
@@ -29,10 +30,12 @@ from sql.plan.patterns import OWN
 from sql.plan.recognize import RecognizePlan, RowVariablePlan
 from sql.rows import Shape
 
-_LOCALS = (
+_NAMES = (
     "after bit complete covered covers e earlier ends first goes_on live number place reading readings "
     "recent rows_of step tell took variable was x"
 )
+_LOCALS = frozenset(_NAMES.split())
+"""What the text calls its own names: a function or a constant of the rule gets another name."""
 
 
 class RecognizeText:
@@ -63,8 +66,7 @@ class RecognizeText:
         """Whether of readings of an attempt that can go on alike the preferred is enough."""
         self.is_by_attempt = is_one_path and not is_held and not self.is_first_only
         self.names = Names()
-        self.names.reserve(_LOCALS.split())
-        self.names.reserve([*self.places, *self.lists.values(), *self.previous.values()])
+        self.names.reserve(frozenset((*_LOCALS, *self.places, *self.lists.values(), *self.previous.values())))
         self.names.bound |= {
             "Event": Event,
             "after": program.edges(may_cover=is_one_path),

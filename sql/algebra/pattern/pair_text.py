@@ -24,7 +24,8 @@ from sql.types import key_of
 if TYPE_CHECKING:
     from sql.codegen.functions import FunctionSet
 
-_LOCALS = "begin e end error fail found get hear now out pairs rows told wanted"
+_NAMES = "begin e end error fail found get hear now out pairs rows told wanted"
+_LOCALS = frozenset(_NAMES.split())
 
 
 class KeyText(NamedTuple):
@@ -51,7 +52,7 @@ class Second(NamedTuple):
 
 def pair_text(functions: FunctionSet, first: First | None, second: Second | None) -> Any:
     """The loop over the events of a stream that has the first event, the second, or both."""
-    functions.names.reserve(_LOCALS.split())
+    functions.names.reserve(_LOCALS)
     functions.names.bound |= {
         "DATA_ERRORS": DATA_ERRORS,
         "context": functions.reader.context,
