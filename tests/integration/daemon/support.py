@@ -10,17 +10,38 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.support.brokers import wait_for
 
 ROOT = Path(__file__).parents[3]
 
 STREAM = 'streams:\n  - "CREATE STREAM m () WITH (DATASOURCE=\\"plant/#\\")"\n'
+
+
+class Child(Protocol):
+    """The part of `subprocess.Popen` that is needed of a gateway."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+def spawned(command: list[str], environment: dict[str, str], log: Path) -> Child:
+    """A child that writes to the end of a log."""
+    with log.open("ab") as output:
+        return subprocess.Popen(command, cwd=ROOT, stderr=output, stdout=output, env=environment)
 
 
 @dataclass
@@ -31,7 +52,8 @@ class Process:
     broker: str | None
     arguments: Sequence[str] = ()
     environment: dict[str, str] = field(default_factory=dict)
-    _child: subprocess.Popen[bytes] | None = None
+    spawn: Callable[[list[str], dict[str, str], Path], Child] = spawned
+    _child: Child | None = None
     _log_from: int = 0
 
     def __post_init__(self) -> None:
@@ -55,13 +77,13 @@ class Process:
         draft.write_text(text, "utf-8")
         draft.rename(self.rules / name)
 
-    def start(self, wait: bool = True) -> Process:
-        """Start; waits until the gateway says that it has."""
+    def start(self, wait: bool = True, program: Sequence[str] = ("edge.cli",)) -> Process:
+        """Start; waits until the gateway says that it has. `program`: the module to run, and arguments of its own."""
         self._log_from = self.log_path.stat().st_size if self.log_path.exists() else 0
         command = [
             sys.executable,
             "-m",
-            "edge.cli",
+            *program,
             "run",
             str(self.rules),
             "--data",
@@ -77,22 +99,21 @@ class Process:
             f"test-{os.getpid()}-{self.folder.name}",
             *self.arguments,
         ]
-        with self.log_path.open("ab") as log:
-            self._child = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                stderr=log,
-                stdout=log,
-                env={**os.environ, "PYTHONWARNINGS": "error", **self.environment},
-            )
+        self._child = self.spawn(
+            command, {**os.environ, "PYTHONWARNINGS": "error", **self.environment}, self.log_path
+        )
         if wait:
-            wait_for(lambda: self.ended() or "event=gateway.started" in self.log(), 60, "start of the daemon")
+            wait_for(lambda: self.ended() or self.has_started(), 60, "start of the daemon")
             assert not self.ended(), self.log()
         return self
 
     def log(self) -> str:
         """What this run has logged."""
         return self.log_path.read_bytes()[self._log_from :].decode() if self.log_path.exists() else ""
+
+    def has_started(self) -> bool:
+        """Whether this run is past its recovery and its deployments."""
+        return "event=gateway.started" in self.log()
 
     def ended(self) -> bool:
         return self._child is None or self._child.poll() is not None

@@ -1,0 +1,83 @@
+"""The rules of the campaign, and what must have reached the cloud when the broker has confirmed so many messages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.integration.daemon.support import bucket_rows
+
+BOUNDS = "window_start() AS window_start, window_end() AS window_end"
+
+RULES = f"""streams:
+  - 'CREATE STREAM m () WITH (DATASOURCE="plant/#", TIMESTAMP="ts")'
+  - 'CREATE STREAM twin () WITH (DATASOURCE="plant/#", TIMESTAMP="ts")'
+  - 'CREATE STREAM arriving () WITH (DATASOURCE="plant/#")'
+  - 'CREATE STREAM chained () WITH (TYPE="memory", DATASOURCE="t/+")'
+rules:
+  - id: each
+    sql: SELECT n FROM m
+    actions: [{{cloud: {{keys: [n], window: 86400000}}}}]
+  - id: tens
+    sql: SELECT count(*) AS c, sum(n) AS total FROM m GROUP BY COUNTWINDOW(10)
+    actions: [{{memory: {{topic: t/tens}}}}]
+  - id: chain
+    sql: SELECT c, total FROM chained
+    actions: [{{cloud: {{merge: {{c: sum, total: sum}}, types: {{c: int, total: int}}, window: 86400000}}}}]
+  - id: sessions
+    sql: SELECT g, count(*) AS c, {BOUNDS} FROM arriving GROUP BY g, SESSIONWINDOW(ss, 20, 1)
+    actions: [{{cloud: {{keys: [g], merge: {{c: count}}, window: 86400000}}}}]
+  - id: processing_time
+    sql: SELECT count(*) AS c, {BOUNDS} FROM arriving GROUP BY TUMBLINGWINDOW(ss, 1)
+    actions: [{{cloud: {{merge: {{c: count}}, window: 86400000}}}}]
+  - id: event_time
+    sql: SELECT count(*) AS c, {BOUNDS} FROM m GROUP BY TUMBLINGWINDOW(ss, 1)
+    options: {{isEventTime: true, lateTolerance: 60000}}
+    actions: [{{cloud: {{merge: {{c: count}}, window: 86400000}}}}]
+  - id: joined
+    sql: SELECT count(*) AS c, {BOUNDS} FROM m INNER JOIN twin ON m.n = twin.n GROUP BY TUMBLINGWINDOW(ss, 1)
+    options: {{isEventTime: true, lateTolerance: 60000}}
+    actions: [{{cloud: {{merge: {{c: count}}, window: 86400000}}}}]
+"""
+
+EDITED = (
+    "rules:\n  - id: edited\n    sql: SELECT n + {} AS n FROM m WHERE n < 0\n    actions: [{{nop: {{}}}}]\n"
+)
+"""A rule beside the others that is edited while they run; it takes a number."""
+
+LAST = '{"n": -1, "g": 0, "ts": 4000000000000}'
+"""The message after all others: far in the future, so that it closes every window in event time but its own."""
+
+
+def rows_of(bucket: Path, rule: str) -> list[dict[str, Any]]:
+    return [row for row in bucket_rows(bucket) if row["rule"] == rule]
+
+
+def sums(bucket: Path, rule: str, column: str) -> int:
+    values = (value for row in rows_of(bucket, rule) for value in row["values"])
+    return sum(value["int"] for value in values if value["as"] == column)
+
+
+def has_last(bucket: Path, total: int) -> bool:
+    """Whether windows in processing time have counted the last message, which the others precede."""
+    return min(sums(bucket, rule, "c") for rule in ("sessions", "processing_time")) > total
+
+
+def problems(bucket: Path, total: int) -> list[str]:
+    """Every count that is not what the broker confirmed: messages 0 to total - 1, and the last one."""
+    found = []
+    numbers = Counter(row["keys"]["n"] for row in rows_of(bucket, "each"))
+    del numbers[-1]
+    lost = [number for number in range(total) if not numbers[number]]
+    doubled = [number for number, count in numbers.items() if count > 1]
+    if lost or doubled:
+        found.append(f"raw rows: lost {len(lost)} {lost[:5]}, doubled {len(doubled)} {doubled[:5]}")
+    chain = [sums(bucket, "chain", "c"), sums(bucket, "chain", "total"), len(rows_of(bucket, "chain"))]
+    if chain != [total, sum(range(total)), total // 10]:
+        found.append(f"chain: {chain} in place of {[total, sum(range(total)), total // 10]}")
+    wanted = {"sessions": total + 1, "processing_time": total + 1, "event_time": total, "joined": total}
+    for rule, count in wanted.items():
+        if (counted := sums(bucket, rule, "c")) != count:
+            found.append(f"{rule}: {counted} in place of {count}")
+    return found

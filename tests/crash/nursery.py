@@ -1,0 +1,118 @@
+"""A process that has imported the gateway and forks one at each request: a start without the second of imports.
+
+    python -m tests.crash.nursery
+        {"command": [...], "environment": {...}, "log": PATH}     answers the process id
+        {"wait": ID, "now": true}                                 answers the exit code, or null while it runs
+
+Requests and answers are lines of JSON.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+IMPORTS = (
+    "edge.commands.run", "edge.daemon", "edge.intake.sources.mqtt", "cloud_sync.spool", "cloud_sync.uploader",
+    "cloud_sync.targets.directory", "sinks.builtin.nop", "tests.crash.dying",
+)  # fmt: skip
+
+
+class Nursery:
+    """The parent's side."""
+
+    def __init__(self) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.nursery"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONWARNINGS": "error"},
+        )
+
+    def fork(self, command: list[str], environment: dict[str, str], log: Path) -> Forked:
+        """Start a gateway as `subprocess` would with this command."""
+        return Forked(self, self.ask({"command": command, "environment": environment, "log": str(log)}))
+
+    def ask(self, request: dict[str, Any]) -> Any:
+        """The answer to a request."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps(request).encode() + b"\n")
+        self._server.stdin.flush()
+        return json.loads(self._server.stdout.readline())
+
+    def close(self) -> None:
+        """End the server; its children have ended."""
+        self._server.kill()
+        self._server.communicate()
+
+
+class Forked:
+    """A gateway that was forked, with the part of `subprocess.Popen` that tests use."""
+
+    def __init__(self, nursery: Nursery, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._nursery = nursery
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self.returncode = self._nursery.ask({"wait": self.pid, "now": True})
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            self.returncode = self._nursery.ask({"wait": self.pid, "now": False})
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(9)
+
+
+def answer(request: dict[str, Any]) -> Any:
+    """Serve one request."""
+    if "wait" in request:
+        ended, status = os.waitpid(request["wait"], os.WNOHANG if request["now"] else 0)
+        return os.waitstatus_to_exitcode(status) if ended else None
+    return os.fork() or run(request["command"], request["environment"], request["log"])
+
+
+def run(command: list[str], environment: dict[str, str], log: str) -> None:
+    """The forked child: become the command, `python -m MODULE ARGUMENTS`."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = command[2:]
+    runpy.run_module(command[2], run_name="__main__", alter_sys=True)
+
+
+def main() -> None:
+    for name in IMPORTS:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin.buffer:
+        sys.stdout.write(json.dumps(answer(json.loads(line))) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
