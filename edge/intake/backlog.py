@@ -125,11 +125,19 @@ class Backlog:
         # A session says what the packet ids of later messages mean: what came before it goes first.
         while self._arrivals and not (self._lanes and self._arrivals[0].session is not None):
             arrival = self._arrivals.popleft()
-            for message in arrival.messages:
-                self._lanes.setdefault((arrival.source, message[0]), deque()).append(message)
+            self._spread(arrival)
             if arrival.session is not None or arrival.bad:
                 return arrival._replace(messages=[])
         return self._from_lanes()
+
+    def _spread(self, arrival: Arrival) -> None:
+        """Put messages into the lanes of their topics."""
+        lanes, topic = self._lanes, None
+        for message in arrival.messages:
+            if message[0] != topic:  # mostly many of one topic stand together
+                topic = message[0]
+                append = lanes.setdefault((arrival.source, topic), deque()).append
+            append(message)
 
     def _from_lanes(self) -> Arrival | None:
         """The same share of each lane of the first source; the lanes served last come last the next time."""

@@ -89,7 +89,10 @@ def answer(request: dict[str, Any]) -> Any:
     if "wait" in request:
         ended, status = os.waitpid(request["wait"], os.WNOHANG if request["now"] else 0)
         return os.waitstatus_to_exitcode(status) if ended else None
-    return os.fork() or run(request["command"], request["environment"], request["log"])
+    pid = os.fork()
+    if not pid:
+        run(request["command"], request["environment"], request["log"])
+    return pid
 
 
 def run(command: list[str], environment: dict[str, str], log: str) -> None:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-
 CONFIRMED_S_MAX = 300
 """A broker that is stopped and started on a busy machine takes long."""
 

@@ -67,7 +67,7 @@ class Content(ABC):
 
     came = 0
     """Events since `rest` was called."""
-    came_max = 65_536
+    came_max = 16_384
 
     slots: dict[str, str]
     """What an instance has for it: names, and first values as Python text."""

@@ -19,16 +19,13 @@ from sql.aggregates.base import NO_EVENT, Accumulator, Removal
 from sql.aggregates.wrap import Place
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.algebra.event import Event
+from sql.algebra.rounds import Round, waiting_max
 from sql.algebra.sample.calls import is_numeric, unless_skipped, write_fed
 from sql.algebra.sample.content import Content, Entries, Sample
 from sql.algebra.sample.text import Loop
 from sql.algebra.state import EventStore, pack_key, unpack_key
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
-
-PENDING_MAX, PENDING_PER_GROUP = 65_536, 16
-"""How many values may wait before all are folded: a fixed number, and for each group about as many as take
-the room of its accumulators, so that a million small groups need none."""
 
 PLACE = Place(0, 0)
 """Stands for each event where no aggregate asks for it."""
@@ -90,7 +87,7 @@ class Folded(Content):
         self.is_bounded = bool(accumulated)
         self.counts = counts or bool(accumulated)
         self.slots = {"groups": "{}", **({"size": "0"} if self.counts else {})}
-        self.came_max = PENDING_MAX
+        self.round: Round | None = None
         self._describe([calls[place] for place in numeric])
 
     def _describe(self, calls: Sequence[AggregateCall]) -> None:
@@ -361,14 +358,17 @@ class Folded(Content):
         return p.size if self.is_bounded else sum(map(len, p.groups.values()))
 
     def rest(self, parts: Iterable[Any]) -> None:
+        """Fold the next groups of a round through all of them, which begins where as many values wait as may."""
         parts = list(parts)
-        groups = sum(len(p.groups) for p in parts)
-        self.came_max = PENDING_MAX + PENDING_PER_GROUP * groups
-        if self.came > self.came_max:
-            self.came = 0
-            for p in parts:
-                for _ in self.flushed(p):
-                    pass
+        if self.round is None:
+            self.came_max = waiting_max(parts)
+            if self.came <= self.came_max:
+                return
+            self.round = Round(parts, lambda p, key, group: self.flush(self.upgraded(p, key, group)))
+            self.came = self.came_max = 0  # the next batch comes here again
+        if not self.round.go_on(self.came):
+            self.round = None
+            self.came_max = waiting_max(parts)
 
     # --- state ----------------------------------------------------------------------------------------------
 
