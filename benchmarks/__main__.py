@@ -46,6 +46,9 @@ CASES = {
     **growth.CASES,
 }
 
+GROUPS = {"gateway_cpu": tuple(gateway_cpu.CASES)}
+"""Names that stand for several cases."""
+
 
 def main(arguments: list[str]) -> int:
     """Run, print a table and a line `NAME ratio VALUE` for each."""
@@ -54,15 +57,16 @@ def main(arguments: list[str]) -> int:
 
         return fleet.main(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CASES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join((*CASES, *GROUPS)))
     parser.add_argument("--json", metavar="OUT", type=Path, help="write the results here as well")
     chosen = parser.parse_args(arguments)
-    unknown = [name for name in chosen.names if name not in CASES]
+    names = [case for name in chosen.names for case in GROUPS.get(name, (name,))]
+    unknown = [name for name in names if name not in CASES]
     if unknown:
         parser.error(f"unknown benchmark '{unknown[0]}'; there are {', '.join(CASES)}")
     print(f"{'name':16}{'ratio':>8}{'bar':>8}{'ns/event':>10}{'base ns':>9}{'events/s':>12}", flush=True)
     results: list[Result] = []
-    for name in chosen.names or CASES:
+    for name in names or CASES:
         result = CASES[name]()
         results.append(result)
         print(row(result), flush=True)
