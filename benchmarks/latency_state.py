@@ -156,7 +156,7 @@ def listened(broker: Mosquitto, process: Process, rate: int, keys: int) -> list[
     return found
 
 
-def publish(port: int, rate: int, keys: int) -> None:
+def publish(port: int, rate: int, keys: int, seconds: float = SECONDS) -> None:
     """Send at an even rate with QoS 1. Runs in a process of its own."""
     connection = socket.create_connection(("127.0.0.1", port))
     send_at_once(connection)
@@ -165,7 +165,7 @@ def publish(port: int, rate: int, keys: int) -> None:
     threading.Thread(target=drain, args=(connection,), daemon=True).start()
     number = 0
     began = time.monotonic()
-    while (passed := time.monotonic() - began) < SECONDS:
+    while (passed := time.monotonic() - began) < seconds:
         packets = []
         while number < passed * rate:
             packets.append(packet(number, stamp_of(number, rate), keys))

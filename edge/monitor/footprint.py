@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-SAMPLED = 256
+SAMPLED = 100
 """Entries of a container that are looked at; the others are taken to be like them."""
 
-RULES_AT_ONCE = 50
-"""Rules walked for one question, those first that were not for the longest time: half a
-millisecond each, at least."""
+OBJECTS_AT_ONCE = 5_000
+"""Objects looked at for one question: the loop waits for them, some milliseconds. The rules come first that were not
+walked for the longest time; one at least is walked to its end."""
 
 _SHARED = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType)
 
@@ -33,8 +33,13 @@ def footprint(root: object, shared: Iterable[object] = ()) -> int:
     >>> footprint([text, text]) == sys.getsizeof([text, text]) + 1000
     True
     """
-    total = 0.0
-    seen = set(map(id, shared))
+    return _walked(root, shared)[0]
+
+
+def _walked(root: object, shared: Iterable[object]) -> tuple[int, int]:
+    """`footprint`, and how many objects were looked at."""
+    total, left_out = 0.0, set(map(id, shared))
+    seen = set(left_out)
     waiting: list[tuple[Any, float]] = [(root, 1.0)]
     while waiting:
         thing, times = waiting.pop()
@@ -43,7 +48,7 @@ def footprint(root: object, shared: Iterable[object] = ()) -> int:
         seen.add(id(thing))
         total += times * sys.getsizeof(thing)
         waiting += _parts(thing, times)
-    return int(total)
+    return int(total), len(seen) - len(left_out)
 
 
 def footprint_of_each(things: Sequence[object], shared: Iterable[object] = ()) -> int | None:
@@ -76,17 +81,20 @@ def _parts(thing: Any, times: float) -> Iterator[tuple[Any, float]]:
 
 
 class RuleMemory:
-    """The footprints of the rules, a few of them brought up to date with every question."""
+    """The footprints of the rules, the oldest of them brought up to date with every question."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
 
     def look(self, rules: Mapping[str, object], shared: Iterable[object]) -> Mapping[str, int]:
-        """Bytes by rule. Of more than `RULES_AT_ONCE` rules some are from an earlier
-        question, or still missing."""
-        new = [name for name in rules if name not in self._known]
-        old = [name for name in self._known if name in rules]
-        turn = (new + old)[:RULES_AT_ONCE]
-        known = {name: self._known[name] for name in old if name not in turn}
-        self._known = known | {name: footprint(rules[name], shared) for name in turn}
+        """Bytes by rule. Of many or large rules some are from an earlier question, or still missing."""
+        self._known = {name: size for name, size in self._known.items() if name in rules}
+        looked = 0
+        for name in [*(name for name in rules if name not in self._known), *self._known]:
+            size, objects = _walked(rules[name], shared)
+            self._known.pop(name, None)
+            self._known[name] = size  # the last one now: its turn comes after all others
+            looked += objects
+            if looked >= OBJECTS_AT_ONCE:
+                break
         return self._known

@@ -7,7 +7,8 @@ import tracemalloc
 
 import pytest
 
-from edge.monitor.footprint import RULES_AT_ONCE, RuleMemory, footprint
+from edge.monitor import footprint as footprints
+from edge.monitor.footprint import RuleMemory, footprint
 from sql import Catalog, Engine, parse, plan_rule
 from sql.engine.script import run_script
 
@@ -47,11 +48,12 @@ def test_shared_things_count_for_nobody() -> None:
     assert footprint({"own": bytes(1_000), "shared": shared}, [shared]) < 2_000
 
 
-def test_many_rules_are_looked_at_in_turns() -> None:
-    rules: dict[str, list[bytes]] = {f"r{number}": [] for number in range(2 * RULES_AT_ONCE + 10)}
+def test_many_rules_are_looked_at_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(footprints, "OBJECTS_AT_ONCE", 50)
+    rules: dict[str, list[bytes]] = {f"r{number}": [] for number in range(110)}
     memory = RuleMemory()
     sizes = [len(memory.look(rules, ())) for _ in range(3)]
-    assert sizes == [RULES_AT_ONCE, 2 * RULES_AT_ONCE, len(rules)]
+    assert sizes == [50, 100, 110], "an empty list is one object"
     empty = memory.look(rules, ())["r0"]
     rules["r0"].append(bytes(10_000))
     found = [memory.look(rules, ())["r0"] for _ in range(3)]
