@@ -17,7 +17,8 @@ class Emission(msgspec.Struct, gc=False):
            late   `inserted` holds an event that came after its window was closed
            error  `inserted` holds an event that could not be evaluated, `error` says why
 
-    A struct, for many are made; it holds JSON values only, so the garbage collector need not visit it.
+    A struct, for many are made; it holds JSON values only, so the garbage collector need not visit it. Rows are
+    not to be changed: several actions get the same ones, and rules that select the same of one window share them.
     """
 
     rule: str

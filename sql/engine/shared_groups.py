@@ -63,9 +63,7 @@ class SharedGroups:
         self.leavers: list[SampledQuery] = []
         place_of = {call: place for place, call in enumerate(calls)}
         for query in members:
-            query.member.reset()
-            query.member.shared = self
-            query.member.places = tuple(place_of[call] for call in query.plan.aggregates)
+            query.member.join(self, tuple(place_of[call] for call in query.plan.aggregates))
 
     def _core(self) -> Core:
         """A core that keeps the groups with the aggregates of all."""

@@ -8,7 +8,7 @@ place_0(…)            where a pair stands among those it is numbered with: (ra
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from sql.algebra.sample.content import Entries, Sample
@@ -78,18 +78,19 @@ class SampledRows:
     @contextmanager
     def _each(self, *, numbers: int = 0) -> Iterator[None]:
         """The loop over the pairs; one that cannot be evaluated is noted in `bad`."""
-        with self._pairs(numbers):
+        with self.loop.block(self.header("sample", numbers=numbers)):
             with self.loop.block("try:"):
                 yield
             with self.loop.block("except DATA_ERRORS as error:"):
                 self.loop.line("bad.append((e, error))")
 
-    def _pairs(self, numbers: int) -> AbstractContextManager[None]:
-        loop = self.loop
+    def header(self, pairs: str, *, row: str = "", numbers: int = 0) -> str:
+        """The head of a loop over the pairs, or over pairs with a `row` beside each."""
         values = "".join(f"v_{i}, " for i in range(len(self.plan.aggregates)))
         values += "".join(f"n_{i}, " for i in range(numbers))
         entry = self.entries.text if self.entries.analytics else "e"
-        return loop.block(f"for {entry}, {f'({values})' if values else '_'} in sample:")
+        pair = f"{entry}, {f'({values})' if values else '_'}"
+        return f"for ({pair}), {row} in {pairs}:" if row else f"for {pair} in {pairs}:"
 
     def _write_having(self) -> None:
         self.loop.writer.skip_unless(self.plan.having)

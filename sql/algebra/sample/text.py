@@ -19,10 +19,11 @@ from sql.plan.logical import Plan
 from sql.rows import Shape
 
 LOCALS = frozenset((
-    "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "core", "count", "due", "e", "edge",
-    "end", "entries", "entry", "error", "event", "events", "fire", "fold", "g", "get_part", "group",
-    "groups", "instants", "is_tight", "key", "leave", "sample", "show", "members", "now", "number", "unsupported",
-    "out", "p", "panes", "part", "passing", "pending", "r", "results", "rows", "rule", "shown", "times",
+    "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "chosen", "core", "count", "due", "e",
+    "edge", "end", "entries", "entry", "error", "event", "events", "every", "fire", "fold", "g", "get_part", "group",
+    "groups", "instants", "is_tight", "key", "leave", "made", "sample", "show", "members", "now", "number",
+    "unsupported", "out", "p", "panes", "part", "passing", "pending", "r", "results", "row", "rows", "rule", "shown",
+    "times",
     "totals", "trigger", "w_end", "w_start", "w_trigger",
 ))  # fmt: skip
 """What the functions call their locals: a constant or a helper of the rule gets another name."""
@@ -84,6 +85,10 @@ class Loop:
         self.common_lines = 0
         """Up to this line the text says nothing of aggregates."""
         self.renew()
+
+    def beside(self, source: SourceWriter) -> Loop:
+        """A loop of the same rule in another text."""
+        return Loop(source, self.plan, self.functions, self.catalog, self.shape, self.slots)
 
     @property
     def names(self) -> Names:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sql.algebra.sample.calls import is_numeric
+from sql.algebra.sample.common_rows import CommonRows, Made
 from sql.algebra.sample.folded import Folded
 from sql.algebra.sample.windows.tumbling import OnGrid
 from sql.algebra.sample.write import asks_the_time
@@ -36,6 +37,7 @@ class Closing:
     end_ms: int
     pairs: Pairs
     picked: dict[tuple[int, ...], Pairs] = field(default_factory=dict)
+    made: Made = field(default_factory=dict)
 
     def of(self, places: tuple[int, ...]) -> Pairs:
         """The groups with the aggregates at these places."""
@@ -87,6 +89,8 @@ class Member:
         self.inbox: deque[News] = deque()
         self.places: tuple[int, ...] = ()
         """Where the rule's aggregates stand among those of the shared query."""
+        self.common: CommonRows | None = None
+        """The rule's rows among those that all make, while it shares groups."""
 
     @property
     def signature(self) -> Any:
@@ -130,6 +134,13 @@ class Member:
         if self.shared is not None:
             self.shared.leave(self.query)
 
+    def join(self, shared: SharedGroups, places: tuple[int, ...]) -> None:
+        """Hold nothing but what a shared query finds, with the rule's aggregates at these places."""
+        self.reset()
+        self.shared = shared
+        self.places = places
+        self.common = CommonRows(self.query.sampled_rows, places)
+
     def reset(self) -> None:
         """Hold nothing."""
         self.query.core.begin(self.query.now_ms)
@@ -172,7 +183,7 @@ class Member:
                 if item.end_ms > until_ms:
                     break
                 query.context.now_ms = item.end_ms
-                query.make_rows(item.of(self.places), item.start_ms, item.end_ms, item.end_ms)
+                query.make_rows(item.of(self.places), item.start_ms, item.end_ms, item.end_ms, item.made)
             elif isinstance(item, Failure):
                 query.fail(item.row, item.error, item.at_ms, item.code)
             else:

@@ -10,6 +10,7 @@ from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.event import Event
 from sql.algebra.output.order import in_order, row_limit
 from sql.algebra.output.spreads import Spreads
+from sql.algebra.sample.common_rows import Made
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core
@@ -194,10 +195,17 @@ class SampledQuery(RunningQuery):
             self.done()
         return rows
 
-    def make_rows(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> list[Any]:
-        """The rows of a window, emitted; those that cannot be made are errors."""
+    def make_rows(
+        self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int, made: Made | None = None
+    ) -> list[Any]:
+        """The rows of a window, emitted; those that cannot be made are errors. `made`: rows that other rules
+        have made of the same sample."""
         bad: Bad = []
-        rows = self.sampled_rows.rows(sample, start_ms, end_ms, trigger_ms, bad)
+        bounds = (start_ms, end_ms, trigger_ms)
+        common = self.member.common
+        rows = None if common is None or made is None else common.of(sample, made, *bounds)
+        if rows is None:
+            rows = self.sampled_rows.rows(sample, *bounds, bad)
         if not self.is_plain_output:
             outs = rows if self.plan.order_by else [Out(row) for row in rows]
             rows = in_order(outs, self.plan, self.row_limit, self.spreads)

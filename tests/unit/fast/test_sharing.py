@@ -34,6 +34,27 @@ def test_rules_that_differ_in_having_gather_once() -> None:
     assert rows_of(engine, 2000) == {"r0": [["a", 1.5, 2]], "r1": [["a", 1.5, 2]]}
 
 
+def test_rows_that_several_rules_select_are_made_once() -> None:
+    engine = engine_of("tumbling", *(f"{AVERAGE} HAVING avg(v) > {number}" for number in range(3)), LOUDEST)
+    engine.push("m", [{"dev": dev, "v": v, "n": 7} for dev, v in (("a", 0.5), ("b", 1.5), ("c", 9.0))], 10)
+    found = {out.rule: out.inserted for out in engine.advance(2000)}
+    assert [row["dev"] for row in found["r0"]] == ["a", "b", "c"]
+    assert [row["dev"] for row in found["r1"]] == ["b", "c"]
+    assert found["r2"] == [{"dev": "c", "a": 9.0, "c": 1}]
+    assert found["r2"][0] is found["r0"][2]
+    assert found["r3"] == [{"dev": "a", "hi": 7}, {"dev": "b", "hi": 7}, {"dev": "c", "hi": 7}]
+    assert [engine.counters(f"r{number}")["rows_out"] for number in range(4)] == [3, 2, 1, 3]
+
+
+def test_a_row_that_having_cannot_take_is_an_error_of_its_rule_alone() -> None:
+    engine = engine_of("tumbling", f"{AVERAGE} HAVING avg(v) > 1", f"{AVERAGE} HAVING sqrt(dev) > 1")
+    engine.push("m", events(2.0), 10)
+    first, second = engine.advance(2000)
+    assert (first.rule, first.kind, first.inserted) == ("r0", "rows", [{"dev": "a", "a": 2.0, "c": 1}])
+    assert (second.rule, second.kind) == ("r1", "error")
+    assert second.error is not None and "sqrt" in second.error
+
+
 def test_rules_that_differ_in_aggregates_gather_once() -> None:
     engine = engine_of("hopping", AVERAGE, LOUDEST)
     engine.push("m", events(1.0, 2.0, n=3), 10)
