@@ -151,7 +151,11 @@ class ExpressionWriter:
         return self._strict(tests, f"-{a}", sure=NUMBER)
 
     def _field(self, node: Op) -> Code:
-        return self._call("field", self.text(node.args[0]), repr(node.extra))
+        base, name = self.names.temporary(), repr(node.extra)
+        rare = self._call("field", base, name).text
+        return Code(
+            f"({base}.get({name}) if ({base} := {self.text(node.args[0])}).__class__ is dict else {rare})"
+        )
 
     def _index(self, node: Op) -> Code:
         return self._call("index", *(self.text(arg) for arg in node.args))

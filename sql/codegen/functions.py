@@ -189,6 +189,12 @@ class FunctionSet:
         text = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
         return self.define(text, nodes[0].span)
 
+    def find(self, node: Bound) -> EventFunction:
+        """What a dict, given as `a`, has for the key of a value; None for NULL."""
+        key = self.names.temporary()
+        text = self.wanted_key_text((node,), (False,))
+        return self.define(f"None if ({key} := ({text})) is None else a.get({key})", node.span)
+
     def wanted_key(self, nodes: Sequence[Bound], nulls: Sequence[bool]) -> EventFunction:
         """A key of several values, or None where one of them is NULL that, by `nulls`, can equal nothing."""
         return self.define(self.wanted_key_text(nodes, nulls), nodes[0].span if nodes else Span(0, 0))

@@ -59,6 +59,10 @@ class PushText:
             source.line("name = m.name")
             source.line("seq = m.seq")
             with source.block("for q, e in zip(cells, rows):"):
+                if self.plan.output is not None:
+                    with source.block("if e is None:"):
+                        source.line("m.end(q, now)")
+                        source.line("continue")
                 if self._reads_partition:
                     source.line("partition = q.partition.row")
                 self.text.write_cell(source)

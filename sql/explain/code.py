@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
-from sql.compiler.cells import fits_cells
+from sql.compiler.partitions.cells import fits_cells
+from sql.compiler.partitions.route import route_of
 from sql.compiler.program import Program
 from sql.engine.event_time.query import EventTime
 from sql.engine.relations.select import LoopedSelect
@@ -24,10 +25,13 @@ from sql.rows import Shape
 
 def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct") -> str:
     """The functions that run a rule, under its SQL. In a context it is the text of one partition's statement,
-    or the loop over the cells of all partitions."""
+    or the loop over the cells of all partitions; before it the loop that finds the partition of an event, if
+    the rule is alone on its stream."""
     if plan.context is not None and fits_cells(plan):
         program = Program(plan, catalog, "dict", 0, name, in_cells=True)
-        return f"{_header(name, plan)}\n\n{program.text.code.text}"
+        loop = route_of(plan.context, plan.sources[0].stream, {name: plan}, catalog)
+        route = "" if loop is None else f"{loop.text.rstrip()}\n\n"
+        return f"{_header(name, plan)}\n\n{route}{program.text.code.text}"
     if plan.context is not None:
         catalog = catalog.within(catalog.context_variables.get(plan.context.name, {}))
     if any(source.recognize is not None for source in plan.sources):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from sql import Catalog, parse, plan_rule
+from sql import Catalog, Engine, parse, plan_rule, run_script
 from sql.explain.code import explain_code
 
 STREAM = """CREATE STREAM m (dev STRING, temp FLOAT, hum FLOAT, ts BIGINT, ok BOOLEAN)
             WITH (DATASOURCE='m', FORMAT='json')"""
+
+CONTEXTS = (
+    "create context ByDev partition by dev from m",
+    "create context Session initiated by m(temp > 90) as hot terminated by m(temp < 20, dev = hot.dev)",
+)
 
 RULES = {
     "filter": "SELECT * FROM m WHERE temp > 95",
@@ -34,6 +39,9 @@ RULES = {
     " where timer:within(10 sec)]",
     "pattern": "select a.dev as dev from pattern [every a=m(temp > 95) -> (m(dev = a.dev, hum > a.hum) and not"
     " m(ok = true))]",
+    "context_by_key": "context ByDev select context.key1 as dev, avg(temp) as a from m output last every 100 events",
+    "context_session": "context Session select context.hot.dev as dev, count(*) as c from m(dev = context.hot.dev) "
+    "output last when terminated",
     "every": "from e in m within 10.0 every 1.0 select mean(e.temp)",
 }
 """Rules by the name of their file, `NAME.txt`."""
@@ -43,4 +51,6 @@ def compiled(name: str) -> str:
     """The text of a rule as `penstock explain --code` shows it."""
     catalog = Catalog()
     catalog.define(parse(STREAM)[0])  # type: ignore[arg-type]
+    for text in CONTEXTS:
+        run_script(Engine(catalog), text, 0)
     return explain_code(name, plan_rule(RULES[name], catalog), catalog).rstrip() + "\n"

@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 
 
+class Several(dict[Item, None]):
+    """The items of a key that has several."""
+
+
 class Buckets(Generic[Item]):
-    """Items by key."""
+    """Items by key: `found` has the only item of a key, or all of them as `Several`."""
 
     def __init__(self) -> None:
-        self._one: dict[Any, Item] = {}
-        """By key its only item."""
-        self._several: dict[Any, dict[Item, None]] = {}
+        self.found: dict[Any, Item | Several[Item]] = {}
 
     def add(self, key: Any, item: Item) -> None:
         """Note an item."""
-        several = self._several.get(key)
-        if several is not None:
-            several[item] = None
-        elif key in self._one:
-            self._several[key] = {self._one.pop(key): None, item: None}
-        else:
-            self._one[key] = item
+        known = self.found.setdefault(key, item)
+        if known is item:
+            return
+        if not isinstance(known, Several):
+            known = self.found[key] = Several({known: None})
+        known[item] = None
 
     def discard(self, key: Any, item: Item) -> None:
         """Forget an item, if it is there."""
-        if self._one.get(key) is item:
-            del self._one[key]
-            return
-        several = self._several.get(key)
-        if several is not None:
-            several.pop(item, None)
-            if not several:
-                del self._several[key]
+        known = self.found.get(key)
+        if known is item:
+            del self.found[key]
+        elif isinstance(known, Several):
+            known.pop(item, None)
+            if not known:
+                del self.found[key]
 
-    def of(self, key: Any) -> list[Item]:
+    def of(self, key: Any) -> Collection[Item]:
         """The items of a key, in the order in which they came."""
-        one = self._one.get(key)
-        return list(self._several.get(key, ())) if one is None else [one]
+        return items_of(self.found.get(key))
+
+
+def items_of(found: Item | Several[Item] | None) -> Collection[Item]:
+    """The items that `Buckets.found` has for a key, as they are now."""
+    if found is None:
+        return ()
+    return tuple(found) if isinstance(found, Several) else (found,)

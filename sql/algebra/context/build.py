@@ -143,7 +143,8 @@ class _Builder:
         point = EventPoint(plan.stream, self._passes(plan.filter), plan.place)
         if plan.correlation is not None:
             point.event_key = self.functions.key((plan.correlation.event,))
-            point.partition_key = self.functions.key((plan.correlation.partition,))
+            point.find = self.functions.find(plan.correlation.event)
+            point.partition_key = self.functions.wanted_key((plan.correlation.partition,), (False,))
         return point
 
     def _pattern_point(self, plan: PatternPointPlan) -> PatternPoint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,8 @@ class EventPoint:
     """An event of `stream` that passes, and the place it is kept at.
 
     `event_key` and `partition_key` are the two sides of an equality that must hold as well; such points are
-    found by hash. Keys are normal forms (`sql.types.key_of`); None, NULL, equals nothing.
+    found by hash: `find` gives what a dict by keys has for an event. Keys are normal forms
+    (`sql.types.key_of`); None, NULL, equals nothing.
     """
 
     stream: str
@@ -30,6 +31,7 @@ class EventPoint:
     place: int | None = None
     event_key: Callable[[Event], Any] | None = None
     partition_key: Callable[[None, Row], Any] | None = None
+    find: Callable[[Event, Mapping[Any, Any]], Any] | None = None
 
     def fits(self, event: Event, row: Row) -> bool:
         """Whether an event is this point for the partition of `row`."""

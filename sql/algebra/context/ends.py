@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sql.algebra.context.buckets import Buckets
+from collections.abc import Collection
+
+from sql.algebra.context.buckets import Buckets, items_of
 from sql.algebra.context.definitions import EventPoint
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
@@ -22,22 +24,26 @@ class EventEnds:
         if self.point.partition_key is None:
             self.others[partition] = None
             return
-        key = self.point.partition_key(None, partition.row)
-        if key is not None:
+        key = partition.end_key = self.point.partition_key(None, partition.row)
+        if key is not None and self.by_key.found.setdefault(key, partition) is not partition:
             self.by_key.add(key, partition)
 
     def discard(self, partition: Partition) -> None:
         """Watch for it no longer."""
         if self.point.partition_key is None:
             self.others.pop(partition, None)
-            return
-        self.by_key.discard(self.point.partition_key(None, partition.row), partition)
+        elif partition.end_key is not None:
+            self.by_key.discard(partition.end_key, partition)
 
-    def of(self, event: Event) -> list[Partition]:
+    def of(self, event: Event) -> Collection[Partition]:
         """The partitions the event ends, in order of allocation."""
-        point = self.point
-        found = list(self.others) if point.event_key is None else self.by_key.of(point.event_key(event))
-        passes = point.passes
-        if not found or passes is None:
-            return found
-        return [partition for partition in found if passes(event, partition.row)]
+        find, passes = self.point.find, self.point.passes
+        found: Collection[Partition]
+        if find is None:
+            found = tuple(self.others)
+        else:
+            one = find(event, self.by_key.found)
+            if one is None:
+                return ()
+            found = items_of(one)
+        return found if passes is None else [item for item in found if passes(event, item.row)]

@@ -36,9 +36,12 @@ class Arrival:
 
     def clear(self) -> None:
         """Make it ready for another event."""
-        self.targets.clear()
-        self.whole.clear()
-        self.first.clear()
+        if self.targets:
+            self.targets.clear()
+        if self.whole:
+            self.whole.clear()
+        if self.first:
+            self.first.clear()
 
     def rest(self) -> list[Partition]:
         """The partitions it has still to reach, in order of allocation."""

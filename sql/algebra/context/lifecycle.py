@@ -189,13 +189,14 @@ class Lifecycle:
         innermost = level.is_innermost
         if innermost and len(self.live) >= self.max_partitions:
             self._make_room(now_ms)
-        self.serial += 1
         partition = Partition(level, key, values, self.serial)
+        self.serial += 1
         level.add(partition)
         if innermost:
             self._start(partition, now_ms)
             if arrival is not None:
-                self.give_first(partition, arrival)
+                arrival.first.add(partition.id)
+                self.bodies.give_first(partition, arrival.stream, arrival.event, now_ms)
         else:
             below = partition.below = self.level(level.definition.depth + 1, partition)
             try:
@@ -214,6 +215,8 @@ class Lifecycle:
     def _start(self, partition: Partition, now_ms: int) -> None:
         partition.id = self.next_id
         self.next_id += 1
+        if not self.depth:
+            partition.serial = partition.id  # one object for both
         partition.row = (*partition.row, partition.id)
         self.live[partition.id] = partition
         self.counts["partitions_started"] += 1

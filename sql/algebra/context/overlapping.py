@@ -77,7 +77,7 @@ class OverlappingLevel(Level):
         values[END_TIME] = end.next_ms(now_ms) if isinstance(end, TimePoint) else None
         if arrival is not None and isinstance(start, EventPoint):
             start.keep(arrival.event, values)
-        if match is not None and isinstance(start, PatternPoint):
+        elif match is not None and isinstance(start, PatternPoint):
             start.keep(match, values)
         return self.life.open(self, key, values, now_ms, arrival, due_ms=values[END_TIME])
 
@@ -89,13 +89,17 @@ class OverlappingLevel(Level):
         if self.pattern_ends is not None:
             for partition in self.partitions():
                 self.ends_by_pattern(partition, arrival)
-        before = None if self.is_innermost else self.partitions()
+        is_innermost = self.is_innermost
+        before = None if is_innermost else self.partitions()
         if start is not None:
-            if start.stream == stream and start.fits(arrival.event, ()):
+            if start.stream == stream and (start.passes is None or start.passes(arrival.event, ())):
                 self._initiate(arrival)
         elif isinstance(self.definition.start, PatternPoint):
             self._begin(self.definition.start, self.starts_by_pattern(arrival), arrival.now_ms, arrival)
-        self.visit_all(arrival, before)
+        if is_innermost:
+            arrival.whole.append(self)
+        else:
+            self.visit_all(arrival, before)
 
     def _initiate(self, arrival: Arrival) -> None:
         distinct = self.definition.distinct

@@ -19,10 +19,11 @@ class Partition:
     id        counted over the whole context; -1 of an outer partition, which has none
     below     the level inside it; None on the innermost
     due_ms    when time ends it; None: never
+    end_key   the key of its end, where that is found by hash; None: none, NULL
     bodies    the instances of the statements, in the order in which those were created
     """
 
-    __slots__ = ("below", "bodies", "due_ms", "id", "key", "level", "row", "serial", "values")
+    __slots__ = ("below", "bodies", "due_ms", "end_key", "id", "key", "level", "row", "serial", "values")
 
     def __init__(self, level: Level, key: Any, values: list[Any], serial: int) -> None:
         self.level: Level | None = level
@@ -34,6 +35,7 @@ class Partition:
         self.serial = serial
         self.below: Level | None = None
         self.due_ms: int | None = None
+        self.end_key: Any = None
         self.bodies: tuple[Any, ...] = ()
 
     @property

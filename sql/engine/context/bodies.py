@@ -4,10 +4,10 @@ statement that serves all."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.context.buckets import Buckets
+from sql.algebra.context.buckets import Buckets, items_of
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
@@ -86,7 +86,9 @@ class Cell(Body):
     __slots__ = ("counted", "folded", "period")
 
     def __init__(self, member: Member, partition: Partition, folded: Any) -> None:
-        super().__init__(member, partition)
+        self.member = member
+        self.partition = partition
+        self.due_ms = None
         self.folded = folded
         self.counted = 0
         self.period: tuple[int, int] | None = None
@@ -136,10 +138,8 @@ class CellStatement(Statement):
             show.defers is not None and output is not None and output.mode == "last" and not show.is_ordered
         )
         """Whether an output is the present row, as it is."""
-
-    def new_folded(self) -> Any:
-        """What a partition begins with."""
-        return {} if self.whole is None else self.code["Group"](())
+        self.new_group: Callable[[Any], Any] = self.code["Group"]
+        self.show_row: Callable[..., None] = program.text.reader["show"]
 
     # --- whose state is here --------------------------------------------------------------------------------
 
@@ -176,12 +176,24 @@ class CellStatement(Statement):
     # --- events ---------------------------------------------------------------------------------------------
 
     def push_cells(self, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Events with the cells of their partitions, in order."""
+        """Events with the cells of their partitions, in order; None is the end of a partition."""
         self.rest()
         self.now_ms = self.context.now_ms = now_ms
         self.counts["events_in"] += len(rows)
         self.code["push"](self, cells, rows, now_ms)
         return self.take()
+
+    def end(self, cell: Cell, now_ms: int) -> None:
+        """The partition of a cell ends."""
+        cell.due_ms = None
+        if not self.reports_end:
+            return
+        if self.shows_one:
+            self.out += self.report(cell, now_ms)
+            return
+        self.at(cell).begin(now_ms)
+        self.output.terminate(now_ms)
+        self.rest()
 
     def start(self, cell: Cell, now_ms: int) -> None:
         """The first event of a cell: its output limit counts from now."""
@@ -201,11 +213,12 @@ class CellStatement(Statement):
 
     def report(self, cell: Cell, now_ms: int) -> list[Emission]:
         """The present row of a cell."""
-        self.rest()
+        if self.cell is not None:
+            self.rest()
         self.now_ms = self.context.now_ms = now_ms
         self.program.partition[:] = cell.partition.row
         outs: list[Out] = []
-        self.program.text.reader["show"](self, NOTHING, cell.folded, outs, True)
+        self.show_row(self, NOTHING, cell.folded, outs, True)
         return [Emission(self.name, now_ms, "rows", [out.row]) for out in outs]
 
 
@@ -213,21 +226,27 @@ class BodyIndex:
     """The bodies of a statement whose filter holds `column = context.property`, by that property."""
 
     def __init__(
-        self, event_key: Callable[[Event], Any], partition_key: Callable[[None, Sequence[Any]], Any]
+        self,
+        find: Callable[[Event, Mapping[Any, Any]], Any],
+        partition_key: Callable[[None, Sequence[Any]], Any],
     ) -> None:
-        self.event_key = event_key
+        self.find = find
         self.partition_key = partition_key
         self.bodies: Buckets[Body] = Buckets()
 
     def add(self, body: Body) -> None:
-        """A body has started."""
-        self.bodies.add(self.partition_key(None, body.partition.row), body)
+        """A body has started. NULL equals nothing."""
+        key = self.partition_key(None, body.partition.row)
+        if key is not None:
+            self.bodies.add(key, body)
 
     def discard(self, body: Body) -> None:
         """A body has ended."""
-        self.bodies.discard(self.partition_key(None, body.partition.row), body)
+        key = self.partition_key(None, body.partition.row)
+        if key is not None:
+            self.bodies.discard(key, body)
 
-    def of(self, event: Event) -> list[Body]:
-        """The bodies an event can pass the filter of, in order of allocation. NULL equals nothing."""
-        key = self.event_key(event)
-        return [] if key is None else self.bodies.of(key)
+    def of(self, event: Event) -> Collection[Body]:
+        """The bodies an event can pass the filter of, in order of allocation."""
+        found = self.find(event, self.bodies.found)
+        return () if found is None else items_of(found)

@@ -180,15 +180,18 @@ class ContextHost(Hosted):
 
     def stop(self, partition: Partition, now_ms: int) -> None:
         """A partition ends: its statements stop in reverse order, each giving out what is due at the end."""
-        self.settle()
         bodies, partition.bodies = partition.bodies, ()
+        for body in bodies:
+            if body.member.index is not None:
+                body.member.index.discard(body)
+        if self.lane is not None and self.lane.takes_last(bodies):
+            return
+        self.settle()
         for body in reversed(bodies):
             body.due_ms = None
             given = body.terminate(now_ms)
             if given:
                 self._emit(body, given)
-            if body.member.index is not None:
-                body.member.index.discard(body)
 
     # --- driving --------------------------------------------------------------------------------------------
 

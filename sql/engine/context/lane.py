@@ -7,16 +7,17 @@ A stream has a lane where only one context and its statements hear it, and nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
 from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.partitions.route import route_of
 from sql.emission import Emission, joined
 
 if TYPE_CHECKING:
+    from sql.engine.context.bodies import Body
     from sql.engine.context.host import ContextHost
     from sql.engine.context.member import Member
 
@@ -25,41 +26,63 @@ OnDefect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
 
 
 class Run:
-    """Events that wait for one statement, each with the body that it reaches. `reached`: how many bodies the
-    present event does, where it starts partitions or belongs to several."""
+    """Events that wait for one statement, each with the body that it reaches; no event (None) is the end of a
+    body."""
 
-    __slots__ = ("bodies", "member", "reached", "rows")
+    __slots__ = ("bodies", "member", "rows")
 
     def __init__(self, member: Member) -> None:
         self.member = member
         self.bodies: list[Any] = []  # all of them cells, or all instances
         self.rows: list[Any] = []
-        self.reached = 0
-
-    def add(self, bodies: Sequence[Any], row: Any) -> None:
-        """The present event waits for some bodies more."""
-        self.bodies += bodies
-        self.rows += repeat(row, len(bodies))
-        self.reached += len(bodies)
 
 
 class Lane:
-    """Takes the events of one stream."""
+    """Takes the events of one stream. What ends a partition waits with the events where all statements are
+    in cells: nothing has to be given out before it."""
 
     def __init__(self, host: ContextHost, stream: str, on_defect: OnDefect) -> None:
         self.host = host
         self.stream = stream
         self.on_defect = on_defect
-        self.runs = {member: Run(member) for member in host.members.values() if stream in member.streams}
+        self.all_runs = {member: Run(member) for member in host.members.values()}
+        self.runs = {member: run for member, run in self.all_runs.items() if stream in member.streams}
+        """Those of the statements that hear the stream."""
+        self.ends_wait = all(member.fits_cells for member in self.all_runs)
+        """Whether the end of a partition waits with the events."""
         self.names = [member.name for member in host.members.values()]
         """Those that may give out something when partitions end, whatever they hear."""
+        self.level: Level | None = None
+        self.act: Callable[[Arrival], None] = lambda arrival: None
+        """What the outermost level does with an event."""
         self.now_ms = 0
-        self.event: Event | None = None
+        self.arrival = Arrival(stream, Event(None, 0, 0), 0)
         """The present event."""
-        self.is_spread = False
-        """Whether the present event starts partitions or belongs to several."""
+        self.touched: list[Run] = []
+        """Where the present event waits, once for each body, if it starts or ends partitions or belongs to
+        several."""
         self.mark: int | None = None
         """Where the emissions of the present event begin, once it has changed partitions."""
+        self.route = self._compiled()
+        """The loop that is made for the context and its statements."""
+
+    def _compiled(self) -> Callable[[Lane, Sequence[Any]], None] | None:
+        plans = {member.name: member.inner for member in self.runs}
+        if not all(member.fits_cells for member in self.runs):
+            return None
+        host = self.host
+        found = route_of(host.context, self.stream, plans, host.catalog)
+        return None if found is None else found["route"]
+
+    @property
+    def waits(self) -> list[tuple[Callable[[Any], None], Callable[[Any], None]]]:
+        """How an event is made to wait for each statement: its body, its row."""
+        return [(run.bodies.append, run.rows.append) for run in self.runs.values()]
+
+    @property
+    def found(self) -> list[dict[Any, Any]]:
+        """The bodies of each statement by what its filter is correlated with."""
+        return [{} if member.index is None else member.index.bodies.found for member in self.runs]
 
     def push(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive; everything due by then has been done."""
@@ -67,51 +90,65 @@ class Lane:
         self.now_ms = host.now_ms = now_ms
         for run in self.runs.values():
             run.member.counts["events_in"] += len(rows)
-        root = host.life.root
-        if root is None:
+        level = host.life.root
+        if level is None:
             return []
-        found = root.unmoved(self.stream)
+        found = level.unmoved(self.stream)
         if found is None or len(found) > 1:
-            self._route(root, rows)
+            self._route(level, rows)
         else:
             for run in self.runs.values():
-                run.bodies = [
+                bodies = [
                     body for partition in found for body in partition.bodies if body.member is run.member
                 ]
-                run.rows = list(rows) if run.bodies else []
-                run.bodies *= len(run.rows)
+                if bodies:
+                    run.rows += rows
+                    run.bodies += bodies * len(rows)
             self.flush()
         return host.taken()
 
     # --- one event after the other --------------------------------------------------------------------------
 
-    def _route(self, root: Level, rows: Sequence[Any]) -> None:
-        """The context acts on each event, which then waits for the statements of the
-        partitions it belongs to."""
-        arrival = Arrival(self.stream, Event(None, self.now_ms, 0), self.now_ms)
-        targets, whole, act = arrival.targets, arrival.whole, root.act
-        self.event, self.host.lane = arrival.event, self
+    def _route(self, level: Level, rows: Sequence[Any]) -> None:
+        """The context acts on each event, which then waits for the statements of the partitions it belongs
+        to."""
+        self.level, self.act, self.host.lane = level, level.act, self
+        self.arrival = Arrival(self.stream, Event(None, self.now_ms, 0), self.now_ms)
         try:
-            for row in rows:
-                arrival.event.row = row
-                try:
-                    act(arrival)
-                except DATA_ERRORS as error:
-                    self.settle()
-                    self.host.fail(arrival.event, error, self.now_ms)
-                    arrival.clear()
-                if whole or len(targets) > 1:
-                    self._spread(arrival)
-                elif targets:
-                    self._reach(targets.pop(), row)
-                if self.is_spread or self.mark is not None:
-                    self._end_event()
-                    arrival.clear()
+            if self.route is not None:
+                self.route(self, rows)
+            else:
+                for row in rows:
+                    self.change(row)
             self.flush()
         finally:
-            self.event = self.host.lane = None
+            self.host.lane = None
 
-    def _reach(self, partition: Partition, row: Any) -> None:
+    def change(self, row: Any) -> None:
+        """An event that may start and end partitions, and belong to several."""
+        arrival, touched = self.arrival, self.touched
+        targets, whole = arrival.targets, arrival.whole
+        arrival.event.row = row
+        try:
+            self.act(arrival)
+        except DATA_ERRORS as error:
+            self.settle()
+            self.host.fail(arrival.event, error, self.now_ms)
+            arrival.clear()
+        if whole or len(targets) > 1:
+            self._spread()
+            arrival.clear()
+        elif targets:
+            self.reach(targets.pop(), row)
+        if arrival.first:
+            arrival.first.clear()
+        if touched or self.mark is not None:
+            if len(touched) > 1 or self.mark is not None:
+                self._end_event()
+            touched.clear()
+
+    def reach(self, partition: Partition, row: Any) -> None:
+        """An event waits for the statements of the only partition it belongs to."""
         for body in partition.bodies:
             run = self.runs.get(body.member)
             if run is not None:
@@ -120,20 +157,38 @@ class Lane:
 
     def takes_first(self, partition: Partition, stream: str, event: Event) -> bool:
         """An event starts a partition; whether it waits with the others."""
-        if event is not self.event or stream != self.stream:
+        if event is not self.arrival.event or stream != self.stream:
             return False
-        self.is_spread = True
         for body in partition.bodies:
             run = self.runs.get(body.member)
             if run is not None:
-                run.add((body,), event.row)
+                self._add(run, body, event.row)
         return True
 
-    def _spread(self, arrival: Arrival) -> None:
-        """An event belongs to any number of partitions."""
-        self.is_spread = True
-        for run in self.runs.values():
-            run.add(run.member.reached(arrival.event, arrival), arrival.event.row)
+    def takes_last(self, bodies: Sequence[Body]) -> bool:
+        """A partition ends; whether that waits with the events."""
+        if self.ends_wait:
+            for body in bodies:
+                if body.member.tells_ends:
+                    self._add(self.all_runs[body.member], body, None)
+        return self.ends_wait
+
+    def _spread(self) -> None:
+        """The present event belongs to any number of partitions."""
+        arrival = self.arrival
+        event = arrival.event
+        for member, run in self.runs.items():
+            index = member.index
+            if index is not None and index.find(event, index.bodies.found) is None:
+                continue
+            for body in member.reached(event, arrival):
+                self._add(run, body, event.row)
+
+    def _add(self, run: Run, body: Body, row: Any) -> None:
+        """The present event, or an end that it causes, waits for a body."""
+        run.bodies.append(body)
+        run.rows.append(row)
+        self.touched.append(run)
 
     # --- changes of partitions ------------------------------------------------------------------------------
 
@@ -147,41 +202,40 @@ class Lane:
     def _flush_before(self) -> None:
         """Give out what came before the present event; what it gives out itself begins here."""
         later = []
-        for run in self.runs.values():
-            if not run.reached:
+        for run in self.all_runs.values():
+            if run not in self.touched:
                 continue
-            first = len(run.rows) - run.reached
+            first = len(run.rows) - self.touched.count(run)
             later.append((run, run.bodies[first:], run.rows[first:]))
             del run.bodies[first:], run.rows[first:]
         self.flush()
         self.mark = len(self.host.out)
         for run, bodies, rows in later:
-            run.bodies, run.rows = bodies, rows
+            run.bodies += bodies
+            run.rows += rows
 
     def _end_event(self) -> None:
         """The event that has changed partitions, or belongs to several, is done.
 
         What a statement gives out in several partitions is one post.
         """
-        if self.mark is None and any(run.reached > 1 for run in self.runs.values()):
-            self._flush_before()
-        for run in self.runs.values():
-            run.reached = 0
-        self.is_spread = False
         if self.mark is None:
-            return
+            if len(self.touched) == len(set(self.touched)):
+                return
+            self._flush_before()
         self.flush()
         out, mark = self.host.out, self.mark
-        if len(out) > mark + 1:
+        if mark is not None and len(out) > mark + 1:
             out[mark:] = joined(out[mark:], self.names)
         self.mark = None
 
     def flush(self) -> None:
         """Give each statement the events that wait for it."""
-        for run in self.runs.values():
+        for run in self.all_runs.values():
             if run.rows:
-                bodies, rows, run.bodies, run.rows = run.bodies, run.rows, [], []
-                self._give(run.member, bodies, rows)
+                self._give(run.member, run.bodies, run.rows)
+                run.bodies.clear()
+                run.rows.clear()
 
     def _give(self, member: Member, bodies: list[Any], rows: list[Any]) -> None:
         host = self.host

@@ -3,7 +3,7 @@ belong to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.level import Arrival
@@ -11,7 +11,7 @@ from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
 from sql.binder.correlation import correlation_of
 from sql.codegen.functions import FunctionSet
-from sql.compiler.cells import fits_cells
+from sql.compiler.partitions.cells import fits_cells
 from sql.emission import Emission
 from sql.engine.context.bodies import Body, BodyIndex, CellStatement
 from sql.engine.relations.hosted import Hosted
@@ -44,6 +44,8 @@ class Member(Hosted):
         self.streams = frozenset(streams_of(plan))
         self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
         self.fits_cells = fits_cells(plan) and not any(other.declares for other in host.members.values())
+        self.tells_ends = plan.output is not None
+        """Whether a cell has to know that its partition ends."""
         self.outranks = plan.priority > host.context.priority
         self.index = index_of(plan, host.functions)
         self.watches_variables = _watches_variables(plan)
@@ -71,11 +73,11 @@ class Member(Hosted):
         bodies = [] if found is None else [body for body in found.bodies if body.member is self]
         return [item for body in bodies for item in self.host.feed_body(body, changes, now_ms)]
 
-    def reached(self, event: Event, arrival: Arrival) -> list[Body]:
+    def reached(self, event: Event, arrival: Arrival) -> Collection[Body]:
         """The bodies that an event has to reach, in order of allocation of their partitions."""
         if self.index is not None:
             found = self.index.of(event)
-            return [body for body in found if arrival.reaches(body.partition)] if found else found
+            return [body for body in found if arrival.reaches(body.partition)] if found else ()
         return [body for partition in arrival.rest() for body in partition.bodies if body.member is self]
 
     def bodies(self, selector: Selector = EVERY) -> Iterator[Body]:
@@ -153,7 +155,9 @@ def index_of(plan: Plan, functions: FunctionSet) -> BodyIndex | None:
     correlation, _ = correlation_of(plan.sources[0].filter)
     if correlation is None:
         return None
-    return BodyIndex(functions.key((correlation.event,)), functions.key((correlation.partition,)))
+    return BodyIndex(
+        functions.find(correlation.event), functions.wanted_key((correlation.partition,), (False,))
+    )
 
 
 def _watches_variables(plan: Plan) -> bool:

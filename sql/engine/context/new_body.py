@@ -16,15 +16,17 @@ from sql.plan.relations import WindowDeclaration
 
 def new_body(member: Member, partition: Partition, now_ms: int) -> Body:
     """A statement in a partition just allocated: a cell where its state fits into one, else an instance."""
+    cells = member.cells
+    if cells is not None:
+        return Cell(member, partition, {} if cells.whole is None else cells.new_group(()))
     if not member.fits_cells:
         catalog = _catalog_for(member, partition)
         return InstanceBody(member, partition, make_instance(member, catalog, now_ms, partition.row), catalog)
-    if member.cells is None:
-        program = Program(
-            member.inner, member.host.catalog, "dict", now_ms, member.name, partition.row, in_cells=True
-        )
-        member.cells = CellStatement(member.name, program, now_ms, partition.row)
-    return Cell(member, partition, member.cells.new_folded())
+    program = Program(
+        member.inner, member.host.catalog, "dict", now_ms, member.name, partition.row, in_cells=True
+    )
+    member.cells = CellStatement(member.name, program, now_ms, partition.row)
+    return new_body(member, partition, now_ms)
 
 
 def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[Any]) -> Any:

@@ -26,6 +26,25 @@ SCRIPTS = {
     "all partitions": CORRELATED
     + "context C select context.id as p, count(*) as c from E output when terminated",
     "errors": KEYED + "context C select k, sum(v / n) as s from E having sum(v / n) > cast(id, int)",
+    "two in cells": KEYED
+    + "context C select context.key1 as k, count(*) as c from E(n > 1) output last when terminated; "
+    "context C select k, sum(n) as s from E group by k",
+    "two keys, a filter": "create context C partition by k and n from E(v < 2) initiated by E(f = false) as s "
+    "terminated by E(f and v = s.v); context C select context.key2 as n, count(*) as c from E "
+    "output last when terminated",
+    "two correlated": CORRELATED
+    + "context C select count(*) as c from E(k = context.s.k) output last when terminated; "
+    "context C select context.s.n as n, sum(n) as s from E(n = context.s.n) "
+    "output all every 5 msec and when terminated",
+    "an end that compares": "create context C initiated by E(n < 2) as s terminated by E(k = s.k, n > s.n + 2) as e; "
+    "context C select context.e.id as e, count(*) as c from E(k = context.s.k) output last when terminated",
+    "an end of all": "create context C initiated by distinct(s.k) E(n < 2) as s terminated by E(f); "
+    "context C select context.s.k as k, count(*) as c from E(context.s.k = k) output last when terminated",
+    "an end that fails": "create context C initiated by E(n = 0) as s terminated by E(k = s.k, cast(id, int) > 0); "
+    "context C select count(*) as c from E(k = context.s.k) output last when terminated",
+    "periods that end": KEYED
+    + "context C select context.key1 as k, count(*) as c from E output last every 30 msec "
+    "and when terminated",
     "nested": "create context C context A partition by k from E, "
     "context B initiated by E(n = 0) terminated by E(n = 4); "
     "context C select context.A.key1 as k, count(*) as c from E output last when terminated",
@@ -40,7 +59,7 @@ def events(seed: int) -> list[dict[str, Any]]:
         made.append(
             {
                 "id": f"e{number}",
-                "k": random.choice("ABC"),
+                "k": random.choice(("A", "B", "C", None)),
                 "n": random.randrange(5),
                 "v": 1.0,
                 "f": random.random() < 0.2,
@@ -90,6 +109,16 @@ def test_a_partition_goes_on_where_a_snapshot_was_taken(name: str) -> None:
         for rule in restarted.engine.queries:
             world.engine.restore(rule, restarted.engine.snapshot(rule))
         restarted = world
+
+
+def test_the_end_of_one_that_only_the_context_hears_waits_for_no_event_of_it() -> None:
+    world = World(
+        "create context C partition by k from E terminated by T; "
+        "context C select k, count(*) as c from E output last when terminated"
+    )
+    world.engine.push("E", [{"id": "a", "k": "A", "n": 1}, {"id": "b", "k": "B", "n": 1}], 10)
+    (post,) = world.engine.push("T", [{"id": "x"}, {"id": "y"}], 20)
+    assert post.inserted == [{"k": "A", "c": 1}, {"k": "B", "c": 1}]
 
 
 def test_an_event_that_only_the_context_hears_gives_one_post_of_all_partitions() -> None:

@@ -1,0 +1,211 @@
+"""The text of `route`: the loop over the events of a stream that takes them to the partitions of a context.
+
+An event that starts or ends no partition and belongs to one at most waits for its statements at once, without
+a call. All others, `change` deals with: what starts, ends, is in several partitions, or cannot be evaluated.
+Contexts of one level have such a loop where keys find the partitions: by key, or overlapping with statements
+whose filters are correlated with the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sql.algebra.context.buckets import Several
+from sql.binder.correlation import correlation_of
+from sql.catalog.streams import Catalog
+from sql.codegen.expressions import ExpressionWriter
+from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.loop import LoopWriter
+from sql.codegen.names import Names
+from sql.codegen.reader import RowReader
+from sql.codegen.source import Generated, SourceWriter
+from sql.codegen.support import Warnings
+from sql.compiler.locals import LOCALS
+from sql.functions.registry import Context
+from sql.plan.bound import Bound, Slot
+from sql.plan.contexts import (
+    ContextPlan,
+    EndPlan,
+    EventPointPlan,
+    KeyedPlan,
+    KeyedTypePlan,
+    NowPlan,
+    OverlappingPlan,
+    PatternPointPlan,
+)
+from sql.plan.logical import Plan
+from sql.types import key_of
+
+MOST_STATEMENTS = 8
+"""A context with more statements on a stream has no loop."""
+
+OWN_LOCALS = frozenset(
+    [
+        *("add_body", "add_row", "ending", "find", "lane", "p", "reach"),
+        *(
+            f"{name}_{place}"
+            for name in ("add_body", "add_row", "find", "key", "q")
+            for place in range(MOST_STATEMENTS)
+        ),
+    ]
+)
+"""What the loop calls its own names."""
+
+Statements = Mapping[str, Plan]
+"""The statements of a context that hear the stream, by name, all of them in cells."""
+
+
+def route_of(context: ContextPlan, stream: str, statements: Statements, catalog: Catalog) -> Generated | None:
+    """The loop for the events of a stream; None where the context has none."""
+    if len(context.levels) > 1 or not 0 < len(statements) <= MOST_STATEMENTS:
+        return None
+    kind = context.levels[0].kind
+    text = RouteText(context, stream, catalog)
+    if isinstance(kind, KeyedPlan):
+        listed = next((item for item in kind.types if item.stream == stream), None)
+        if listed is None or context.idle_ms is not None or _hears(kind.end, stream, PatternPointPlan):
+            return None
+        return text.keyed(listed, kind.end, is_single=len(statements) == 1)
+    if not isinstance(kind, OverlappingPlan) or _hears(kind.start, stream, PatternPointPlan):
+        return None
+    correlations = [correlation_of(plan.sources[0].filter)[0] for plan in statements.values()]
+    keys = [item.event for item in correlations if item is not None]
+    if len(keys) < len(correlations) or _hears(kind.end, stream, PatternPointPlan) or _asks_each(kind.end):
+        return None
+    return text.overlapping(kind, keys)
+
+
+def _hears(point: EndPlan | NowPlan | None, stream: str, kind: type) -> bool:
+    if not isinstance(point, kind):
+        return False
+    if isinstance(point, PatternPointPlan):
+        return stream in point.pattern.streams
+    return isinstance(point, EventPointPlan) and point.stream == stream
+
+
+def _asks_each(end: EndPlan | None) -> bool:
+    """Whether an end must be tried with each partition."""
+    if not isinstance(end, EventPointPlan) or end.correlation is not None or end.filter is None:
+        return False
+    return any(isinstance(node, Slot) and node.kind == "context" for node in end.filter.walk())
+
+
+class RouteText:
+    """Writes the loop of one stream."""
+
+    def __init__(self, context: ContextPlan, stream: str, catalog: Catalog) -> None:
+        self.stream = stream
+        self.names = Names()
+        self.names.reserve(LOCALS | OWN_LOCALS)
+        self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "Several": Several}
+        self.source = SourceWriter()
+        reader = RowReader(self.names, catalog, "dict", {}, joined=False)
+        zone = Context(zone=context.options.zone_info())
+        self.loop = LoopWriter(self.source, reader, ExpressionWriter(reader, self.names, Warnings(), zone))
+
+    def keyed(self, listed: KeyedTypePlan, end: EndPlan | None, *, is_single: bool) -> Generated:
+        """A partition is found by the keys of its events."""
+        source, loop = self.source, self.loop
+        with source.block("def route(lane, rows):"):
+            source.line("change = lane.change")
+            source.line("find = lane.level.by_key.get")
+            source.line("add_body, add_row = lane.waits[0]" if is_single else "reach = lane.reach")
+            with source.block("for e in rows:"):
+                with source.block("try:"):
+                    if listed.filter is not None:
+                        self._change_unless(listed.filter)
+                    loop.key(listed.keys, "key")
+                    source.line("p = find(key)")
+                    self._change_where("p is None")
+                    if isinstance(end, EventPointPlan) and end.stream == self.stream:
+                        source.line("partition = p.row")
+                        self._write_end(end)
+                self._write_rare()
+                if is_single:
+                    source.line("add_body(p.bodies[0])")
+                    source.line("add_row(e)")
+                else:
+                    source.line("reach(p, e)")
+        return Generated(source, self.names.bound)
+
+    def overlapping(self, kind: OverlappingPlan, keys: Sequence[Bound]) -> Generated:
+        """The statements' own filters say which partition an event belongs to."""
+        source, loop, start, end = self.source, self.loop, kind.start, kind.end
+        with source.block("def route(lane, rows):"):
+            source.line("change = lane.change")
+            if self._is_mine(end):
+                source.line("ending = lane.level.ends.by_key.found.get")
+            for place in range(len(keys)):
+                source.line(f"find_{place} = lane.found[{place}].get")
+                source.line(f"add_body_{place}, add_row_{place} = lane.waits[{place}]")
+            with source.block("for e in rows:"):
+                with source.block("try:"):
+                    if isinstance(start, EventPointPlan) and self._is_mine(start):
+                        self._change_if(loop, start.filter)
+                    if isinstance(end, EventPointPlan) and self._is_mine(end):
+                        self._write_found_end(end)
+                    for place, key in enumerate(keys):
+                        loop.key((key,), f"key_{place}")
+                        source.line(f"q_{place} = find_{place}(key_{place})")
+                        self._change_where(f"q_{place}.__class__ is Several")
+                self._write_rare()
+                for place in range(len(keys)):
+                    with source.block(f"if q_{place} is not None:"):
+                        source.line(f"add_body_{place}(q_{place})")
+                        source.line(f"add_row_{place}(e)")
+        return Generated(source, self.names.bound)
+
+    # --- ends -----------------------------------------------------------------------------------------------
+
+    def _is_mine(self, point: EndPlan | NowPlan | None) -> bool:
+        return isinstance(point, EventPointPlan) and point.stream == self.stream
+
+    def _write_end(self, end: EventPointPlan) -> None:
+        """The event may end the partition `p`."""
+        if end.correlation is None:
+            self._change_if(self.loop, end.filter)
+            return
+        event = self.loop.value(end.correlation.event)
+        own = self.loop.value(end.correlation.partition)
+        with self.source.block(f"if key_of({event}) == key_of({own}):"):
+            self._change_if(self.loop.inner(), end.filter)
+
+    def _write_found_end(self, end: EventPointPlan) -> None:
+        """The event may end those that its key finds, or all."""
+        source = self.source
+        if end.correlation is None:
+            self._change_if(self.loop, end.filter)
+            return
+        self.loop.key((end.correlation.event,), "key")
+        source.line("p = ending(key)")
+        with source.block("if p is not None:"):
+            self._change_where("p.__class__ is Several")
+            source.line("partition = p.row")
+            self._change_if(self.loop.inner(), end.filter)
+
+    # --- what is not plain ----------------------------------------------------------------------------------
+
+    def _change_if(self, loop: LoopWriter, condition: Bound | None) -> None:
+        if condition is None:
+            self._write_change()
+            return
+        text = loop.expressions.true(condition)
+        loop.reader.load(self.source)
+        self._change_where(text)
+
+    def _change_unless(self, condition: Bound) -> None:
+        text = self.loop.expressions.true(condition)
+        self.loop.reader.load(self.source)
+        self._change_where(f"not ({text})")
+
+    def _change_where(self, test: str) -> None:
+        with self.source.block(f"if {test}:"):
+            self._write_change()
+
+    def _write_rare(self) -> None:
+        with self.source.block("except DATA_ERRORS:"):
+            self._write_change()
+
+    def _write_change(self) -> None:
+        self.source.line("change(e)")
+        self.source.line("continue")
