@@ -54,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ask the tables of a running gateway (default %(const)s)",
     )
     parser.add_argument(
+        "--parameters",
+        metavar="JSON",
+        help="with --gateway: values of the parameters, '[5, \"a\"]' for each '?' or '{\"low\": 5}' for ':low'",
+    )
+    parser.add_argument(
         "--token-dir",
         type=Path,
         default=Path(DEFAULT_DATA),
@@ -73,7 +78,9 @@ def _ask_gateway(arguments: argparse.Namespace) -> int:
     from edge.monitor import client
     from edge.prompt.gateway import GatewaySession
 
-    session = GatewaySession(lambda path: client.get(arguments.gateway, path, arguments.token_dir))
+    session = GatewaySession(
+        lambda path: client.get(arguments.gateway, path, arguments.token_dir), arguments.parameters
+    )
     if arguments.execute is not None:
         return 0 if _answered(session, arguments.execute) else 1
     is_terminal = sys.stdin.isatty()

@@ -67,7 +67,7 @@ class Questions(Protocol):
 
     def listed(self) -> dict[str, Any]: ...
     def rows(self, name: str) -> bytes: ...
-    def answer(self, sql: str) -> bytes: ...
+    def answer(self, sql: str, parameters: str = "[]") -> bytes: ...
 
 
 class Manager(Protocol):
@@ -324,12 +324,13 @@ class _Handler(BaseHTTPRequestHandler):
         assert self.tables is not None
         if not self._may_ask():
             return
-        asked = parse_qs(self.path.partition("?")[2]).get("sql", [])
-        if len(asked) != 1:
-            self._send(400, "ask one question: /query?sql=SELECT …, percent-encoded\n")
+        given = parse_qs(self.path.partition("?")[2])
+        asked, values = given.get("sql", []), given.get("parameters", ["[]"])
+        if len(asked) != 1 or len(values) != 1:
+            self._send(400, "ask one question: /query?sql=SELECT …&parameters=[…], percent-encoded\n")
             return
         try:
-            self._send_bytes(200, self.tables.answer(asked[0]), "application/json")
+            self._send_bytes(200, self.tables.answer(asked[0], values[0]), "application/json")
         except (SqlError, DataError) as error:
             self._send(400, f"{error}\n")
 

@@ -3,7 +3,8 @@ SELECTs. Nothing is changed.
 
     GET /relations           JSON: each relation with its columns, keys, number of rows and what its bounds have done
     GET /relations/NAME      its rows, one JSON object a line
-    GET /query?sql=SELECT …  JSON: {"rows": […], "more": false}
+    GET /query?sql=SELECT …  JSON: {"rows": […], "more": false}; &parameters= a JSON array of values for each `?`,
+                             or an object of those of `:name`
 
 A question is answered by the gateway loop between two events, so it sees no half-done step.
 """
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edge.monitor.http import ANSWER_TIMEOUT_S
+from sql.engine.relations.parameters import Parameters
+from sql.errors import DataError
 from sql.plan.relations import AskedDeclaration, Bounds
 
 if TYPE_CHECKING:
@@ -39,10 +42,12 @@ class Relations:
         rows = self._daemon.intake.call(lambda: self._daemon.engine.relation(name).rows(), ANSWER_TIMEOUT_S)
         return b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in rows)
 
-    def answer(self, sql: str) -> bytes:
+    def answer(self, sql: str, parameters: str = "[]") -> bytes:
         """The answer to a SELECT as JSON. Raises SqlError and DataError for what cannot be answered."""
-        engine = self._daemon.engine
-        rows = self._daemon.intake.call(lambda: engine.query(sql, read_only=True).rows, ANSWER_TIMEOUT_S)
+        engine, values = self._daemon.engine, _values(parameters)
+        rows = self._daemon.intake.call(
+            lambda: engine.query(sql, parameters=values, read_only=True).rows, ANSWER_TIMEOUT_S
+        )
         answer = {"rows": rows[:ROWS_MAX], "more": len(rows) > ROWS_MAX}
         return msgspec.json.encode(answer, enc_hook=str) + b"\n"
 
@@ -64,3 +69,11 @@ class Relations:
                 **counts,
             }
         return found
+
+
+def _values(parameters: str) -> Parameters:
+    """The values of parameters. Raises DataError for what is neither a JSON array nor an object."""
+    try:
+        return msgspec.json.decode(parameters, type=list[Any] | dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise DataError(f"parameters are a JSON array or object: {error}") from None

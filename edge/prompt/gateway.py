@@ -22,8 +22,10 @@ Get = Callable[[str], tuple[int, str]]
 class GatewaySession:
     """Asks over HTTP."""
 
-    def __init__(self, get: Get) -> None:
+    def __init__(self, get: Get, parameters: str | None = None) -> None:
+        """`parameters`: JSON with the values of `?` or `:name` in what is asked."""
         self._get = get
+        self._parameters = "" if parameters is None else f"&parameters={quote(parameters)}"
 
     def names(self) -> list[str]:
         """What completion offers: the tables and their columns."""
@@ -55,7 +57,7 @@ class GatewaySession:
         yield from (f"{column}{' (key)' if column in item['keys'] else ''}" for column in item["columns"])
 
     def _asked(self, text: str) -> Iterator[str]:
-        answer = json.loads(self._page(f"/query?sql={quote(text)}"))
+        answer = json.loads(self._page(f"/query?sql={quote(text)}{self._parameters}"))
         yield from (json.dumps(row, ensure_ascii=False) for row in answer["rows"])
         if not answer["rows"]:
             yield "no rows"

@@ -150,6 +150,8 @@ class Scope:
         """What a column name means; None when nothing is called so (the caller reports)."""
         if table is not None:
             return self._qualified(name, table, span)
+        if name.startswith(("?", ":")):
+            return self._parameter(name, span)
         item = (
             self.source_named(name)
             if self.sources and any(source.is_item for source in self.sources)
@@ -180,6 +182,15 @@ class Scope:
         if len(free) == 1:
             return self.read(free[0], name, span)
         return self._in_any(free, name, span) if free else None
+
+    def _parameter(self, name: str, span: Span) -> Bound:
+        """A parameter of a question, which is a variable of it."""
+        variable = self.catalog.variables.get(name)
+        if variable is None:
+            hint = "questions on demand take parameters, a rule has variables"
+            self.problems.error("B560", f"parameter '{name.rstrip('0123456789')}' has no value", span, hint)
+        kind = Type.ANY if variable is None else variable.type
+        return Slot("variable", name, type=kind, span=span)
 
     def _in_any(self, sources: list[int], name: str, span: Span) -> Bound:
         """A column of a joined row whose streams declare none: that of the leftmost source that has it."""

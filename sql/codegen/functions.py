@@ -19,7 +19,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.expressions import NUMBER, Code, ExpressionWriter
 from sql.codegen.hits import HitCounters
 from sql.codegen.names import Names
-from sql.codegen.source import Generated, SourceWriter
+from sql.codegen.source import Generated, SourceWriter, identifier
 from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned
 from sql.functions.registry import Context
@@ -80,7 +80,7 @@ class EngineReader:
         if slot.kind == "window":
             return Code(f"w[{('start', 'end', 'trigger').index(slot.key)}]", False, True, NUMBER)
         if slot.kind in ("variable", "arrived"):
-            variable = self.names.bind(self.catalog.variables[slot.key], f"v_{slot.key}")
+            variable = self.names.bind(self.catalog.variables[slot.key], f"v_{identifier(slot.key)}")
             return Code(f"{variable}.{'value' if slot.kind == 'variable' else 'arrived'}")
         if slot.kind == "context":
             # In the definition of a context the partition comes with the call.

@@ -30,6 +30,7 @@ from sql.rows import Shape
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
     from sql.engine.relations.demand import Answer
+    from sql.engine.relations.parameters import Parameters
     from sql.plan.contexts import ContextPlan
 
 OVERDUE_MS = 1000
@@ -254,11 +255,13 @@ class Engine:
         text: str,
         now_ms: int | None = None,
         *,
+        parameters: Parameters = (),
         read_only: bool = False,
         selector: Selector | None = None,
     ) -> Answer:
         """Answer a question on demand, between two events: SELECT, INSERT, UPDATE or DELETE over relations.
 
+        `parameters`: a value for each `?`, or those of `:name` by name.
         `selector`: the partitions whose rows are meant, of relations that belong to a context; None means
         all. Raises SqlError where it cannot be asked, DataError where it cannot be done; then nothing has
         changed.
@@ -272,6 +275,7 @@ class Engine:
             catalog,
             now_ms,
             lambda stream, row: self.steps.forward(stream, [row], "question"),
+            parameters=parameters,
             read_only=read_only,
         )
         emissions = [] if self.steps.is_idle else self.steps.finish([], now_ms)

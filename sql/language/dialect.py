@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlglot import TokenType
+from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
 
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
 from sql.language.relations import RelationParser
 from sql.language.tokens import StreamTokenizer
-from sql.syntax import Annotation, CreateContext, Statement
+from sql.syntax import Annotation, Column, CreateContext, Statement
 
 NOT_YET = {
     "expression": "expression",
@@ -34,6 +34,16 @@ PROMPT = {
 
 class StreamParser(RelationParser):
     """One statement of any of the three languages."""
+
+    PRIMARY_PARSERS: ClassVar[Any] = {
+        **RelationParser.PRIMARY_PARSERS,
+        TokenType.PLACEHOLDER: lambda self, token: Column(f"?{token.start}", span=span_of(token)),
+        TokenType.COLON: lambda self, token: self._named_parameter(token),
+    }
+    """Parameters of questions are names that no column can have."""
+
+    def _named_parameter(self, colon: Token) -> Column:
+        return Column(f":{self._name('the name of a parameter').text}", span=self._since(colon))
 
     def _parse_statement(self) -> Any:
         start = self._curr

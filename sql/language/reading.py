@@ -124,3 +124,15 @@ def _check_depth(tree: Node, text: str) -> None:
     raise SqlError(
         [Problem("P006", message, level[0].span, "use IN for a list of values, or split the rule")], text
     )
+
+
+def parameters_of(text: str) -> list[str]:
+    """The parameters of a question, as its expressions name them, in order: `?` by its place, `:name`."""
+    tokens = tokens_of(text)
+    found = []
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.token_type is TokenType.PLACEHOLDER:
+            found.append(f"?{token.start}")
+        elif token.token_type is TokenType.COLON and after is not None:
+            found.append(f":{after.text}")
+    return found

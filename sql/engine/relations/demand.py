@@ -19,6 +19,7 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.context.spread import SpreadRelation
+from sql.engine.relations.parameters import Parameters, with_parameters
 from sql.engine.relations.subqueries import Choice, Subqueries
 from sql.engine.relations.triggers import Actor, Insert
 from sql.engine.running.statement import looking
@@ -46,6 +47,7 @@ def ask(
     now_ms: int,
     forward: Forward,
     *,
+    parameters: Parameters = (),
     read_only: bool = False,
     options: RuleOptions | None = None,
 ) -> list[Row]:
@@ -55,6 +57,7 @@ def ask(
     Rows that a change inserts elsewhere go to `forward`. `read_only` refuses everything but SELECT.
     """
     statements = parse(text)
+    catalog = with_parameters(text, catalog, parameters)
     options = options or RuleOptions()
     if len(statements) != 1:
         raise _refused(text, statements[1], "one question at a time")

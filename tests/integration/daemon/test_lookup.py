@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from urllib.parse import quote
 
-from tests.integration.daemon.support import daemon, publisher
+from tests.integration.daemon.support import Process, daemon, publisher
 from tests.support.brokers import Mosquitto, wait_for
 
 RULES = """
@@ -73,3 +76,20 @@ def test_rows_of_a_topic_and_of_a_file_are_looked_up_by_key(broker: Mosquitto, t
             wait_for(lambda: moved in gateway.output("placed.jsonl"), what="the row with the new city")
             answer = json.loads(gateway.get("/query?sql=select%20site%20from%20device")[1])
             assert answer == {"rows": [{"site": "south"}], "more": False}
+            _parameters_are_values_beside_the_question(gateway)
+
+
+def _parameters_are_values_beside_the_question(gateway: Process) -> None:
+    question = quote("select name, city from site where city in (?, ?) order by name")
+    values = quote(json.dumps(["Bonn", "Jena"]))
+    found = [{"name": "east", "city": "Jena"}, {"name": "south", "city": "Bonn"}]
+    assert json.loads(gateway.get(f"/query?sql={question}&parameters={values}")[1])["rows"] == found
+    status, text = gateway.get(f"/query?sql={question}")
+    assert (status, "2 question marks, and 0 values" in text) == (400, True)
+    assert gateway.get(f"/query?sql={question}&parameters=5")[0] == 400
+    command = ["sql", "--gateway", gateway.address, "--token-dir", str(gateway.data)]
+    command += ["--parameters", '{"city": "Bonn"}', "--execute", "select name from site where city = :city"]
+    run = subprocess.run(
+        [sys.executable, "-m", "edge.cli", *command], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == '{"name": "south"}\n'
