@@ -16,6 +16,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings
+from sql.compiler.passing import passes_rows
 from sql.compiler.statement import Answer, StatementText, drives
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan
@@ -35,13 +36,16 @@ class Program:
         partition: Sequence[Any] = (),
         *,
         calls_windows: bool = False,
+        pulls: bool = False,
         in_cells: bool = False,
     ) -> None:
         """`calls_windows`: no window is written into the loop, so that observers can stand before all of
-        them. `in_cells`: one instance serves all partitions of a context, whose state is in cells."""
+        them. `pulls`: named windows are only looked into, and do not feed the statement. `in_cells`: one
+        instance serves all partitions of a context, whose state is in cells."""
         self.plan = plan
         self.catalog = catalog
         self.shape = shape
+        self.pulls = pulls
         self.partition = list(partition)
         """The properties of the context partition whose instance is at work; an instance
         sets them as it begins."""
@@ -68,9 +72,11 @@ class Program:
         self.item_keys = self._item_keys()
         relational = bool(plan.joins) or plan.sources[0].relation is not None
         first = None if relational else self.builders[0].build(now_ms, _no_event, lambda: now_ms)
+        passes = passes_rows(plan) and not (drives(plan) or calls_windows or pulls)
         self.text = StatementText(plan, catalog, shape, self.context, self.warnings, None if calls_windows else first,
                                   Removal.ANY if first is None else first.departure, self.offsets, self.answers,
-                                  is_driven=drives(plan), is_joined=plan.reads_tuples, in_cells=in_cells)  # fmt: skip
+                                  is_driven=drives(plan), is_joined=plan.reads_tuples, passes=passes,
+                                  in_cells=in_cells)  # fmt: skip
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
             for place, item in self.text.fold.kept.accumulated.items()
@@ -89,12 +95,6 @@ class Program:
             source, self.plan.options, self.catalog, self.context, self.warnings, self.shape, self.answers,
             alone=drives(self.plan) and not calls_windows,
         )  # fmt: skip
-
-    @property
-    def stream(self) -> str:
-        """The stream whose events go through the compiled loop."""
-        driven = self.text.driven
-        return self.plan.sources[0 if driven is None else driven.place].stream
 
     def _item_keys(self) -> list[list[Any]]:
         """What the windows of each source of a stream query key items by."""

@@ -37,6 +37,7 @@ from sql.compiler.enter import EnterText
 from sql.compiler.feeding import FeedingText, feeds
 from sql.compiler.fold import Fold, too_many_groups
 from sql.compiler.locals import LOCALS
+from sql.compiler.passing import PassingText
 from sql.compiler.push import PushText
 from sql.compiler.show import Show
 from sql.emission import Emission, Out, Update
@@ -55,9 +56,10 @@ class StatementText:
 
     def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, context: Context, warnings: Warnings,
                  window: Any, removal: Removal, offsets: dict[str, int], answers: Sequence[Answer], *,
-                 is_driven: bool, is_joined: bool, in_cells: bool = False) -> None:  # fmt: skip
+                 is_driven: bool, is_joined: bool, passes: bool = False, in_cells: bool = False) -> None:  # fmt: skip
         """`answers`: the values of subqueries as functions of the event. `is_driven`: events go through a
         loop, else changes are handed over. `is_joined`: rows are tuples of the rows of several sources.
+        `passes`: nobody keeps them.
         `in_cells`: each event comes with the cell of its partition."""
         self.plan = plan
         self.in_cells = in_cells
@@ -87,6 +89,8 @@ class StatementText:
         place = driver_of(plan)
         self.driven = DrivenText(self, place) if is_driven and place is not None else None
         """The loop of a join that one stream drives."""
+        self.passing = PassingText(self) if passes else None
+        """The loops of a join whose rows nobody keeps."""
         self.earlier = Earlier(self)
         self.enter = EnterText(self)
         self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
@@ -100,11 +104,13 @@ class StatementText:
         *,
         is_one: bool = False,
         rows: dict[int, str] | None = None,
+        nullable: Sequence[int] = (),
     ) -> LoopWriter:
         """A writer of statements over the row `e`, joined if the statement is, unless it `is_one` source's;
-        or over the `rows` of sources that stand in locals."""
+        or over the `rows` of sources that stand in locals, of which those `nullable` may be NULL."""
+        joined = self.is_joined and not is_one
         reader = RowReader(
-            self.names, self.catalog, self.shape, slots, joined=self.is_joined and not is_one, rows=rows
+            self.names, self.catalog, self.shape, slots, joined=joined, rows=rows, nullable=nullable
         )
         return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
 
@@ -134,6 +140,8 @@ class StatementText:
     @property
     def has_change(self) -> bool:
         """Whether updates come from operators that are called, or from lots of several rows."""
+        if self.passing is not None:
+            return False
         if self.plan.mode == "lots" or self.driven is not None or self.plan.into_table is not None:
             return True
         is_silent = self.window is not None and not self.window.has_timers
@@ -142,7 +150,7 @@ class StatementText:
     @property
     def needs_show(self) -> bool:
         """Whether rows are made by a function of their own."""
-        return self.has_change or not self.enter.is_single or self.enter.notes_left
+        return self.passing is None and (self.has_change or not self.enter.is_single or self.enter.notes_left)
 
     def _compile(self) -> Generated:
         source = SourceWriter()
@@ -154,7 +162,9 @@ class StatementText:
             change.write_prepare(source)
         if self.has_change:
             change.write(source)
-        if self.driven is not None:
+        if self.passing is not None:
+            self.passing.write(source)
+        elif self.driven is not None:
             self.driven.write(source)
         elif self.is_driven and self.plan.into_table is not None:
             FeedingText(self).write(source)
@@ -170,6 +180,14 @@ class StatementText:
         """`show` for events that came before."""
         slots = self.slots("g", "x.time_ms", "is_new", is_later=True)
         self.show.write_function(source, slots, bool(self.plan.prevs))
+
+    @property
+    def loops(self) -> dict[str, str]:
+        """The functions that take arriving events, by stream; none where changes are handed over."""
+        if self.passing is not None:
+            return self.passing.loops
+        place = 0 if self.driven is None else self.driven.place
+        return {self.plan.sources[place].stream: "push"} if self.is_driven else {}
 
     @cached_property
     def where_reads_beside(self) -> bool:

@@ -24,9 +24,16 @@ class Chain:
     the partners' events."""
 
     def __init__(
-        self, parts: Sequence[Bound], tested: Sequence[Bound], start: int, stores: Sequence[Any]
+        self,
+        parts: Sequence[Bound],
+        tested: Sequence[Bound],
+        start: int,
+        stores: Sequence[Any],
+        find: str = "find",
     ) -> None:
-        """`parts` of conditions say where to look; those `tested` hold for every row that is found."""
+        """`parts` of conditions say where to look; those `tested` hold for every row that is found. `find`:
+        what the names of the functions that look begin with."""
+        self.find = find
         self.start = start
         self.stores = stores
         self.width = len(stores)
@@ -55,7 +62,7 @@ class Chain:
     @property
     def finders(self) -> list[str]:
         """The names of what the text calls, in order."""
-        return [f"find_{place}" for place, _ in self.searches]
+        return [f"{self.find}_{place}" for place, _ in self.searches]
 
     def rows(self) -> dict[int, str]:
         """The local of each source's row."""
@@ -69,7 +76,7 @@ class Chain:
             for place, search in self.searches:
                 if self.needs_event:
                     source.line(f"x = {self.event(known)}")
-                stack.enter_context(search.each(loop, f"find_{place}", f"y{place}"))
+                stack.enter_context(search.each(loop, f"{self.find}_{place}", f"y{place}"))
                 source.line(f"r{place} = y{place}.row")
                 known.add(place)
                 loop = loop.inner()

@@ -31,10 +31,8 @@ class StreamQuery(Statement):
         now_ms: int,
         make_row: Any = None,
         partition: Any = None,
-        *,
-        pulls: bool = False,
     ) -> None:
-        super().__init__(name, program, now_ms, make_row, partition, pulls=pulls)
+        super().__init__(name, program, now_ms, make_row, partition)
         self.items: list[Event] = []
         """Items without window: in this activation only."""
 

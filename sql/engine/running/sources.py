@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.joined import Joined
+from sql.algebra.join.passing import Passing
 from sql.algebra.join.store import Pulled
 from sql.algebra.operator import Operator, earliest
 from sql.algebra.state import EventStore
 from sql.algebra.table.feed import Feed, Looked
 from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.passing import is_looked_into
 from sql.engine.relations.subqueries import Subqueries, as_seen
 from sql.engine.running.matches import Matches
 from sql.engine.running.recognized import Recognized, failures_of
@@ -25,6 +27,10 @@ from sql.plan.logical import SourcePlan
 if TYPE_CHECKING:
     from sql.engine.running.statement import Statement
 
+Change = Delta | Mapping[int, Delta]
+"""What changes the rows of a statement: its events, or those of the sources of a join whose rows nobody
+keeps."""
+
 Posts = dict[int, list[Delta]]
 """What the windows of a statement have posted in one step, by source."""
 
@@ -32,8 +38,7 @@ Posts = dict[int, list[Delta]]
 class Sources:
     """The windows, patterns, relations and subqueries of one running statement."""
 
-    def __init__(self, statement: Statement, *, pulls: bool) -> None:
-        """`pulls`: named windows are only looked into, and do not feed the statement."""
+    def __init__(self, statement: Statement) -> None:
         self.statement = statement
         program, plan = statement.program, statement.plan
         self.plan = plan
@@ -48,10 +53,15 @@ class Sources:
                 statement.shape,
                 statement.looking,
             )
-        self.windows = [self._window(index, source, pulls=pulls) for index, source in enumerate(plan.sources)]
-        self.joined: Joined | None = None
-        if plan.joins:
-            pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
+        self.windows = [self._window(index, source) for index, source in enumerate(plan.sources)]
+        self.joined: Joined | Passing | None = None
+        pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
+        passing = program.text.passing
+        if passing is not None:
+            self.joined = Passing(
+                plan, program.functions, statement.shape, pulled, passing.kept, passing.chains
+            )
+        elif plan.joins:
             self.joined = Joined(plan, program.functions, statement.new_event, statement.shape, pulled)
         driven = program.text.driven
         self.finders: list[Any] = []
@@ -75,15 +85,15 @@ class Sources:
         self.arrived: list[tuple[int, Event]] | None = None
         """By source the event that passed its filter, between `arriving` and `enter`."""
 
-    def _window(self, index: int, source: SourcePlan, *, pulls: bool) -> Operator:
+    def _window(self, index: int, source: SourcePlan) -> Operator:
         """The windows of a source; a relation feeds it, or is looked into where nothing of it makes rows."""
         statement = self.statement
         if source.relation is None:
             builder = statement.program.builders[index]
             return builder.build(statement.start_ms, statement.new_event, lambda: statement.start_ms)
-        is_driven = any(other.unidirectional for other in self.plan.sources)
+        pulls = statement.program.pulls
         relation = statement.catalog.relations[source.stream]
-        if source.relation == "table" or pulls or (is_driven and not source.unidirectional):
+        if pulls or is_looked_into(self.plan, source):
             seen = relation if pulls else as_seen(source, statement.catalog, statement.name)
             return Looked(Pulled(seen, statement.program.filters[index]))
         return Feed(relation, lambda row, now_ms: self._arrival(index, row, now_ms))
@@ -92,7 +102,7 @@ class Sources:
     def starts_anew(self) -> bool:
         """Whether aggregates begin anew with each change: what each event of a
         unidirectional stream finds."""
-        return self.joined is not None and bool(self.joined.drivers)
+        return isinstance(self.joined, Joined) and bool(self.joined.drivers)
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -121,7 +131,7 @@ class Sources:
             statement.fail(row, error)
             return None
 
-    def enter(self, stream: str, row: Any, now_ms: int) -> Iterator[Delta]:
+    def enter(self, stream: str, row: Any, now_ms: int) -> Iterator[Change]:
         """What an event changes, in order; matches last, so that a match meets the event in the windows
         beside it."""
         if self.arrived is None:
@@ -156,7 +166,7 @@ class Sources:
             self.statement.fail(row, error)
             return ()
 
-    def _matched(self, index: int, rows: Iterable[Any], now_ms: int) -> Iterator[Delta]:
+    def _matched(self, index: int, rows: Iterable[Any], now_ms: int) -> Iterator[Change]:
         """Matches come one by one, whatever has completed several at once; those compared with each other
         together."""
         matches = self.matches[index]
@@ -174,7 +184,7 @@ class Sources:
 
     # --- relations ------------------------------------------------------------------------------------------
 
-    def fed(self, changes: Mapping[str, Delta], now_ms: int) -> Iterator[Delta]:
+    def fed(self, changes: Mapping[str, Delta], now_ms: int) -> Iterator[Change]:
         """Named windows have changed, all of them before anything is computed from one."""
         posts: Posts = {}
         for index, source in enumerate(self.plan.sources):
@@ -184,7 +194,7 @@ class Sources:
                 posts[index] = deltas
         return self.changes(posts)
 
-    def present(self) -> Iterator[Delta]:
+    def present(self) -> Iterator[Change]:
         """The present rows of the named windows that feed the statement, as it starts."""
         posts: Posts = {}
         for index, window in enumerate(self.windows):
@@ -196,7 +206,7 @@ class Sources:
 
     # --- what windows post ----------------------------------------------------------------------------------
 
-    def changes(self, posts: Posts) -> Iterator[Delta]:
+    def changes(self, posts: Posts) -> Iterator[Change]:
         """The changes of the statement's rows that the posts of one step make."""
         if self.joined is None:
             for index, deltas in posts.items():
@@ -223,7 +233,7 @@ class Sources:
         return Delta([self.statement.new_event(row, self.statement.now_ms) for row in rows])
 
     @staticmethod
-    def _joined_changes(joined: Joined, posts: Posts) -> Iterator[Delta | None]:
+    def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change | None]:
         if not joined.drivers:
             for turn in range(max(map(len, posts.values()), default=0)):
                 yield joined.change({i: deltas[turn] for i, deltas in posts.items() if turn < len(deltas)})
@@ -258,7 +268,7 @@ class Sources:
         due += [(deadline, True, i) for i, p in timed.items() if (deadline := p.next_deadline()) is not None]
         return min(due) if due else None
 
-    def due(self, is_pattern: bool, index: int, now_ms: int) -> Iterator[Delta]:
+    def due(self, is_pattern: bool, index: int, now_ms: int) -> Iterator[Change]:
         """The changes of what is due in a window or a pattern."""
         if not is_pattern:
             return self.changes(self._due_posts(index, now_ms))

@@ -15,6 +15,7 @@ from sql.algebra.budget import Budget
 from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.derived.prevs import Extra, PrevReader, PriorMemory
 from sql.algebra.event import Delta, Event
+from sql.algebra.join.passing import sides_of
 from sql.algebra.operator import earliest
 from sql.algebra.partition import Reclaim
 from sql.catalog.streams import Catalog
@@ -29,7 +30,7 @@ from sql.engine.running.output import Output
 from sql.engine.running.query import MakeRow, RunningQuery
 from sql.engine.running.recognized import is_alone, read_rows
 from sql.engine.running.requests import Requests
-from sql.engine.running.sources import Sources
+from sql.engine.running.sources import Change, Sources
 from sql.errors import positioned
 from sql.plan.logical import Plan
 from sql.rows import Shape
@@ -50,11 +51,8 @@ class Statement(RunningQuery):
         now_ms: int,
         make_row: MakeRow | None = None,
         partition: Sequence[Any] | None = None,
-        *,
-        pulls: bool = False,
     ) -> None:
-        """`partition`: the properties of the context partition that the instance belongs to. `pulls`: named
-        windows are only looked into, and do not feed the statement."""
+        """`partition`: the properties of the context partition that the instance belongs to."""
         super().__init__(name, program.plan, now_ms)
         plan = program.plan
         self.program = program
@@ -65,10 +63,12 @@ class Statement(RunningQuery):
         self.make_row = make_row or (lambda row: row)
         self.start_ms = now_ms
         self.code = program.text.code
+        self.loops = {stream: self.code[name] for stream, name in program.text.loops.items()}
+        """The compiled functions that take events, by stream."""
         self.analytic: AnalyticStage | None = None
         self.answers: Sequence[Any] = ()
         self.begin(now_ms)
-        self.sources = Sources(self, pulls=pulls)
+        self.sources = Sources(self)
         if self.sources.subqueries is not None:
             self.answers = self.sources.subqueries.answers
             self.begin(now_ms)
@@ -127,8 +127,9 @@ class Statement(RunningQuery):
         self.now_ms = now_ms
         self.begin(now_ms)
         self.counts["events_in"] += len(rows)
-        if self.program.is_looped and stream == self.program.stream:
-            self.code["push"](self, rows, now_ms)
+        loop = self.loops.get(stream)
+        if loop is not None:
+            loop(self, rows, now_ms)
         elif self.plain is not None:
             show_matches(self, self.plain, stream, rows, now_ms)
         elif self.recognized is not None:
@@ -165,7 +166,7 @@ class Statement(RunningQuery):
         self.begin(now_ms)
         self.sources.arriving(stream, row, now_ms)
 
-    def _step(self, deltas: Iterable[Delta], now_ms: int) -> None:
+    def _step(self, deltas: Iterable[Change], now_ms: int) -> None:
         """All changes of one step, then its output."""
         new: list[Any] = []
         old: list[Any] = []
@@ -178,9 +179,12 @@ class Statement(RunningQuery):
         completes."""
         self._step((Delta(events),) if events else (), now_ms)
 
-    def change(self, delta: Delta, new: list[Any], old: list[Any]) -> None:
+    def change(self, delta: Change, new: list[Any], old: list[Any]) -> None:
         """One change, through the compiled text: its rows go to `new` and `old`, or as an
         update to the output."""
+        if not isinstance(delta, Delta):
+            self.code["join"](self, *sides_of(delta, len(self.windows)), self.now_ms, new)
+            return
         if self.sources.starts_anew:
             self.reset()
         if self.into is not None:
@@ -401,8 +405,7 @@ def looking(
     """A statement that only looks into named windows."""
     return Statement(
         name,
-        Program(plan, catalog, shape, now_ms, name, partition or ()),
+        Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True),
         now_ms,
         partition=partition,
-        pulls=True,
     )

@@ -1,0 +1,115 @@
+"""A join whose joined rows nobody keeps: they pass. Only the rows of its sources stay, in the indexes that its
+compiled text looks into."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sql.algebra.event import Delta, Event
+from sql.algebra.join.chain import Chain
+from sql.algebra.join.inner import Inner, Sides
+from sql.algebra.join.outer import Outer
+from sql.algebra.join.store import Pulled, Rows, Store
+from sql.algebra.operator import FindEvent
+from sql.codegen.functions import FunctionSet
+from sql.plan.logical import Plan
+from sql.rows import Shape
+
+
+class Passing:
+    """The rows of the sources of a join."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        functions: FunctionSet,
+        shape: Shape,
+        pulled: Mapping[int, Pulled],
+        kept: Sequence[int],
+        chains: Sequence[Chain],
+    ) -> None:
+        """`pulled`: sources whose rows are only looked up; `kept`: those whose rows are kept here. `chains`: how
+        the text finds the partners of the rows of each source."""
+        self.plan = plan
+        self.functions = functions
+        self.shape = shape
+        self.drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
+        self.stores: list[Store] = [pulled.get(place) or Rows(shape) for place in range(len(plan.sources))]
+        finders = [find for chain in chains for find in chain.opened(self.stores)]
+        changers = [change for place in kept for change in self._changers(place)]
+        self.opened = (*changers, *finders)
+        """What the text calls, in the order of `opened_names`."""
+
+    def _changers(self, place: int) -> tuple[Any, Any]:
+        store = self.stores[place]
+        assert isinstance(store, Rows)
+        return store.add, store.remove
+
+    def change(self, changes: Mapping[int, Delta]) -> Mapping[int, Delta] | None:
+        """The changes themselves, of which the text makes rows; None where there is none."""
+        return changes or None
+
+    # --- the joined rows ------------------------------------------------------------------------------------
+
+    def content(self) -> Iterable[Event]:
+        """The joined rows of the rows that are there, in the order in which the last of each came."""
+        if self.drivers:
+            return ()
+        found = sorted(self._product(), key=_last)
+        return [
+            Event(tuple([None if side is None else side.row for side in sides]), _time(sides), -1)
+            for sides in found
+        ]
+
+    def _product(self) -> Iterable[Sides]:
+        kinds, on = [join.kind for join in self.plan.joins], [join.on for join in self.plan.joins]
+        if any(kind in ("left", "right", "full") for kind in kinds):
+            return Outer(kinds, on, self.stores, self.shape, self.functions).product()
+        inner = Inner(on, self.plan.where, self.stores, self.shape, self.functions)
+        return [sides for event in self.stores[0].content() for sides in inner.partners(0, event)]
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def held(self) -> Iterator[Event]:
+        """The rows of the sources."""
+        for store in self.stores:
+            if isinstance(store, Rows):
+                yield from store.events
+
+    def snapshot(self) -> Any:
+        """The rows of each source, by number."""
+        kept = [[e.seq for e in store.events] if isinstance(store, Rows) else None for store in self.stores]
+        return {"rows": [], "relations": kept}
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        """Put a snapshot back, also that of a join whose rows were kept."""
+        for store, numbers in zip(self.stores, state["relations"], strict=True):
+            if isinstance(store, Rows):
+                for number in numbers or ():
+                    store.add(find(number))
+
+
+def opened_names(kept: Iterable[int], chains: Iterable[Chain]) -> list[str]:
+    """What the text calls the functions that change the sources' rows and find partners."""
+    changers = [f"{verb}_{place}" for place in kept for verb in ("add", "remove")]
+    return [*changers, *(name for chain in chains for name in chain.finders)]
+
+
+FEW = 8
+"""So many events are looked through one by one."""
+
+
+def sides_of(changes: Mapping[int, Delta], width: int) -> Iterator[Collection[Event]]:
+    """What came and what left, source by source, as the text takes it."""
+    for place in range(width):
+        for side in changes.get(place, Delta()):
+            yield side if len(side) <= FEW else dict.fromkeys(side)
+
+
+def _last(sides: Sides) -> int:
+    return max(event.seq for event in sides if event is not None)
+
+
+def _time(sides: Sides) -> int:
+    return max(event.time_ms for event in sides if event is not None)
