@@ -62,7 +62,7 @@ class ChangeText:
             show.finish(source, "entered")
             if show.collects:
                 self.text.write_update(source)
-            elif show.kind == "aggregate":
+            elif show.kind == "aggregate" and not show.defers:
                 source.line("return touched is not None")
         source.line("")
 

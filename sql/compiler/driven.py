@@ -84,6 +84,9 @@ class DrivenText:
             if not self.is_direct:
                 source.line("seq = q.seq")
             source.line(f"{', '.join(self.chain.finders)}, = q.sources.finders")
+            if self.plan.subqueries:
+                stream = self.plan.sources[self.place].stream
+                source.line(f"takes = q.sources.subqueries.takes({stream!r})")
             with source.block("for e in rows:"):
                 source.line("found = []")
                 with source.block("try:"):
@@ -96,7 +99,8 @@ class DrivenText:
     def _write_event(self, source: SourceWriter) -> None:
         driver = self.plan.sources[self.place]
         if self.plan.subqueries:
-            source.line(f"q.sources.subqueries.push({driver.stream!r}, e, now)")
+            with source.block("for take in takes:"):
+                source.line("take(e, now)")
         if driver.filter is not None:
             self.text.make_loop(source, self._slots, is_one=True).skip_unless(driver.filter)
         loop = self.text.make_loop(source, self._slots, rows=self.chain.rows() | {self.place: "e"})

@@ -253,7 +253,10 @@ class PassingText:
         with source.block("try:"):
             source.line(f"r{start} = y{start}.row")
             with chain.each(loop) as inner:
-                chain.write_test(inner)
+                if chain.rest:
+                    with source.block("try:"):
+                        chain.write_test(inner)
+                    self._write_failed(source, "continue")
                 yield inner
         with source.block("except DATA_ERRORS as error:"):
             source.line(f"fail(r{start}, error)")
@@ -270,8 +273,14 @@ class PassingText:
                 loop.skip_unless(self.plan.where)
             loop.skip_unless(self.plan.having)
             write_row(loop, self.plan, "found.append(", ")")
+        self._write_failed(source)
+
+    def _write_failed(self, source: SourceWriter, then: str = "") -> None:
+        """A joined row cannot be evaluated: it is an error event, and the others go on."""
         with source.block("except DATA_ERRORS as error:"):
             source.line(f"fail(({', '.join(f'r{place}' for place in range(self.width))}), error)")
+            if then:
+                source.line(then)
 
     @property
     def _slots(self) -> dict[Any, Code]:

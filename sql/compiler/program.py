@@ -37,11 +37,13 @@ class Program:
         *,
         calls_windows: bool = False,
         pulls: bool = False,
+        is_asked: bool = False,
         in_cells: bool = False,
     ) -> None:
         """`calls_windows`: no window is written into the loop, so that observers can stand before all of
-        them. `pulls`: named windows are only looked into, and do not feed the statement. `in_cells`: one
-        instance serves all partitions of a context, whose state is in cells."""
+        them. `pulls`: named windows are only looked into, and do not feed the statement. `is_asked`: only the
+        value of the content is asked for. `in_cells`: one instance serves all partitions of a context, whose
+        state is in cells."""
         self.plan = plan
         self.catalog = catalog
         self.shape = shape
@@ -76,7 +78,7 @@ class Program:
         self.text = StatementText(plan, catalog, shape, self.context, self.warnings, None if calls_windows else first,
                                   Removal.ANY if first is None else first.departure, self.offsets, self.answers,
                                   is_driven=drives(plan), is_joined=plan.reads_tuples, passes=passes,
-                                  in_cells=in_cells)  # fmt: skip
+                                  is_asked=is_asked, in_cells=in_cells)  # fmt: skip
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
             for place, item in self.text.fold.kept.accumulated.items()

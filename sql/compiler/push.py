@@ -37,6 +37,8 @@ class PushText:
                 source.line("first = len(out)")
             source.line("name = q.name")
             source.line("seq = q.seq")
+            if self.plan.subqueries:
+                source.line(f"takes = q.sources.subqueries.takes({self.plan.sources[0].stream!r})")
             if self.text.has_window:
                 source.line("is_roomy = q.budget.takes(q, len(rows))")
             if self.window is not None:
@@ -95,7 +97,8 @@ class PushText:
                 source.line("seq += 1")
                 source.line("x = Event(e, now, seq)")
             if self.plan.subqueries:
-                source.line(f"q.sources.subqueries.push({self.plan.sources[0].stream!r}, e, now)")
+                with source.block("for take in takes:"):
+                    source.line("take(e, now)")
             if self.plan.analytics:
                 source.line("q.analytic.see(x)")
             if self.plan.sources[0].filter is not None:

@@ -25,12 +25,23 @@ MakeLoop = Callable[..., LoopWriter]
 class Show:
     """Writes the rows of one statement."""
 
-    def __init__(self, plan: Plan, make_loop: MakeLoop, *, may_defer: bool, in_cells: bool = False) -> None:
-        """`may_defer`: no window is called, so that the content is at any time what the loop left."""
+    def __init__(
+        self,
+        plan: Plan,
+        make_loop: MakeLoop,
+        *,
+        may_defer: bool,
+        is_asked: bool = False,
+        in_cells: bool = False,
+    ) -> None:
+        """`may_defer`: no window is called, so that the content is at any time what the loop left. `is_asked`:
+        nobody takes rows, only the value of the content is asked for."""
         self.plan = plan
         self.kind = plan.row_kind
         self.make_loop = make_loop
-        self.defers = deferral(plan, in_cells=in_cells) if may_defer else None
+        self.defers = (
+            "content" if may_defer and is_asked else deferral(plan, in_cells=in_cells) if may_defer else None
+        )
         """Where rows are made at the output's instants alone: of the content, or of the
         groups touched since."""
         self.collects = self.defers is None and (plan.output is not None or _forces_updates(plan))

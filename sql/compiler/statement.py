@@ -56,10 +56,11 @@ class StatementText:
 
     def __init__(self, plan: Plan, catalog: Catalog, shape: Shape, context: Context, warnings: Warnings,
                  window: Any, removal: Removal, offsets: dict[str, int], answers: Sequence[Answer], *,
-                 is_driven: bool, is_joined: bool, passes: bool = False, in_cells: bool = False) -> None:  # fmt: skip
+                 is_driven: bool, is_joined: bool, passes: bool = False, is_asked: bool = False,
+                 in_cells: bool = False) -> None:  # fmt: skip
         """`answers`: the values of subqueries as functions of the event. `is_driven`: events go through a
         loop, else changes are handed over. `is_joined`: rows are tuples of the rows of several sources.
-        `passes`: nobody keeps them.
+        `passes`: nobody keeps them. `is_asked`: a subquery, of which only the value is asked for.
         `in_cells`: each event comes with the cell of its partition."""
         self.plan = plan
         self.in_cells = in_cells
@@ -85,7 +86,9 @@ class StatementText:
         }  # fmt: skip
         self.fold = Fold(plan, removal)
         may_defer = is_driven and (self.window is not None or not self.has_window)
-        self.show = Show(plan, self.make_loop, may_defer=may_defer, in_cells=in_cells)
+        self.show = Show(plan, self.make_loop, may_defer=may_defer, is_asked=is_asked, in_cells=in_cells)
+        self.has_value = is_asked and may_defer
+        """Whether the text has a function `value`, and makes no rows."""
         place = driver_of(plan)
         self.driven = DrivenText(self, place) if is_driven and place is not None else None
         """The loop of a join that one stream drives."""
@@ -170,7 +173,17 @@ class StatementText:
             FeedingText(self).write(source)
         elif self.is_driven:
             PushText(self).write(source)
+        if self.has_value:
+            self._write_value(source)
         return Generated(source, self.names.bound)
+
+    def _write_value(self, source: SourceWriter) -> None:
+        """`value`: the only column of a statement that shows one aggregated row."""
+        with source.block("def value(q):"):
+            source.line("whole = q.whole")
+            item = next(item for item in self.plan.items if not item.invisible)
+            loop = self.make_loop(source, self.slots("whole", "None", "True", is_later=True))
+            source.line(f"return {loop.value(item.value)}", item.value.span)
 
     def write_show(self, source: SourceWriter) -> None:
         """`show` for rows of the step; only the values of events that it has changed are there."""
@@ -214,6 +227,8 @@ class StatementText:
     def write_start(self, source: SourceWriter) -> None:
         """The output limit counts from the first update; in cells it may count events as well."""
         output = self.plan.output
+        if output is None:
+            return
         if self.in_cells and output is not None:
             if output.every is not None:
                 with source.block("if q.period is None:"):
@@ -260,7 +275,7 @@ class StatementText:
             source.line("recent = q.recent")
         if self.earlier.keeps_left:
             source.line("older = q.older")
-        if self.show.defers:
+        if self.show.defers and self.plan.output is not None:
             source.line("waits = q.output.waits")
         if self.show.defers == "groups":
             source.line("touched = q.output.touched")

@@ -139,7 +139,7 @@ def _functions(
         warnings,
         now_ms,
         "dict",
-        lambda part: looking("question", part, catalog, now_ms),
+        lambda part, is_asked: looking("question", part, catalog, now_ms, is_asked=is_asked),
     )
     return FunctionSet(catalog, context, warnings, joined=True, text=text, subqueries=subqueries.answers)
 

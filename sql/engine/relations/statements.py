@@ -77,8 +77,8 @@ class Triggered(Statement):
         )
         self.warnings = Warnings()
 
-        def run(part: Plan) -> Any:
-            return looking(name, part, catalog, now_ms, partition=partition)
+        def run(part: Plan, is_asked: bool) -> Any:
+            return looking(name, part, catalog, now_ms, partition=partition, is_asked=is_asked)
 
         self.subqueries = Subqueries(subqueries, catalog, self.context, self.warnings, now_ms, "dict", run)
         self.source = source

@@ -8,6 +8,7 @@ that its condition asks for, or uses that of its relation, and is computed over 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.base import Removal
@@ -27,6 +28,7 @@ from sql.compiler.statement import StatementText
 from sql.emission import Emission
 from sql.engine.running.evaluation import Evaluation
 from sql.functions.registry import Context
+from sql.plan.bound import Read, TableRead
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.rows import Shape
 
@@ -35,8 +37,11 @@ if TYPE_CHECKING:
 
 Answer = Callable[[Event], Any]
 
-Run = Callable[[Plan], "Statement"]
-"""Starts a statement that only looks into named windows."""
+Run = Callable[[Plan, bool], "Statement"]
+"""Starts a statement that only looks into named windows, and says whether only its value is asked for."""
+
+Take = Callable[[Any, int], None]
+"""Takes an event that arrives, and the instant."""
 
 
 class Correlated:
@@ -95,10 +100,12 @@ class Correlated:
     def _failed(row: Any, error: BaseException) -> None:
         raise error
 
+    def takes(self, stream: str) -> Take | None:
+        """What takes the events of a stream, if it reads any."""
+        return partial(self.push, stream) if stream in self.plan.reads else None
+
     def push(self, stream: str, row: Any, now_ms: int) -> None:
         """An event of its stream arrives."""
-        if stream not in self.plan.reads:
-            return
         self.inner.push(stream, row, now_ms)
         if stream == self.plan.sources[0].stream and isinstance(self.rows, Rows):
             event = self._new_event(row, now_ms)
@@ -159,7 +166,12 @@ class Alone:
 
     def __init__(self, part: SubqueryPlan, catalog: Catalog, statement: str, run: Run) -> None:
         self.plan = part.plan
-        self.query = run(part.plan)
+        is_asked = part.kind == "scalar" and _shows_each(part.plan) and not _reads_columns(part.plan)
+        self.query = run(part.plan, is_asked)
+        self.value: Callable[[Any], Any] | None = None
+        if self.query.program.text.has_value:
+            self.value = self.query.code["value"]
+        """Gives the value itself, of the statement's aggregates as they are."""
         for window, source in zip(self.query.windows, part.plan.sources, strict=True):
             if source.relation is not None:
                 window.rows.relation = as_seen(source, catalog, statement)  # type: ignore[attr-defined]
@@ -173,10 +185,27 @@ class Alone:
         if any(source.relation for source in part.plan.sources):
             self.choice = Choice(part.plan, catalog, self.query, trigger=False)
 
-    def push(self, stream: str, row: Any, now_ms: int) -> None:
-        """An event of its streams arrives."""
-        if stream in self.query.plan.streams and self.choice is None:
-            self._note(self.query.push(stream, [row], now_ms))
+    def takes(self, stream: str) -> Take | None:
+        """What takes the events of a stream, if it keeps any."""
+        if stream not in self.query.plan.streams or self.choice is not None:
+            return None
+        return partial(self._push, stream) if self.value is None else self._counted()
+
+    def _push(self, stream: str, row: Any, now_ms: int) -> None:
+        self._note(self.query.push(stream, [row], now_ms))
+
+    def _counted(self) -> Take:
+        """What counts an event in the aggregates, and does nothing else."""
+        query, push = self.query, self.query.code["push"]
+
+        def take(row: Any, now_ms: int) -> None:
+            query.now_ms = now_ms
+            query.begin(now_ms)
+            push(query, (row,), now_ms)
+            if query.errors:
+                query.errors.clear()
+
+        return take
 
     def advance(self, now_ms: int) -> None:
         """Time has come to `now_ms`."""
@@ -268,6 +297,11 @@ def _shows_each(plan: Plan) -> bool:
     return is_whole and plan.selector == "istream" and not any(is_fleeting(item.value) for item in plan.items)
 
 
+def _reads_columns(plan: Plan) -> bool:
+    """Whether the row of a statement shows more than aggregates."""
+    return any(isinstance(node, Read | TableRead) for item in plan.items for node in item.value.walk())
+
+
 def _keeps_rows(part: SubqueryPlan) -> bool:
     """Whether a subquery of its own answers with the rows its windows have posted, and not with
     aggregates."""
@@ -294,6 +328,7 @@ class Subqueries:
             else Alone(part, catalog, context.rule_id, run)
             for part in parts
         ]
+        self.by_stream: dict[str, tuple[Take, ...]] = {}
         self.answers: list[Answer] = [
             self._answer(part, query) for part, query in zip(parts, self.queries, strict=True)
         ]
@@ -301,6 +336,9 @@ class Subqueries:
     def _answer(self, part: SubqueryPlan, query: Correlated | Alone) -> Answer:
         if isinstance(query, Correlated) and query.answer is not None:
             return query.answer
+        if isinstance(query, Alone) and query.value is not None:
+            value, statement = query.value, query.query
+            return lambda event: value(statement)
         result = query.result
         if part.kind == "exists":
             return lambda event: bool(result(event))
@@ -322,10 +360,18 @@ class Subqueries:
         row = self._only(rows)
         return None if row is None else next(iter(row.values()))
 
+    def takes(self, stream: str) -> Sequence[Take]:
+        """What takes the events of a stream, each before the statement itself sees it."""
+        found = self.by_stream.get(stream)
+        if found is None:
+            takes = [query.takes(stream) for query in self.queries]
+            found = self.by_stream[stream] = tuple([take for take in takes if take is not None])
+        return found
+
     def push(self, stream: str, row: Any, now_ms: int) -> None:
         """An event arrives, before the statement itself sees it."""
-        for query in self.queries:
-            query.push(stream, row, now_ms)
+        for take in self.takes(stream):
+            take(row, now_ms)
 
     def advance(self, now_ms: int) -> None:
         """Time has come to `now_ms`."""

@@ -30,7 +30,7 @@ class Output:
         self.row_limit = row_limit(plan, functions)
         self.touched: dict[Any, Any] = {}
         """Groups that have changed since the last output, each with an event, where rows are made then."""
-        self.waits = self.show.defers is not None
+        self.waits = self.show.defers is not None and plan.output is not None
         """Whether nothing has come since the start, from which the output limit counts."""
         self.limit: OutputLimit | None = None
         if plan.output is not None:

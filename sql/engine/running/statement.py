@@ -103,9 +103,11 @@ class Statement(RunningQuery):
         asks = any(spread.kind == "requests" for spread in plan.spreads)
         self.output = Requests(self) if asks else Output(self)
 
-    def looking(self, plan: Plan) -> Statement:
+    def looking(self, plan: Plan, is_asked: bool) -> Statement:
         """A subquery as a statement of its own, which only looks into named windows."""
-        return looking(self.name, plan, self.catalog, self.start_ms, self.shape, self.partition)
+        return looking(
+            self.name, plan, self.catalog, self.start_ms, self.shape, self.partition, is_asked=is_asked
+        )
 
     def begin(self, now_ms: int) -> None:
         """The instance is at work: what its program knows of the present is this instance's."""
@@ -401,11 +403,14 @@ def looking(
     now_ms: int,
     shape: Shape = "dict",
     partition: Sequence[Any] | None = None,
+    *,
+    is_asked: bool = False,
 ) -> Statement:
-    """A statement that only looks into named windows."""
+    """A statement that only looks into named windows. `is_asked`: nobody takes rows of it, only the value of
+    its content is asked for."""
     return Statement(
         name,
-        Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True),
+        Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True, is_asked=is_asked),
         now_ms,
         partition=partition,
     )
