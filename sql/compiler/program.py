@@ -16,7 +16,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings
-from sql.compiler.passing import passes_rows
+from sql.compiler.joins.passing import passes_rows
 from sql.compiler.statement import Answer, StatementText, drives
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan

@@ -31,13 +31,13 @@ from sql.codegen.support import Warnings
 from sql.compiler.change import ChangeText
 from sql.compiler.content import content_text
 from sql.compiler.deferral import events_of
-from sql.compiler.driven import DrivenText, driver_of
 from sql.compiler.earlier import Earlier
 from sql.compiler.enter import EnterText
 from sql.compiler.feeding import FeedingText, feeds
 from sql.compiler.fold import Fold, too_many_groups
+from sql.compiler.joins.driven import DrivenText, driver_of
+from sql.compiler.joins.passing import PassingText
 from sql.compiler.locals import LOCALS
-from sql.compiler.passing import PassingText
 from sql.compiler.push import PushText
 from sql.compiler.show import Show
 from sql.emission import Emission, Out, Update

@@ -9,7 +9,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.table.search import finder
 from sql.catalog.streams import Catalog
-from sql.compiler.driven import makes_rows
+from sql.compiler.joins.driven import makes_rows
 from sql.compiler.statement import drives
 from sql.emission import Emission
 from sql.engine.relations.statements import Partition, Statement, Triggered

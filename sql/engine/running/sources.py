@@ -18,7 +18,7 @@ from sql.algebra.operator import Operator, earliest
 from sql.algebra.state import EventStore
 from sql.algebra.table.feed import Feed, Looked
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.passing import is_looked_into
+from sql.compiler.joins.passing import is_looked_into
 from sql.engine.relations.subqueries import Subqueries, as_seen
 from sql.engine.running.matches import Matches
 from sql.engine.running.recognized import Recognized, failures_of

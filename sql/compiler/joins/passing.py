@@ -32,7 +32,7 @@ from sql.codegen.expressions import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.rows import write_row
 from sql.codegen.source import SourceWriter
-from sql.compiler.driven import makes_rows
+from sql.compiler.joins.driven import makes_rows
 from sql.plan.bound import Apply, Bound, Slot, TableRead
 from sql.plan.logical import Plan, SourcePlan
 
