@@ -64,7 +64,6 @@ class Statement(RunningQuery):
         self.start_ms = now_ms
         self.code = program.text.code
         self.loops = {stream: self.code[name] for stream, name in program.text.loops.items()}
-        """The compiled functions that take events, by stream."""
         self.analytic: AnalyticStage | None = None
         self.answers: Sequence[Any] = ()
         self.begin(now_ms)
@@ -105,9 +104,8 @@ class Statement(RunningQuery):
 
     def looking(self, plan: Plan, is_asked: bool) -> Statement:
         """A subquery as a statement of its own, which only looks into named windows."""
-        return looking(
-            self.name, plan, self.catalog, self.start_ms, self.shape, self.partition, is_asked=is_asked
-        )
+        at = self.start_ms, self.shape, self.partition
+        return looking(self.name, plan, self.catalog, *at, is_asked=is_asked)
 
     def begin(self, now_ms: int) -> None:
         """The instance is at work: what its program knows of the present is this instance's."""
@@ -182,8 +180,7 @@ class Statement(RunningQuery):
         self._step((Delta(events),) if events else (), now_ms)
 
     def change(self, delta: Change, new: list[Any], old: list[Any]) -> None:
-        """One change, through the compiled text: its rows go to `new` and `old`, or as an
-        update to the output."""
+        """One change, through the text: its rows go to `new` and `old`, or as an update to the output."""
         if not isinstance(delta, Delta):
             self.code["join"](self, *sides_of(delta, len(self.windows)), self.now_ms, new)
             return
@@ -406,11 +403,6 @@ def looking(
     *,
     is_asked: bool = False,
 ) -> Statement:
-    """A statement that only looks into named windows. `is_asked`: nobody takes rows of it, only the value of
-    its content is asked for."""
-    return Statement(
-        name,
-        Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True, is_asked=is_asked),
-        now_ms,
-        partition=partition,
-    )
+    """A statement that only looks into named windows. `is_asked`: nobody takes its rows, only its value."""
+    program = Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True, is_asked=is_asked)
+    return Statement(name, program, now_ms, partition=partition)
