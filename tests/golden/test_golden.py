@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
+import dis
+from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
+from sql.codegen.source import Generated, SourceWriter
 from tests.golden.rules import RULES, compiled
 
 FOLDER = Path(__file__).parent
@@ -25,3 +30,36 @@ def test_each_file_has_a_rule() -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_it_is_short(name: str) -> None:
     assert len(compiled(name).splitlines()) <= LINES_MAX
+
+
+def code_in(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from code_in(constant)
+
+
+def globals_of(text: str) -> set[str]:
+    """The names that the functions of a text read as globals."""
+    return {
+        instruction.argval
+        for code in code_in(compile(text, "<rule>", "exec"))
+        for instruction in dis.get_instructions(code)
+        if instruction.opname == "LOAD_GLOBAL"
+    }
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_each_global_is_bound(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Generated] = []
+    first = Generated.__init__
+
+    def noted(self: Generated, writer: SourceWriter, names: dict[str, object]) -> None:
+        first(self, writer, names)
+        made.append(self)
+
+    monkeypatch.setattr(Generated, "__init__", noted)
+    compiled(name)
+    assert made
+    for generated in made:
+        assert globals_of(generated.text) <= {*generated.functions, *vars(builtins)}
