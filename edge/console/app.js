@@ -3,6 +3,7 @@ import { clear, element, sparkline } from "/ui/draw.js";
 
 const POLL_MS = 2000;
 const ANSWER_MS = 5000;
+const AGAIN_MS = 10_000;
 const ROWS_SHOWN = 200;
 const SILENT_MS = 60_000;
 
@@ -127,25 +128,40 @@ async function showRule(name) {
   for (const part of ["sql", "plan", "code"]) $(part).textContent = rule[part];
 }
 
-async function why(isTest = false) {
+// While "keep looking" is on, the answer is asked for again. A look costs the gateway's machine a process: the next
+// one waits ten times as long as the last one took, so that looking takes a tenth of a core at most.
+let lookingAgain = null;
+
+function lookAgain(tookMs) {
+  clearTimeout(lookingAgain);
+  lookingAgain = setTimeout(async () => {
+    const isUsed = document.hidden || !$("follow").checked || document.activeElement?.type === "range";
+    if (isUsed || chosen === null) lookAgain(0);
+    else await why(false, true);
+  }, Math.max(AGAIN_MS, 10 * tookMs));
+}
+
+async function why(isTest = false, isAgain = false) {
   if (chosen === null) return;
+  const began = performance.now();
   const name = chosen;
   const query = new URLSearchParams({ since: $("since").value, timeline: "1" });
   if ($("key").value) query.set("key", $("key").value);
   if (isTest) query.set("test", "1");
-  const findings = clear($("findings"));
-  findings.append(element("li", {}, "looking …"));
+  const findings = isAgain ? $("findings") : clear($("findings"));
+  if (!isAgain) findings.append(element("li", {}, "looking …"));
   try {
     const answer = asking.then(() => ask(`/why/${encodeURIComponent(name)}?${query}`));
     asking = answer.catch(() => null);
     const told = await (await answer).json();
-    if (name === chosen) showAnswer(told);
+    if (name === chosen) showAnswer(told, isAgain);
   } catch (error) {
-    clear(findings).append(element("li", { class: "bad" }, error.message));
+    if (!isAgain) clear(findings).append(element("li", { class: "bad" }, error.message));
   }
+  lookAgain(performance.now() - began);
 }
 
-function showAnswer(told) {
+function showAnswer(told, isAgain) {
   const findings = clear($("findings"));
   const texts = told.findings.map((finding) => [finding.code, finding.text]);
   for (const [code, text] of texts.length ? texts : [["none", "nothing was found that keeps it from firing"]]) {
@@ -159,8 +175,10 @@ function showAnswer(told) {
   }
   showClauses(told.conditions);
   showSweeps(told.conditions);
-  $("test").hidden = told.test === undefined;
-  $("test").textContent = told.test ?? "";
+  if (!isAgain) {
+    $("test").hidden = told.test === undefined;
+    $("test").textContent = told.test ?? "";
+  }
   showTimeline(told.timeline ?? "");
 }
 
@@ -247,9 +265,25 @@ async function showLetters() {
   const list = clear($("letters"));
   for (const letter of letters) {
     const place = letter.topic || letter.rule || "";
-    list.append(element("li", {}, `${new Date(letter.at_ms).toISOString()} ${place}: ${letter.reason}`));
+    const item = element("li", {}, `${new Date(letter.at_ms).toISOString()} ${place}: ${letter.reason} `);
+    if (letter.again !== null) item.append(retryButton(letter));
+    list.append(item);
   }
   if (!letters.length) list.append(element("li", { class: "good" }, "none"));
+}
+
+function retryButton(letter) {
+  const button = element("button", { title: `publish it to ${letter.again}` }, letter.is_retried ? "Try once more" : "Try again");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      button.textContent = await (await ask(`/ui/dead-letters/${letter.id}`, { method: "POST" })).text();
+    } catch (error) {
+      button.textContent = error.message;
+      button.disabled = false;
+    }
+  });
+  return button;
 }
 
 // --- the page -------------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def read_letters(data: Path) -> Iterator[Letter]:
     for path in [*files, *([folder / FILE] if (folder / FILE).exists() else [])]:
         with path.open("rb") as lines:
             for line in lines:
-                letter = _letter(line)
+                letter = letter_of(line)
                 if letter is not None:
                     yield letter
 
@@ -76,7 +76,8 @@ def _age(path: Path) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _letter(line: bytes) -> Letter | None:
+def letter_of(line: bytes) -> Letter | None:
+    """The letter of a line; None for a line that is none."""
     try:
         found = json.loads(line)
         payload = found.pop("payload", None)

@@ -3,11 +3,11 @@
 GET /ui, /ui/app.js, …     the page; holds nothing of the gateway, so it needs no token
 GET /ui/rule/RULE          JSON: the rule's text, plan and generated code
 GET /ui/dead-letters       JSON: the newest dead letters
+POST /ui/dead-letters/ID   publish the message of one again
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -16,6 +16,9 @@ from urllib.parse import unquote
 
 import msgspec
 
+from edge.config.broker import mqtt_options
+from edge.delivery.letters import letter_of, note_retried, read_letters, retried
+from edge.intake.sources.mqtt_visit import Visit, VisitFailed
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from edge.monitor.pages import Page
 from rules.catalog import copy_of
@@ -43,7 +46,7 @@ class Console:
         self._daemon = daemon
 
     def knows(self, path: str) -> bool:
-        return path in FILES or path == "/ui/dead-letters" or path.startswith("/ui/rule/")
+        return path in FILES or path.startswith(("/ui/dead-letters", "/ui/rule/"))
 
     def needs_token(self, path: str) -> bool:
         return path not in FILES
@@ -53,8 +56,25 @@ class Console:
             name, kind = FILES[path]
             return Page(200, resources.files("edge.console").joinpath(name).read_bytes(), kind)
         if path == "/ui/dead-letters":
-            return Page(200, msgspec.json.encode(newest(self._daemon.dead_letters.path, LETTERS_SHOWN)))
+            data = Path(self._daemon.config.data.dir)
+            return Page(200, msgspec.json.encode(newest(data, self._daemon.dead_letters.path, LETTERS_SHOWN)))
         return self._rule(unquote(path.removeprefix("/ui/rule/")))
+
+    def act(self, path: str) -> Page | None:
+        if not path.startswith("/ui/dead-letters/"):
+            return None
+        wanted, options = path.rpartition("/")[2], mqtt_options(self._daemon.config)
+        data = Path(self._daemon.config.data.dir)
+        letter = next((letter for letter in read_letters(data) if letter.id == wanted), None)
+        if letter is None or letter.destination is None or options is None:
+            return _told(404, "there is no such dead letter with a topic and a payload, or no broker")
+        try:
+            with Visit(options) as visit:
+                visit.publish(letter.destination, letter.payload or b"")
+        except VisitFailed as error:
+            return _told(502, str(error))
+        note_retried(data, letter)
+        return _told(200, f"published again to {letter.destination}")
 
     def _rule(self, name: str) -> Page:
         from sql.explain import explain
@@ -79,21 +99,27 @@ class Console:
         return Page(200, msgspec.json.encode(told))
 
 
-def newest(path: Path, count: int) -> list[dict[str, Any]]:
-    """The newest dead letters, the newest first."""
+def _told(status: int, text: str) -> Page:
+    return Page(status, f"{text}\n".encode(), "text/plain; charset=utf-8")
+
+
+def newest(data: Path, path: Path, count: int) -> list[dict[str, Any]]:
+    """The newest dead letters, the newest first, without their payloads. `again`: the topic to which each can be
+    published again; `is_retried`: whether it was."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - TAIL_BYTES))
-            lines = file.read().splitlines()
+            lines = file.read().splitlines(keepends=True)
     except OSError:
         return []
-    found = []
+    found, sent = [], retried(data)
     for line in reversed(lines[1:] if size > TAIL_BYTES else lines):
-        try:
-            found.append(json.loads(line))
-        except ValueError:
+        letter = letter_of(line)
+        if letter is None:
             continue
+        own = {"id": letter.id, "again": letter.destination, "is_retried": letter.id in sent}
+        found.append({**letter.fields, **own})
         if len(found) == count:
             break
     return found

@@ -29,6 +29,9 @@ class FlightPages:
     def needs_token(self, path: str) -> bool:
         return True
 
+    def act(self, path: str) -> Page | None:
+        return None
+
     def open(self, path: str, query: Mapping[str, str]) -> Page:
         _, kind, *rest = path.split("/", 2)
         name = unquote(rest[0]) if rest else ""

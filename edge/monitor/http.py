@@ -241,6 +241,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if not self.access.is_known_host(self.headers.get("Host")):
             self._send(421, "this gateway is reached as localhost or 127.0.0.1 only\n")
+        elif any(pages.knows(self.path) for pages in self.pages):
+            self._act()
         elif self.manage is None or not self.manage.knows(self.path.split("?", 1)[0]):
             self._send(405, "only GET; http.manage switches management on\n")
         elif (recovering := self.reporter.recovering()) is not None:
@@ -249,6 +251,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._managed()
 
     do_PUT = do_DELETE = do_POST
+
+    def _act(self) -> None:
+        """Do what a page asks for; a page of another origin has no token to ask with."""
+        if self._may_ask():
+            done = [page for pages in self.pages if (page := pages.act(self.path)) is not None]
+            page = done[0] if done else Page(405, b"only GET\n", "text/plain; charset=utf-8")
+            assert isinstance(page.body, bytes)
+            self._send_bytes(page.status, page.body, page.kind)
 
     def _managed(self) -> None:
         assert self.manage is not None

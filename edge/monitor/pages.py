@@ -28,3 +28,6 @@ class Pages(Protocol):
 
     def open(self, path: str, query: Mapping[str, str]) -> Page:
         """The page. Raises TimeoutError when the gateway's loop does not answer."""
+
+    def act(self, path: str) -> Page | None:
+        """Do what a POST to the path asks for; None where there is nothing to do."""

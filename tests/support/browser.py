@@ -81,7 +81,7 @@ class Browser:
         found = self.do("POST", "/element", {"using": "css selector", "value": selector})
         self.do("POST", f"/element/{found[ELEMENT]}/value", {"text": text})
 
-    def wait_text(self, selector: str, wanted: str, timeout_s: float = 20) -> None:
+    def wait_text(self, selector: str, wanted: str, timeout_s: float = 60) -> None:
         """Wait until the text of an element has a part."""
         try:
             wait_for(lambda: wanted in self.text(selector), timeout_s)

@@ -116,6 +116,23 @@ def test_live_events_with_a_condition(page: Browser, broker: Mosquitto, gateway:
     wait_for(lambda: gateway.status()["listeners"] == 0, what="the end of the listener")
 
 
+def test_a_dead_letter_is_tried_again(page: Browser, gateway: Process) -> None:
+    """It is refused again, and so becomes another one."""
+    page.wait_text("#letters", "Try again")
+    page.click("#letters button")
+    wait_for(lambda: gateway.status()["dead_letters"]["written"] == 2, what="the second dead letter")
+    page.wait_text("#letters", "Try once more")
+    assert gateway.status()["intake"]["received"]["m"] >= 22
+
+
+def test_near_misses_refresh_by_themselves(page: Browser, broker: Mosquitto) -> None:
+    choose(page, "warm")
+    page.wait_text("#findings", "89.97")
+    with publisher(broker.port) as plant:
+        plant.send("plant/1", {"dev": "pump-08", "temp": 89.99})
+    page.wait_text("#findings", "89.99")
+
+
 def test_keyboard_narrow_screens_and_the_second_view(page: Browser) -> None:
     page.run("document.querySelector('#rules button').focus()")
     first = page.run("return document.activeElement.dataset.rule")
