@@ -3,7 +3,8 @@ import { clear, element, sparkline } from "/ui/draw.js";
 
 const POLL_MS = 2000;
 const ANSWER_MS = 5000;
-const AGAIN_MS = 10_000;
+const AGAIN_MS = 5_000;
+const AGAIN_MAX_MS = 30_000;
 const ROWS_SHOWN = 200;
 const SILENT_MS = 60_000;
 
@@ -129,7 +130,7 @@ async function showRule(name) {
 }
 
 // While "keep looking" is on, the answer is asked for again. A look costs the gateway's machine a process: the next
-// one waits ten times as long as the last one took, so that looking takes a tenth of a core at most.
+// one waits five times as long as the last one took, so that looking takes a sixth of a core, at the lowest priority.
 let lookingAgain = null;
 
 function lookAgain(tookMs) {
@@ -138,7 +139,7 @@ function lookAgain(tookMs) {
     const isUsed = document.hidden || !$("follow").checked || document.activeElement?.type === "range";
     if (isUsed || chosen === null) lookAgain(0);
     else await why(false, true);
-  }, Math.max(AGAIN_MS, 10 * tookMs));
+  }, Math.min(AGAIN_MAX_MS, Math.max(AGAIN_MS, 5 * tookMs)));
 }
 
 async function why(isTest = false, isAgain = false) {

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from edge.docs.markdown import FENCE, code, result, table
+from sql.algebra.derived.catalog import Analytic
 
 
 def windows() -> str:
@@ -51,6 +52,13 @@ def windows() -> str:
     return "\n".join(parts)
 
 
+ANALYTIC_LEAD = (
+    "They run on each event as it comes, before WHERE, and keep values between events. `OVER (PARTITION BY k)` "
+    "keeps them for each key by itself, `OVER (WHEN condition)` for events that meet the condition: at others they "
+    "give what they gave, and remember nothing. An event that fails leaves no trace in them."
+)
+
+
 def _signature(item: Any) -> str:
     out = []
     for parameter in item.parameters:
@@ -62,7 +70,8 @@ def _signature(item: Any) -> str:
 def functions() -> str:
     """The scalar functions by category, and those that are not scalar."""
     import sql.functions  # noqa: F401 - fills the registry
-    from sql.binder.calls import ANALYTICS, PREVS, SPREADS, WINDOW_FUNCTIONS
+    from sql.algebra.derived.catalog import ANALYTIC_FUNCTIONS
+    from sql.binder.calls import PREVS, SPREADS, WINDOW_FUNCTIONS
     from sql.binder.kuiper import HITS
     from sql.functions.refused import REFUSED
     from sql.functions.registry import all_functions
@@ -76,12 +85,10 @@ def functions() -> str:
     for category in dict.fromkeys(item.category for item in found):
         parts.append(f"\n## {category}\n")
         parts += [_function(item) for item in found if item.category == category]
+    parts.append(f"\n## Analytic functions\n\n{ANALYTIC_LEAD}\n")
+    parts += [_analytic(item) for item in ANALYTIC_FUNCTIONS]
     parts.append("\n## Functions about windows and earlier events\n")
     rows = [(f"{name}()", f"the window's {what}") for name, what in WINDOW_FUNCTIONS.items()]
-    rows += [
-        (f"{name}(…)", "analytic: keeps values between events; OVER(PARTITION BY … WHEN …)")
-        for name in ANALYTICS
-    ]
     rows += [(f"{name}(…)", "earlier events of a window of FROM, or of the stream") for name in PREVS]
     rows += [
         (f"{name}()", f"how often, or when last, the clause was met: {', '.join(where)}")
@@ -93,6 +100,19 @@ def functions() -> str:
     parts.append("\n## Refused\n")
     parts.append(table(("function", "why"), [(code(name), reason) for name, reason in REFUSED.items()]))
     return "\n".join(parts)
+
+
+def _analytic(item: Analytic) -> str:
+    """What an analytic function gives, event by event."""
+    examples = []
+    for example in item.examples:
+        columns = list(example.events[0])
+        rows = [
+            (*(result(event[name]) for name in columns), result(value))
+            for event, value in zip(example.events, example.results, strict=True)
+        ]
+        examples.append(table((*map(code, columns), code(example.call)), rows))
+    return f"### {item.signature}\n\n{item.doc}\n\n" + "\n\n".join(examples) + "\n"
 
 
 def _function(item: Any) -> str:

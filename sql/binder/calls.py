@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
+from sql.algebra.derived.catalog import ANALYTIC_FUNCTIONS
 from sql.binder import kuiper, stars
 from sql.errors import DataError, Span, did_you_mean
 from sql.functions import registry as functions
@@ -24,17 +25,8 @@ WINDOW_FUNCTIONS = {"window_start": "start", "window_end": "end", "window_trigge
 
 PREVS = {"prev": (1, 2), "prior": (1, 2), "prevtail": (1, 2), "prevcount": (1, 1), "prevwindow": (1, 1)}
 
-ANALYTICS = {
-    "lag": (1, 4),
-    "latest": (1, 2),
-    "changed_col": (2, 2),
-    "had_changed": (2, None),
-    "acc_sum": (1, 3),
-    "acc_max": (1, 3),
-    "acc_min": (1, 3),
-    "acc_avg": (1, 3),
-    "acc_count": (1, 3),
-}
+ANALYTICS = {item.name: (item.least, item.most) for item in ANALYTIC_FUNCTIONS}
+"""How many arguments analytic functions take."""
 
 SCALARS = frozenset({Type.BOOLEAN, Type.INTEGER, Type.FLOAT, Type.NUMBER})
 """Types whose values a function of text takes by their text."""

@@ -127,10 +127,10 @@ def test_a_dead_letter_is_tried_again(page: Browser, gateway: Process) -> None:
 
 def test_near_misses_refresh_by_themselves(page: Browser, broker: Mosquitto) -> None:
     choose(page, "warm")
-    page.wait_text("#findings", "89.97")
+    page.wait_text("#findings", "HAVING avg(temp) > 90 failed")
     with publisher(broker.port) as plant:
         plant.send("plant/1", {"dev": "pump-08", "temp": 89.99})
-    page.wait_text("#findings", "89.99")
+    page.wait_text("#findings", "89.99", 120)
 
 
 def test_keyboard_narrow_screens_and_the_second_view(page: Browser) -> None:

@@ -1,0 +1,25 @@
+"""The examples of analytic functions in the manual give what it says, event by event."""
+
+from __future__ import annotations
+
+import pytest
+
+from sql import Catalog, Engine, parse, plan_rule
+from sql.algebra.derived.catalog import ANALYTIC_FUNCTIONS, Example
+
+EXAMPLES = [example for item in ANALYTIC_FUNCTIONS for example in item.examples]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.call)
+def test_the_example_holds(example: Example) -> None:
+    catalog = Catalog()
+    catalog.define(parse("CREATE STREAM demo ()")[0])
+    engine = Engine(catalog)
+    engine.deploy("r", plan_rule(f"SELECT {example.call} AS out FROM demo", catalog), 0)
+    found = [
+        emission.inserted[0]["out"]
+        for at, event in enumerate(example.events)
+        for emission in engine.push("demo", [event], at)
+    ]
+    assert found == list(example.results)
+    assert [type(value) for value in found] == [type(value) for value in example.results]
