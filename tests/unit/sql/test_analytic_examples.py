@@ -6,14 +6,17 @@ import pytest
 
 from sql import Catalog, Engine, parse, plan_rule
 from sql.algebra.derived.catalog import ANALYTIC_FUNCTIONS, Example
+from sql.syntax import CreateStream
 
 EXAMPLES = [example for item in ANALYTIC_FUNCTIONS for example in item.examples]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.call)
 def test_the_example_holds(example: Example) -> None:
+    (stream,) = parse("CREATE STREAM demo ()")
+    assert isinstance(stream, CreateStream)
     catalog = Catalog()
-    catalog.define(parse("CREATE STREAM demo ()")[0])
+    catalog.define(stream)
     engine = Engine(catalog)
     engine.deploy("r", plan_rule(f"SELECT {example.call} AS out FROM demo", catalog), 0)
     found = [
