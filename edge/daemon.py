@@ -24,6 +24,7 @@ from edge.clock import Clock, SystemClock
 from edge.config import Config
 from edge.config.broker import mqtt_options
 from edge.delivery.actions import ActionBuilder, register_sinks
+from edge.delivery.caches import action_file, sweep
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.effects import Effects
 from edge.delivery.letters import FOLDER
@@ -31,7 +32,7 @@ from edge.delivery.mqtt_lines import Lines
 from edge.delivery.outbox import Outbox
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery, open_journal
-from edge.deploy.rule_files import RuleFiles
+from edge.deploy.rule_files import RuleFiles, Wanted
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.watch import DirectoryWatch, fingerprint
 from edge.flight.ask import Why
@@ -252,6 +253,7 @@ class Daemon:
         push = PushServers(config.http_push.address, token, bytes_max)
         (directory / "input").mkdir(exist_ok=True)
         configured = Configured(config.sources, config.sink_connections)
+        self.rule_files.configured = configured
         stores = Stores(LookupEnvironment(directory, bytes_max), configured, self.clock, self.intake.wake)
         self.gateway.consult = partial(stores.consult, self.gateway)
         environment = SourceEnvironment(
@@ -295,7 +297,7 @@ class Daemon:
         )
         self.commits.latency_ms = self.gateway.latency_ms
         self.gateway.commits = self.commits
-        self.manager.reload(self.rule_files.read())
+        self._deploy(self.rule_files.read())
         self.outbox.resume()
 
     def _last_snapshot(self, until_ms: int) -> None:
@@ -310,9 +312,21 @@ class Daemon:
         """Called by the watch thread: look at the files there, swap the rules in the loop."""
         wanted = self.rule_files.read()
         try:
-            self.intake.call(lambda: self.manager.reload(wanted), timeout_s=60)
+            self.intake.call(lambda: self._deploy(wanted), timeout_s=60)
         except TimeoutError:
             log.error("rules.reload_timeout")
+
+    def _deploy(self, wanted: Wanted) -> None:
+        """Make the running rules those that are wanted, and remove what only rules of the past had."""
+        self.manager.reload(wanted)
+        if any(problem.is_error for problem in wanted.problems):
+            return
+        folder, used = self.config.data.dir / "cache", set()
+        for rule_id in {*self.manager.running, *self.manager.asleep, *self.manager.failed}:
+            for action in self.outbox.actions(rule_id):
+                name = action.delivery.name
+                used.add(action_file(folder, rule_id, action.role, action.position, name))
+        sweep(folder, used, self.clock.now_ms(), self.config.gateway.removed_grace_ms)
 
     def _is_stopping(self) -> Iterator[bool]:
         while True:

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from edge.deploy.circles import circle_problems
+from edge.deploy.configured import configured_problems
 from edge.deploy.outgoing import outgoing_problems
 from edge.deploy.stream_types import stream_problems
 from edge.deploy.watch import stamp
+from edge.intake.sources.registry import Configured
 from rules.compile import Compiled, CompiledRule, compile_rules
 from rules.functions.files import load_functions
 from rules.loader import LoadedFile, file_name, load_file, load_text, rule_files, unite
@@ -52,6 +54,8 @@ class RuleFiles:
         self, directory: Path, zone: str, secrets: Secrets, outgoing_allow: Sequence[str] | None = None
     ) -> None:
         self.directory = directory
+        self.configured: Configured | None = None
+        """What the gateway's configuration says about sources; None: any name in it is right."""
         self._outgoing_allow = outgoing_allow
         self._zone = zone
         self._secrets = secrets
@@ -95,6 +99,9 @@ class RuleFiles:
         # what is left compiles.
         while True:
             compiled, found = self._compile(used)
+            if self.configured is not None:
+                streams = [stream for file in used.values() for stream in file.streams]
+                found = [*found, *configured_problems(streams, compiled.catalog, self.configured)]
             told += [problem for problem in found if used.get(problem.path) is current.get(problem.path)]
             failed = {problem.path for problem in found if problem.is_error} & used.keys()
             if not failed:

@@ -4,6 +4,6 @@ Start reading at `sinks.cache.delivery`; `sinks.cache.store` is the file.
 """
 
 from sinks.cache.delivery import CachedDelivery
-from sinks.cache.store import cache_path, mark_of
+from sinks.cache.store import cache_path, mark_of, results_in
 
-__all__ = ["CachedDelivery", "cache_path", "mark_of"]
+__all__ = ["CachedDelivery", "cache_path", "mark_of", "results_in"]

@@ -59,6 +59,14 @@ def mark_of(path: Path) -> int:
     return 0
 
 
+def results_in(path: Path) -> int:
+    """How many results a file holds; 0 where it cannot be read."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as database:
+        (count,) = database.execute("SELECT count(*) FROM results").fetchone()
+        return int(count)
+    return 0
+
+
 def _mark(database: sqlite3.Connection) -> int:
     (number,) = database.execute("SELECT max(number) FROM mark").fetchone()
     return int(number or 0)

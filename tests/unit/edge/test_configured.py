@@ -1,0 +1,70 @@
+"""CONF_KEY and connectionSelector name what the gateway's configuration has; else an error says where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edge.deploy.rule_files import RuleFiles
+from edge.intake.sources.registry import Configured
+from rules.secrets import Secrets
+
+CONFIGURED = Configured(
+    {"httppull": {"plant": {"url": "http://h"}}, "mqtt": {"near": {"connectionSelector": "mqtt"}, "plain": {}}},
+    {"mqtt": {"server": "mqtt://broker:1883"}, "far": {"server": "tcp://other:1883"},
+     "same": {"server": "tcp://broker:1883"}, "db": {"url": "sqlite:///a.db"}},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ('DATASOURCE="t", CONF_KEY="near"', None),
+        ('DATASOURCE="t", CONF_KEY="plain"', None),
+        ('DATASOURCE="t", CONF_KEY="same"', None),
+        ('DATASOURCE="t", CONF_KEY="nearr"', "no connection of the gateway's configuration"),
+        ('DATASOURCE="t", CONF_KEY="far"', "another broker"),
+        ('DATASOURCE="/x", TYPE="httppull", CONF_KEY="plant"', None),
+        ('DATASOURCE="/x", TYPE="httppull", CONF_KEY="plan"', "no section of the gateway's sources.httppull"),
+    ],
+)
+def test_names_of_the_configuration(tmp_path: Path, options: str, message: str | None) -> None:
+    rule = "rules: {r: {sql: SELECT * FROM s, actions: [log: {}]}}"
+    text = f"streams:\n  - CREATE STREAM s () WITH ({options})\n{rule}\n"
+    found = problems(tmp_path, text, "CONF_KEY=")
+    assert found is None if message is None else message in (found or "")
+
+
+@pytest.mark.parametrize(("connection", "is_known"), [("db", True), ("sql.db", True), ("dbb", False)])
+def test_connections_of_lookup_tables(tmp_path: Path, connection: str, is_known: bool) -> None:
+    text = (
+        "streams:\n  s: CREATE STREAM s (a STRING) WITH (DATASOURCE=\"t\")\n"
+        "  d: {kind: lookup, type: sql, datasource: d, extra: {connectionSelector: " + connection + "}}\n"
+        "rules: {r: {sql: SELECT a FROM s LEFT JOIN d ON s.a = d.id, actions: [log: {}]}}\n"
+    )  # fmt: skip
+    found = errors(tmp_path, text)
+    assert (found == []) == is_known, found
+    assert is_known or f"connection '{connection}'" in found[0]
+
+
+def errors(folder: Path, text: str) -> list[str]:
+    (folder / "rules.yaml").write_text(text)
+    files = RuleFiles(folder, "UTC", Secrets())
+    files.configured = CONFIGURED
+    return [
+        f":{problem.line}:{problem.column}: {problem.code} {problem.message}"
+        for problem in files.read().problems
+        if problem.is_error
+    ]
+
+
+def problems(folder: Path, text: str, place: str) -> str | None:
+    """The error, if there is one; its line and column are those of `place`."""
+    found = errors(folder, text)
+    if not found:
+        return None
+    line = next(number for number, row in enumerate(text.splitlines(), 1) if place in row)
+    column = text.splitlines()[line - 1].index(place) + 1
+    assert len(found) == 1 and f":{line}:{column}: E101" in found[0], found
+    return found[0]
