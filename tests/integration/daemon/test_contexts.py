@@ -71,15 +71,16 @@ def test_the_command_line_lists_partitions(
 
 @pytest.mark.broker
 def test_a_shift_begins_and_ends_when_the_clock_is_set(broker: Mosquitto, tmp_path: Path) -> None:
-    """The clock goes to 06:00 and to 14:00 of Berlin, and back to 13:00, which begins no second shift."""
-    tomorrow = datetime.now(ZoneInfo("Europe/Berlin")).replace(hour=0, minute=0, second=0) + timedelta(days=1)
+    """The day is one of 23 or 25 hours in Berlin. The clock goes from before the change to 06:00 and to 14:00,
+    and back to 13:00, which begins no second shift."""
+    day = next_change()
     offset = tmp_path / "offset"
 
     def set_clock(hour: int, minute: int) -> None:
-        wanted = tomorrow.replace(hour=hour, minute=minute).timestamp()
+        wanted = day.replace(hour=hour, minute=minute).timestamp()
         offset.write_text(f"+{int(wanted - time.time())}\n")
 
-    set_clock(5, 59)
+    set_clock(1, 30)
     fake = {
         "LD_PRELOAD": str(library()),
         "FAKETIME_TIMESTAMP_FILE": str(offset),
@@ -105,6 +106,8 @@ def test_a_shift_begins_and_ends_when_the_clock_is_set(broker: Mosquitto, tmp_pa
             return int(gateway.status()["contexts"]["early"]["counters"]["partitions"])
 
         send(2)
+        set_clock(5, 59)
+        send(1)
         assert live() == 0
         set_clock(6, 1)
         wait_for(lambda: live() == 1, what="the start of the shift")
@@ -116,3 +119,11 @@ def test_a_shift_begins_and_ends_when_the_clock_is_set(broker: Mosquitto, tmp_pa
         send(1)
         assert live() == 0
         assert gateway.output("count.jsonl") == [{"c": 3}]
+
+
+def next_change() -> datetime:
+    """Midnight of the next day of 23 or 25 hours in Berlin."""
+    day = datetime.now(ZoneInfo("Europe/Berlin")).replace(hour=0, minute=0, second=0) + timedelta(days=1)
+    while day.utcoffset() == day.replace(hour=12).utcoffset():
+        day += timedelta(days=1)
+    return day

@@ -136,6 +136,67 @@ rules:
     assert send(26_500)[0].inserted == [{"n": 1, "ends": 24_000}]
 
 
+IN_EVENT_TIME = """
+streams:
+  - {name: machine, datasource: machine, timestamp: ts, columns: {dev: string, status: string, temp: float, ts: bigint}}
+contexts:
+  by_dev: partition by dev from machine terminated by machine(status = 'stop')
+  ten: start @now end after 10 sec
+  hours: {sql: "start (0, 9, *, *, *) end (0, 17, *, *, *)", timezone: Europe/Berlin}
+rules:
+  per_device:
+    context: by_dev
+    sql: SELECT context.key1 AS dev, count(*) AS n, avg(temp) AS mean FROM machine OUTPUT LAST WHEN TERMINATED
+    options: {isEventTime: true, lateTolerance: 1000}
+    actions: [log: {}]
+    tests:
+      - name: what comes out of order counts before the stop behind it; what is below the watermark is late
+        events:
+          - {at: 1s, send: {dev: a, status: ok, temp: 10.0, ts: 10000}}
+          - {at: 2s, send: {dev: a, status: stop, temp: 0.0, ts: 12000}}
+          - {at: 3s, send: {dev: a, status: ok, temp: 30.0, ts: 11500}}
+          - {at: 4s, send: {dev: b, status: ok, temp: 1.0, ts: 14000}}
+          - {at: 5s, send: {dev: a, status: ok, temp: 99.0, ts: 11000}}
+        expect:
+          - {at: 12s, rows: [{dev: a, n: 2, mean: 20.0}]}
+          - {at: 11s, late: [{dev: a, status: ok, temp: 99.0, ts: 11000}]}
+  every_ten:
+    context: ten
+    sql: SELECT count(*) AS n, context.startTime AS since FROM machine OUTPUT LAST WHEN TERMINATED
+    options: {isEventTime: true}
+    actions: [log: {}]
+    tests:
+      - name: the partition begins with the first event and ends with the watermark
+        events:
+          - {at: 1s, send: [{ts: 10000}, {ts: 12000}, {ts: 20500}, {ts: 15500}, {ts: 30500}]}
+        expect:
+          - {at: 15s500ms, late: {ts: 15500}}
+          - {at: 20s, rows: [{n: 2, since: 10000}]}
+          - {at: 30s, rows: [{n: 1, since: 20000}]}
+  day:
+    context: hours
+    sql: SELECT count(*) AS n FROM machine OUTPUT LAST WHEN TERMINATED
+    options: {isEventTime: true}
+    actions: [log: {}]
+    tests:
+      - name: 07:00, 09:00, 17:00 and 19:00 in Berlin, on the day on which the clock is put forward
+        start: "2026-03-29T00:00:00Z"
+        events:
+          - {at: 1s, send: [{ts: 1774760400000}, {ts: 1774767600000}, {ts: 1774796400000}, {ts: 1774803600000}]}
+        expect:
+          - {at: 15h, rows: [{n: 1}]}
+"""
+"""Europe/Berlin is two hours ahead of UTC on the afternoon of 29 March 2026."""
+
+
+def test_in_event_time_each_kind_goes_by_the_time_stamps() -> None:
+    found = compile_rules(unite([load_text(IN_EVENT_TIME, "rules.yaml")]))
+    assert found.ok, found.problems
+    results = run_tests(found)
+    assert len(results) == 3
+    assert [result for result in results if not result.passed] == []
+
+
 def test_idle_keys_end_with_their_output() -> None:
     found = compiled(
         "contexts: {c: {sql: partition by dev from m, idle: 10s}}\n"
