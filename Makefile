@@ -12,6 +12,7 @@
 #   make crash-cloud  kill the cloud job while a reader polls; ARGS="--kills 20" for fewer kills
 #   make delta    the Delta table, on the pair of Spark and Delta that is pinned, in an environment of its own
 #   make docs     write the generated parts of docs/ anew
+#   make site     the manual as a site with search, in build/site
 #   make bench    the benchmarks
 #   make image    the container image, with docker, podman or buildah; ENGINE=podman to choose, IMAGE=name:tag
 #   make lock     pin the image's dependencies anew: requirements.lock, requirements-build.lock
@@ -25,7 +26,7 @@ PROFILE ?= ci
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test search test-all crash fuzz check parity crash-cloud delta docs bench image lock clean
+.PHONY: help demo quick test search test-all crash fuzz check parity crash-cloud delta docs site bench image lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -103,6 +104,10 @@ delta:
 
 docs: $(VENV)/.for-development
 	$(RUN) -m edge.docs
+
+site: $(VENV)/.for-development
+	$(VENV)/bin/mkdocs build --strict --quiet --config-file deploy/site/mkdocs.yml
+	@echo "build/site/index.html"
 
 bench: $(VENV)/.for-development
 	$(RUN) -m benchmarks $(ARGS)
