@@ -42,7 +42,7 @@ def findings(seen: Seen, facts: Facts) -> list[Finding]:
     found = [
         *_of_the_gateway(seen, facts),
         *_of_streams(seen),
-        *_of_events(seen),
+        *_of_events(seen, has_searches=bool(facts.waits)),
         *_of_searches(seen, facts),
         *_of_results(seen, facts),
     ]
@@ -175,8 +175,9 @@ def _columns_of_conditions(plan: Plan) -> set[str]:
 # --- conditions ---------------------------------------------------------------------------------------------
 
 
-def _of_events(seen: Seen) -> Iterator[Finding]:
-    """The first stage that nothing gets past; of the others, what they cost."""
+def _of_events(seen: Seen, *, has_searches: bool) -> Iterator[Finding]:
+    """The first stage that nothing gets past; of the others, what they cost. `has_searches`: searches of a
+    pattern are said to wait elsewhere."""
     stages = stages_of(seen)
     for stage in stages:
         if stage.name in ("filter", "joined", "having"):
@@ -187,6 +188,10 @@ def _of_events(seen: Seen) -> Iterator[Finding]:
             yield from _of_event_time(stage)
         elif stage.name == "windows" and stage.is_end:
             yield Finding("waiting" if not _is_join(seen) else "no-pair", _open_windows(seen, stage))
+        elif stage.name == "pattern" and stage.is_end and not has_searches:
+            yield Finding(
+                "waiting", f"no search of the pattern waits: none of {stage.count} events completed one"
+            )
         elif stage.name == "output":
             yield from _of_limit(seen, stage)
         if stage.is_end:

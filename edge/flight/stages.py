@@ -42,6 +42,8 @@ def stages_of(seen: Seen) -> list[Stage]:
     found.append(_filter(seen))
     if plan is not None and plan.timestamp is not None:
         found.append(_event_time(seen, found[-1].passed))
+    if plan is not None and any(source.pattern or source.recognize for source in plan.sources):
+        found.append(_matches(seen, found[-1]))
     found += [_pairs(tally) for tally in seen.tallies if tally.probe.stage == "pairs"]
     samples = next((tally for tally in seen.tallies if tally.probe.stage == "samples"), None)
     if samples is not None:
@@ -96,6 +98,12 @@ def _event_time(seen: Seen, count: int) -> Stage:
     lost = {name: number for name, number in (("late", late), ("too far in the future", future)) if number}
     held = min(seen.waiting, max(0, count - late - future))
     return Stage("event time", "events", count, max(0, count - late - future - held), lost, held)
+
+
+def _matches(seen: Seen, before: Stage) -> Stage:
+    """Events begin searches, go on with them, or fit nothing: the number of matches does not follow."""
+    matches = seen.counters.get("matches", 0)
+    return Stage("pattern", before.unit, before.passed, matches, {}, 0 if matches else before.passed)
 
 
 def _pairs(tally: Tally) -> Stage:

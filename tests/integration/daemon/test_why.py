@@ -54,6 +54,7 @@ RULES = {
     "silent-side": "SELECT m.dev FROM m INNER JOIN k ON m.dev = k.dev GROUP BY TUMBLINGWINDOW(ms, 200)",
     "stopped": "SELECT temp FROM m",
     "not-json": "SELECT x FROM broken",
+    "unanswered": "SELECT h.dev FROM PATTERN (m(temp > 89) AS h -> k(dev = h.dev) AS p) WITHIN 10 MINUTES",
 }
 
 
@@ -154,6 +155,18 @@ def cause(gateway: Process, rule: str, *more: str) -> tuple[str, str]:
     found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
     assert found, done.stdout
     return found[0]["code"], found[0]["text"]
+
+
+def test_a_pattern_says_what_its_searches_wait_for(gateway: Process) -> None:
+    code, text = cause(gateway, "unanswered")
+    assert code == "waiting"
+    assert text.startswith("1 search waits for p=k(dev = h.dev), since ")
+    assert text.endswith(" (h: dev=a temp=89.97)")
+    shown = why(gateway, "unanswered").stdout.splitlines()
+    (line,) = shown[shown.index("searches that wait") + 1 :][:1]
+    assert line.startswith("  1 for p=k(dev = h.dev), since ") and ", until " in line
+    counters = gateway.status()["rules"]["unanswered"]["counters"]
+    assert (counters["partials"], counters["matches"]) == (1, 0)
 
 
 def test_wrong_topic(gateway: Process) -> None:
