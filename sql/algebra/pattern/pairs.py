@@ -87,8 +87,10 @@ class Pairs:
         """An event begins a search that waits for a key, and may end those found; the matches."""
         waiting = self.waiting
         heard = () if found is None else self._fitting(row, found)
-        begins = True
-        if waiting.live >= self.most:
+        begins = (
+            wanted is not None or self.plan.length is not None
+        )  # else it would wait for nothing, for ever
+        if begins and waiting.live >= self.most:
             self.dropped += 1
             begins = self.drops
             oldest = waiting.oldest() if begins else None
