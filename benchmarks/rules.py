@@ -115,7 +115,7 @@ def event_time_rules() -> Result:
     ]
     rounds = 3
     stamped = messages(100, (rounds + 1) * COUNT)
-    return against_decoding("event_time_100", texts, stamped, None, rounds, event_time=True)
+    return against_decoding("event_time_100", texts, stamped, 4.0, rounds, event_time=True)
 
 
 def groups() -> Result:
@@ -155,7 +155,7 @@ CASES: dict[str, Callable[[], Result]] = {
     **{name: (lambda name=name: single(name)) for name in SINGLE},  # type: ignore[misc]
     **{f"rules_{rules}": (lambda rules=rules: equality_rules(rules)) for rules in (1, 10, 100, 1000)},  # type: ignore[misc]
     "tumbling_300": lambda: many("tumbling_300", sharing_rules("TUMBLINGWINDOW(ss, 10)"), 240.0),
-    "hopping_300": lambda: many("hopping_300", sharing_rules("HOPPINGWINDOW(ss, 10, 1)")),
+    "hopping_300": lambda: many("hopping_300", sharing_rules("HOPPINGWINDOW(ss, 10, 1)"), 4.0),
     "tumbling_mixed": lambda: many("tumbling_mixed", mixed_rules()),
     "event_time_100": event_time_rules,
     "event_time_tumbling": event_time_tumbling,

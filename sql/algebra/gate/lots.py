@@ -54,12 +54,14 @@ class Hold(Operator):
         self.point_ms: int | None = None
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
-        for event in delta.inserted:
-            self.entering[event] = None
-        for event in delta.removed:
-            # What came and goes before the update point is never seen.
-            if self.entering.pop(event, self) is self:
-                self.leaving[event] = None
+        self.entering.update(dict.fromkeys(delta.inserted))
+        if self.entering.keys().isdisjoint(delta.removed):
+            self.leaving.update(dict.fromkeys(delta.removed))
+        else:
+            for event in delta.removed:
+                # What came and goes before the update point is never seen.
+                if self.entering.pop(event, self) is self:
+                    self.leaving[event] = None
         if self.period_ms is not None:
             if self.origin_ms is None:
                 self.origin_ms = now
