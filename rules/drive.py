@@ -52,7 +52,7 @@ def advance(engine: Engine, to_ms: int) -> Iterator[Emission]:
 
 
 def deploy_with(engine: Engine, rule: CompiledRule, compiled: Compiled, now_ms: int) -> list[Plan]:
-    """Start a rule with the tables it reads, and the rules that write these; the plans of all the rules."""
+    """Start a rule with the tables it reads, and the rules that write these; the plans of all of them."""
     tables, rules = {*relations_of(rule.plan)} & compiled.tables.keys(), {rule.id}
     while True:
         near = {name for name, other in compiled.rules.items() if relations_of(other.plan) & tables}
@@ -66,6 +66,7 @@ def deploy_with(engine: Engine, rule: CompiledRule, compiled: Compiled, now_ms: 
         if name in tables:
             make_table(engine, name, table, now_ms)
     plans = [other.plan for name, other in compiled.rules.items() if name in rules]
+    plans += [table.relation.plan for name, table in compiled.tables.items() if name in tables]
     for name, other in compiled.rules.items():
         if name in rules:
             engine.deploy(name, other.plan, now_ms)

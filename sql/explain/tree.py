@@ -142,7 +142,9 @@ def _source(source: SourcePlan, plan: Plan) -> Node:
     alias = "" if source.alias == source.stream else f" as {source.alias}"
     if source.retained_rows is not None:
         return Node(f"table {source.stream}{alias}", f"keeps {source.retained_rows:,} rows, reads {reads}")
-    node = Node(f"stream {source.stream}{alias}", f"reads {reads}")
+    asks = "".join(f", asking {ask.table} by {' and '.join(ask.columns)}" for ask in plan.asks)
+    asked = asks if source is plan.sources[0] else ""
+    node = Node(f"stream {source.stream}{alias}{asked}", f"reads {reads}")
     if source.pattern is not None:
         node = _pattern(source.pattern, plan)
     if source.filter is not None:
