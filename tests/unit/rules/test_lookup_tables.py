@@ -38,5 +38,5 @@ def test_declarations_load_and_a_test_gives_the_rows() -> None:
     assert loaded.problems == [], render_all(loaded.problems)
     compiled = compile_rules(unite([loaded]))
     (result,) = run_tests(compiled)
-    assert result.failures == [], render_all(result.failures)
+    assert list(result.failures) == [], render_all(result.failures)
     assert "stream demo, asking users by id, asking alerts by id" in explain(compiled.rules["one"].plan)
