@@ -76,7 +76,7 @@ class StatementText:
         self.gate: Gated | None = window if isinstance(window, Gated) else None
         """The window that holds events back."""
         self.has_window = any(source.windows or source.lot or source.keeps_last for source in plan.sources)
-        self.is_timed = takes_times(plan)
+        self.is_timed = takes_times(plan) and not in_cells
         self.names = Names()
         self.names.reserve(LOCALS)
         self.names.bound |= {

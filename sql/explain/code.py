@@ -26,11 +26,11 @@ from sql.rows import Shape
 def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct") -> str:
     """The functions that run a rule, under its SQL. In a context it is the text of one partition's statement,
     or the loop over the cells of all partitions; before it the loop that finds the partition of an event, if
-    the rule is alone on its stream."""
+    the rule is alone on its stream and in processing time."""
     if plan.context is not None and fits_cells(plan):
         program = Program(plan, catalog, "dict", 0, name, in_cells=True)
         loop = route_of(plan.context, plan.sources[0].stream, {name: plan}, catalog)
-        route = "" if loop is None else f"{loop.text.rstrip()}\n\n"
+        route = "" if loop is None or plan.timestamp is not None else f"{loop.text.rstrip()}\n\n"
         return f"{_header(name, plan)}\n\n{route}{program.text.code.text}"
     if plan.context is not None:
         catalog = catalog.within(catalog.context_variables.get(plan.context.name, {}))

@@ -16,7 +16,7 @@ def fits_cells(plan: Plan) -> bool:
     """Whether a statement keeps nothing of a partition but its groups and the state of
     a simple output limit."""
     source = plan.sources[0] if len(plan.sources) == 1 else None
-    if source is None or plan.mode != "delta" or plan.timestamp is not None:
+    if source is None or plan.mode != "delta":
         return False
     holds = (
         source.keeps
