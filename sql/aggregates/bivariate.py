@@ -18,13 +18,6 @@ from sql.aggregates.wrap import Place
 _NOWHERE = Place(0, 0)
 
 
-def _spread(moments: Moments, sample: bool, *, rooted: bool) -> float:
-    variance = moments.variance(sample)
-    if variance is None:
-        return NAN
-    return root(*variance) if rooted else to_float(*variance)
-
-
 class Univariate:
     """uni(x): count, sum, mean, variance and standard deviations of one value."""
 
@@ -46,13 +39,14 @@ class Univariate:
     def properties(self) -> dict[str, Any]:
         """The current statistic by property name."""
         moments = self.moments
+        variance, deviation, population = moments.spreads()
         return {
             "datapoints": moments.count,
             "total": moments.total(),
             "average": moments.mean(),
-            "variance": _spread(moments, True, rooted=False),
-            "stddev": _spread(moments, True, rooted=True),
-            "stddevpa": _spread(moments, False, rooted=True),
+            "variance": variance,
+            "stddev": deviation,
+            "stddevpa": population,
         }
 
     def snapshot(self) -> Any:
@@ -161,12 +155,13 @@ class Regression:
 
 
 def _described(axis: str, moments: Moments) -> dict[str, float]:
+    variance, deviation, population = moments.spreads()
     return {
         f"{axis}Average": moments.mean(),
-        f"{axis}StandardDeviationPop": _spread(moments, False, rooted=True),
-        f"{axis}StandardDeviationSample": _spread(moments, True, rooted=True),
+        f"{axis}StandardDeviationPop": population,
+        f"{axis}StandardDeviationSample": deviation,
         f"{axis}Sum": moments.total(),
-        f"{axis}Variance": _spread(moments, True, rooted=False),
+        f"{axis}Variance": variance,
     }
 
 

@@ -66,6 +66,18 @@ class Moments:
         square, shift = self.centred_square()
         return square, self.count * (self.count - sample) << shift
 
+    def spreads(self) -> tuple[float, float, float]:
+        """The sample's variance and standard deviation and the population's standard deviation; NaN where
+        undefined."""
+        if not self.count or self.nonfinite:
+            return NAN, NAN, NAN
+        square, shift = self.centred_square()
+        population = root(square, self.count * self.count << shift)
+        if self.count == 1:
+            return NAN, NAN, population
+        divisor = self.count * (self.count - 1) << shift
+        return to_float(square, divisor), root(square, divisor), population
+
     def centred_square(self) -> tuple[int, int]:
         """n·Sxx - Sx² of the finite values, as numerator and shift."""
         shift = max(2 * self.sum.shift, self.squares.shift)
