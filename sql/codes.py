@@ -228,10 +228,10 @@ CODES: dict[str, Code] = {
         "select from, insert into, update or delete from a named window or table",
     ),
     "B558": Code("a question that is deployed", "ask it on demand: Engine.query"),
+    "B559": Code("an index that cannot be made", "the message says which rows collide"),
     "B560": Code(
         "a parameter without a value", "give values with the question: one for each '?', or by name"
     ),
-    "B559": Code("an index that cannot be made", "the message says which rows collide"),
     "B601": Code("retain-union or retain-intersection of fewer than two windows", "remove it"),
     "B602": Code(
         "OVER(WHEN …) on a window that is no sliding window", "use FILTER(WHERE …) to choose what enters"
