@@ -49,7 +49,7 @@ def _ls(data: Path) -> int:
 
 def _verify(data: Path) -> int:
     from edge.journal import snapshots
-    from edge.journal.reader import Reading, read, segments
+    from edge.journal.reader import TORN_NOTE, Reading, read, segments
 
     listed = segments(data / "journal")
     reading = Reading()
@@ -65,6 +65,8 @@ def _verify(data: Path) -> int:
             bad.append(f"{path}: {error}; the one before it is used")
     for text in bad:
         print(text)
+    if reading.torn_bytes:
+        print(f"the last {reading.torn_bytes} bytes are not intact: {TORN_NOTE}")
     torn = f", {reading.torn_bytes} bytes of a torn tail" if reading.torn_bytes else ""
     print(
         f"{records} records, {messages} messages, end at {reading.end}{torn}: {'damaged' if bad else 'sound'}"

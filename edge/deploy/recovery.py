@@ -23,7 +23,7 @@ from edge.deploy.upgrade import old_snapshot, remove_old
 from edge.gateway import Gateway
 from edge.intake.redelivery import Redeliveries
 from edge.journal.commits import Commits, Effects
-from edge.journal.reader import Entry, Reading, read, segments
+from edge.journal.reader import TORN_NOTE, Entry, Reading, read, segments
 from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, Removal, Session, Tick
 from edge.journal.snapshots import Snapshot, Snapshots
 from edge.journal.writer import Journal
@@ -176,6 +176,8 @@ class Recovery:
         )
         for damage in reading.damage:
             log.error("journal.damaged", extra={"error": str(damage), "note": DAMAGE_REMEDY})
+        if reading.torn_bytes:
+            log.warning("journal.torn", extra={"bytes": reading.torn_bytes, "note": TORN_NOTE})
         if found.records or reading.torn_bytes:
             log.info(
                 "journal.replayed",

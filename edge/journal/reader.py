@@ -22,6 +22,13 @@ SEGMENT_MAGIC = b"penstock journal 1\n\0\0\0\0\0"
 SEGMENT_HEADER_BYTES = len(SEGMENT_MAGIC)
 
 
+TORN_NOTE = (
+    "a power cut in the middle of a write leaves such an end, and the broker sends its messages again; "
+    "damage to what was written last looks alike, and those messages are gone if they were acknowledged"
+)
+"""What a torn tail may be: no later record says whether it was durable."""
+
+
 class Segment(NamedTuple):
     """A segment file: where it begins in the journal, and its path."""
 

@@ -47,6 +47,16 @@ def test_verify_tells_damage(data: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert out.endswith("damaged\n")
 
 
+def test_verify_tells_an_end_that_is_not_intact(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (segment,) = segments(data / "journal")
+    body = bytearray(segment.path.read_bytes())
+    body[list(read(data / "journal", 0, Reading()))[-1].position + 18] ^= 1
+    segment.path.write_bytes(body)
+    assert main(["journal", "verify", "--data", str(data)]) == 0
+    out = capsys.readouterr().out
+    assert "bytes are not intact" in out and "gone if they were acknowledged" in out
+
+
 def test_cut(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     entries = list(read(data / "journal", 0, Reading()))
     assert main(["journal", "cut", "--data", str(data), str(entries[2].end + 1)]) == 2
