@@ -4,9 +4,9 @@ slices, topic by topic in turn.
 A slice is what the loop does between two looks at everything else: timers, commits, questions from other
 threads. It is small enough that none of them waits long, however much has come at once.
 
-Where more waits than one slice, each topic has a lane, and a slice takes the same number of bytes from each:
-a flood on one topic, or a few payloads of a megabyte, hold up its own lane and no other. The order within a
-topic is kept.
+What makes no more than one slice keeps its order. Where more waits, each topic has a lane, and a slice takes
+the same number of bytes from each: a flood on one topic, or a few payloads of a megabyte, hold up its own lane
+and no other. The order within a topic is kept then, that of different topics is not.
 
 Slices become smaller where rules take long for them, and larger again where they do not: so the time of a
 slice is bounded too, whatever an event costs.
@@ -119,9 +119,10 @@ class Backlog:
 
     def next_slice(self) -> Arrival | None:
         """What is to be processed next; None when nothing waits."""
-        if not self._lanes and len(self._arrivals) == 1 and self._is_slice(self._arrivals[0].messages):
-            self.bytes = 0
-            return self._arrivals.popleft()
+        if self._arrivals and not self._lanes and self._is_slice():
+            arrival = self._arrivals.popleft()
+            self.bytes -= sum([len(message[1]) for message in arrival.messages])
+            return arrival
         # A session says what the packet ids of later messages mean: what came before it goes first.
         while self._arrivals and not (self._lanes and self._arrivals[0].session is not None):
             arrival = self._arrivals.popleft()
@@ -168,10 +169,9 @@ class Backlog:
             self._lanes[key] = lane
         return size
 
-    def _is_slice(self, messages: list[Message]) -> bool:
-        """Whether messages make no more than a slice."""
-        if len(messages) > SLICE_MESSAGES // self._parts:
+    def _is_slice(self) -> bool:
+        """Whether all that has arrived makes no more than a slice."""
+        count = sum([len(arrival.messages) for arrival in self._arrivals])
+        if count > SLICE_MESSAGES // self._parts:
             return False
-        return (
-            len(messages) <= 1 or sum([len(message[1]) for message in messages]) <= SLICE_BYTES // self._parts
-        )
+        return count <= 1 or self.bytes <= SLICE_BYTES // self._parts

@@ -16,8 +16,8 @@ REFUSED: dict[str, str] = {
     "inc_last_value": "it is internal to eKuiper; use last_value(x, true), which is always incremental",
     "instanceof": "events have no classes; compare typeof(x) with a type name, typeof(x) = 'bigint'",
     "exists": "a missing column is NULL; use x IS NOT NULL",
-    "theta_sketch": "it needs the package datasketches: pip install 'penstock[sketch]'",
-    "theta_sketch_agg": "it needs the package datasketches: pip install 'penstock[sketch]'",
+    "theta_sketch": "it needs the package datasketches; use pip install 'penstock[sketch]'",
+    "theta_sketch_agg": "it needs the package datasketches; use pip install 'penstock[sketch]'",
     "transpose": "an event's type cannot be changed in place; name the columns, or use extract(x)",
 }
 """Name in lower case to reason and remedy, which complete the sentence "<name>() is not offered: …"."""

@@ -16,14 +16,14 @@ def test_every_path_exists() -> None:
     assert not [path for path in paths if not (ROOT / path).exists()]
 
 
-def test_twelve_tasks_have_one_place_each() -> None:
+def test_each_task_has_one_place() -> None:
     table = PAGE.split("## Where to change what")[1].split("\n## ")[0]
     tasks = [
         line
         for line in table.splitlines()
         if line.startswith("| ") and not line.startswith(("| to ", "| ---"))
     ]
-    assert len(tasks) == 12
+    assert len(tasks) >= 12
     assert all(PATH.search(task) or "CONTRIBUTING.md#" in task for task in tasks)
 
 

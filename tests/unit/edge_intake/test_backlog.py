@@ -25,6 +25,15 @@ def test_what_fits_is_handed_on_as_it_came() -> None:
     assert drained(backlog) == [arrival]
 
 
+def test_several_arrivals_that_fit_keep_their_order() -> None:
+    """A table's row and the reading that is joined with it, twice, in two wake-ups."""
+    backlog = Backlog()
+    first = [*messages("row", 1), *messages("reading", 1)]
+    backlog.put([Arrival("mqtt", first, []), Arrival("mqtt", first, [])])
+    found = [message[0] for arrival in drained(backlog) for message in arrival.messages]
+    assert found == ["row", "reading", "row", "reading"]
+
+
 def test_each_topic_keeps_its_order_and_nothing_is_lost() -> None:
     backlog = Backlog()
     flood, calm = messages("flood", 5_000), messages("calm", 700)
