@@ -14,7 +14,7 @@ from edge.deploy.stream_types import MQTT, is_store, stream_type
 from edge.intake.sources.known import source_kind
 from edge.intake.sources.mqtt_client import address
 from edge.intake.sources.registry import BadSource, Configured, settings_of
-from edge.lookups.base import kinds
+from edge.lookups.kinds import kinds
 from rules.problems import FileProblem
 from rules.reading import LoadedStream
 from sql.catalog.streams import Catalog, Stream

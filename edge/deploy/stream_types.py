@@ -18,7 +18,7 @@ from edge.intake.sources.file import check_table
 from edge.intake.sources.known import source_kind, source_kinds
 from edge.intake.sources.registry import BadSource, Configured, settings_of, topic_of
 from edge.intake.streams import StreamSpec
-from edge.lookups.base import kinds
+from edge.lookups.kinds import kinds
 from rules.compile import Compiled
 from rules.problems import FileProblem
 from sql.catalog.stores import STORES

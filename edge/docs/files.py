@@ -120,7 +120,8 @@ def sources() -> str:
 
 def lookups() -> str:
     """The page of the stores of lookup tables."""
-    from edge.lookups.base import LookupSettings, kinds
+    from edge.lookups.base import LookupSettings
+    from edge.lookups.kinds import kinds
 
     shared = {field.alias for field in LookupSettings.model_fields.values()}
     parts = [

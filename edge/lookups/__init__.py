@@ -1,6 +1,7 @@
 """Stores that lookup tables ask for rows: databases, HTTP servers, Redis.
 
-    base     what a store is, its settings, and the kinds there are
+    base     what a store is, and its settings
+    kinds    the kinds there are
     sql, http, redis   one kind each
     plain    values of a store as JSON knows them
     worker   threads that ask one store, and try again while somebody waits

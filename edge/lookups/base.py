@@ -1,8 +1,8 @@
-"""What a store is to the gateway, its settings, and the kinds that TYPE of a lookup table may name."""
+"""What a store is to the gateway, and the settings of all stores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -113,10 +113,3 @@ class LookupKind:
     @property
     def summary(self) -> str:
         return (self.settings.__doc__ or "").strip().split("\n", 1)[0]
-
-
-def kinds() -> Mapping[str, LookupKind]:
-    """Every kind of store by its TYPE."""
-    from edge.lookups import http, redis, sql
-
-    return {module.KIND.name: module.KIND for module in (http, redis, sql)}

@@ -13,7 +13,8 @@ import msgspec
 from edge.clock import Clock
 from edge.intake.sources.registry import BadSource, Configured, settings_of
 from edge.journal.record import Answer, Answers, Policies
-from edge.lookups.base import LookupEnvironment, LookupKind, LookupSettings, Rows, kinds
+from edge.lookups.base import LookupEnvironment, LookupKind, LookupSettings, Rows
+from edge.lookups.kinds import kinds
 from edge.lookups.worker import StoreWorker
 from sql import Engine
 from sql.catalog.streams import Stream

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from edge.intake.sources.registry import BadSource, settings_of
-from edge.lookups.base import Lookup, LookupEnvironment, Unanswered, kinds
+from edge.lookups.base import Lookup, LookupEnvironment, Unanswered
+from edge.lookups.kinds import kinds
 from sql.catalog.streams import Stream
 from tests.integration.sinks.support import HttpPeer
 from tests.support.servers import Postgres, Redis

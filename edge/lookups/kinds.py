@@ -1,0 +1,14 @@
+"""The kinds of stores that TYPE of a lookup table may name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from edge.lookups.base import LookupKind
+
+
+def kinds() -> Mapping[str, LookupKind]:
+    """Every kind of store by its TYPE. They are imported when the first is asked for: few gateways need them."""
+    from edge.lookups import http, redis, sql
+
+    return {module.KIND.name: module.KIND for module in (http, redis, sql)}
