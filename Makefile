@@ -55,7 +55,7 @@ demo: $(VENV)/.for-demo
 	@$(RUN) -m edge.demo $(ARGS)
 
 # Tests of daemons and brokers wait more than they compute; WORKERS=0 runs all in one process.
-WORKERS ?= 2
+WORKERS ?= 3
 PYTEST := $(RUN) -m pytest -n $(WORKERS) --dist loadgroup
 CORE := tests/unit tests/scenarios tests/reference tests/conformance --ignore=tests/unit/tidy --ignore=tests/unit/fast
 

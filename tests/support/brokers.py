@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 
+STOP_S = 60
 START_S = 10.0
 
 
@@ -111,7 +112,7 @@ class Mosquitto:
         """Stop in good order: with persistence everything is stored."""
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(10)
+            self._process.wait(STOP_S)
             self._process = None
 
     def kill(self) -> None:

@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,13 @@ def require_programs() -> tuple[str, str]:
     return browser, driver
 
 
+STALE = "stale element reference"
+
+
+class StaleElement(Exception):
+    """The page has drawn the element anew."""
+
+
 @dataclass
 class Browser:
     """One window."""
@@ -53,6 +60,8 @@ class Browser:
             value = json.loads(connection.getresponse().read())["value"]
         finally:
             connection.close()
+        if isinstance(value, dict) and value.get("error") == STALE:
+            raise StaleElement
         if isinstance(value, dict) and "error" in value:
             pytest.fail(f"{method} {path}: {value['error']}: {value.get('message')}")
         return value
@@ -74,12 +83,19 @@ class Browser:
         return found
 
     def click(self, selector: str) -> None:
-        found = self.do("POST", "/element", {"using": "css selector", "value": selector})
-        self.do("POST", f"/element/{found[ELEMENT]}/click", {})
+        self._at(selector, "click", {})
 
     def type(self, selector: str, text: str) -> None:
-        found = self.do("POST", "/element", {"using": "css selector", "value": selector})
-        self.do("POST", f"/element/{found[ELEMENT]}/value", {"text": text})
+        self._at(selector, "value", {"text": text})
+
+    def _at(self, selector: str, action: str, body: Any) -> None:
+        """Do something with an element; once more where the page has drawn it anew since it was found."""
+        for _ in range(5):
+            found = self.do("POST", "/element", {"using": "css selector", "value": selector})
+            with suppress(StaleElement):
+                self.do("POST", f"/element/{found[ELEMENT]}/{action}", body)
+                return
+        pytest.fail(f"{selector} is drawn anew all the time")
 
     def wait_text(self, selector: str, wanted: str, timeout_s: float = 60) -> None:
         """Wait until the text of an element has a part."""
