@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 STOP_S = 60
-START_S = 10.0
+START_S = 30.0
 
 
 def free_port() -> int:
