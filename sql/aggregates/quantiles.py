@@ -17,16 +17,36 @@ from sql.functions.registry import Parameter
 from sql.types import Type
 
 
-class Quantile(Accumulator):
+class Ordered(Accumulator):
+    """An accumulator whose state is the values in order."""
+
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values = OrderedMultiset()
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Ordered)
+        for value in other.values:
+            self.values.add(value)
+
+    def snapshot(self) -> Any:
+        return [encode(value) for value in self.values]
+
+    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+        self.values = OrderedMultiset(decode(value) for value in state)
+
+
+class Quantile(Ordered):
     """A place in the order of the numbers; NULLs and NaN have none and are left out."""
 
-    __slots__ = ("fraction", "values")
+    __slots__ = ("fraction",)
 
     name = "percentile_cont"
 
     def __init__(self, removal: Removal, fraction: Any) -> None:
+        super().__init__()
         self.fraction = _fraction(fraction, self.name)
-        self.values = OrderedMultiset()
 
     def add(self, value: Any, event: Event) -> None:
         check_number(value, self.name)
@@ -50,17 +70,6 @@ class Quantile(Accumulator):
         low = self.values.at(below)
         high = self.values.at(below + 1) if place > below else low
         return _between(low, high, place - below)
-
-    def merge(self, other: Accumulator) -> None:
-        assert isinstance(other, Quantile)
-        for value in other.values:
-            self.values.add(value)
-
-    def snapshot(self) -> Any:
-        return [encode(value) for value in self.values]
-
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
-        self.values = OrderedMultiset(decode(value) for value in state)
 
 
 class Median(Quantile):

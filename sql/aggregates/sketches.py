@@ -14,7 +14,7 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.exact import check_number
-from sql.aggregates.ordered import OrderedMultiset
+from sql.aggregates.quantiles import Ordered
 from sql.aggregates.state import decode, encode
 from sql.errors import DataError
 from sql.functions.registry import Parameter
@@ -76,13 +76,13 @@ class Counted(Accumulator):
         self.counts = {decode(key): count for key, count in state}
 
 
-class Ranked(Accumulator):
+class Ranked(Ordered):
     """Numbers in order; the result is a KLL sketch of them, NULL over nothing. NULLs and NaN are left out."""
 
-    __slots__ = ("values",)
+    __slots__ = ()
 
     def __init__(self, removal: Removal = Removal.ANY) -> None:
-        self.values = OrderedMultiset()
+        super().__init__()
 
     def add(self, value: Any, event: Event) -> None:
         if (number := _real(value)) is not None:
@@ -97,17 +97,6 @@ class Ranked(Accumulator):
 
     def result(self) -> bytes | None:
         return kll(list(self.values)) if self.values.count else None
-
-    def merge(self, other: Accumulator) -> None:
-        assert isinstance(other, Ranked)
-        for value in other.values:
-            self.values.add(value)
-
-    def snapshot(self) -> Any:
-        return [encode(value) for value in self.values]
-
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
-        self.values = OrderedMultiset(decode(value) for value in state)
 
 
 def _is_there(value: Any) -> bool:

@@ -67,9 +67,9 @@ class Stream:
 
     @property
     def validation(self) -> Literal["none", "intake", "rules"]:
-        """Who checks messages against the declared columns: nobody; intake, which refuses one that does not fit
-        as one dead letter, by the columns that rules read; or each rule, by all columns, as an error of its
-        own (eKuiper's way)."""
+        """Where messages are checked against the declared columns: nowhere; at intake, which refuses one that
+        does not fit as one dead letter, by the columns that rules read; or in each rule, by all columns, as an
+        error of its own (eKuiper's way)."""
         if not self.declared:
             return "none"
         return _VALIDATION.get(str(self.options.get("STRICT_VALIDATION", "")).lower(), "none")

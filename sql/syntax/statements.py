@@ -75,7 +75,7 @@ class OnSet(Statement):
 
 @dataclass(frozen=True, slots=True)
 class UpdateStream(Statement):
-    """`update istream Stream [as alias] set a = e, … [where e]`: changes events before anybody sees them."""
+    """`update istream Stream [as alias] set a = e, … [where e]`: changes events before other statements read them."""
 
     stream: str
     assignments: tuple[Assignment, ...]

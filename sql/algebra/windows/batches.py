@@ -6,7 +6,7 @@ from typing import Any
 
 from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, Every
 from sql.algebra.retain.predicate import WhenTrue
-from sql.algebra.windows.catalog import Start, register_window
+from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
 
 
 def _flags(flags: frozenset[str], start: Start) -> dict[str, Any]:
@@ -14,69 +14,83 @@ def _flags(flags: frozenset[str], start: Start) -> dict[str, Any]:
 
 
 register_window(
-    "length_batch",
-    "win",
-    "batch",
-    "size:size",
-    lambda start, size: AfterCount(size),
-    composition="Gate(count n); Retain(generation)",
-    cost="O(1) amortised",
-    state="2n events",
-    clock="none",
-    example="E#length_batch(5)",
-    summary="groups of n",
+    WindowSpec(
+        name="length_batch",
+        namespace="win",
+        role="batch",
+        parameters=parameters("size:size"),
+        make=lambda start, size: AfterCount(size),
+        composition="Gate(count n); Retain(generation)",
+        cost="O(1) amortised",
+        state="2n events",
+        clock="none",
+        example="E#length_batch(5)",
+        summary="groups of n",
+    )
 )
 register_window(
-    "time_batch",
-    "win",
-    "batch",
-    "period:period reference:reference? flags:flags?",
-    lambda start, period, reference, flags: Every(
-        period, start.zone, reference_ms=reference, **_flags(flags, start)
-    ),
-    composition="Gate(every d, origin first event | reference | start); Retain(generation)",
-    cost="O(1)",
-    state="the events of 2d",
-    clock="processing",
-    example='E#time_batch(10 sec, 5000L, "FORCE_UPDATE")',
-    summary="what came in each d",
+    WindowSpec(
+        name="time_batch",
+        namespace="win",
+        role="batch",
+        parameters=parameters("period:period reference:reference? flags:flags?"),
+        make=lambda start, period, reference, flags: Every(
+            period, start.zone, reference_ms=reference, **_flags(flags, start)
+        ),
+        composition="Gate(every d, origin first event | reference | start); Retain(generation)",
+        cost="O(1)",
+        state="the events of 2d",
+        clock="processing",
+        example='E#time_batch(10 sec, 5000L, "FORCE_UPDATE")',
+        summary="what came in each d",
+    )
 )
 register_window(
-    "time_length_batch",
-    "win",
-    "batch",
-    "period:period size:size flags:flags?",
-    lambda start, period, size, flags: CountOrSince(period, start.zone, size, **_flags(flags, start)),
-    composition="Gate(first of: d since release, n); Retain(generation)",
-    cost="O(1)",
-    state="2n events",
-    clock="processing",
-    example="E#time_length_batch(10 sec, 100)",
-    summary="n events or what came in d, whichever is first",
+    WindowSpec(
+        name="time_length_batch",
+        namespace="win",
+        role="batch",
+        parameters=parameters("period:period size:size flags:flags?"),
+        make=lambda start, period, size, flags: CountOrSince(
+            period, start.zone, size, **_flags(flags, start)
+        ),
+        composition="Gate(first of: d since release, n); Retain(generation)",
+        cost="O(1)",
+        state="2n events",
+        clock="processing",
+        example="E#time_length_batch(10 sec, 100)",
+        summary="n events or what came in d, whichever is first",
+    )
 )
 register_window(
-    "ext_timed_batch",
-    "win",
-    "batch",
-    "timestamp:value period:period reference:reference?",
-    lambda start, timestamp, period, reference: DataBoundary(timestamp.of, period, start.zone, reference),
-    composition="Gate(data boundary ts, d); Retain(generation)",
-    cost="O(1)",
-    state="the events of 2d",
-    clock="the events' own",
-    example="E#ext_timed_batch(ts, 10 sec)",
-    summary="what came in each d of the events' own time",
+    WindowSpec(
+        name="ext_timed_batch",
+        namespace="win",
+        role="batch",
+        parameters=parameters("timestamp:value period:period reference:reference?"),
+        make=lambda start, timestamp, period, reference: DataBoundary(
+            timestamp.of, period, start.zone, reference
+        ),
+        composition="Gate(data boundary ts, d); Retain(generation)",
+        cost="O(1)",
+        state="the events of 2d",
+        clock="the events' own",
+        example="E#ext_timed_batch(ts, 10 sec)",
+        summary="what came in each d of the events' own time",
+    )
 )
 register_window(
-    "expr_batch",
-    "win",
-    "batch",
-    "predicate:predicate include:include?",
-    lambda start, predicate, include: WhenTrue(predicate, True if include is None else include),
-    composition="Gate(when predicate); Retain(generation)",
-    cost="O(1) + predicate",
-    state="2 batches",
-    clock="none",
-    example="E#expr_batch(newest_event.k != oldest_event.k, false)",
-    summary="a batch when the predicate becomes true",
+    WindowSpec(
+        name="expr_batch",
+        namespace="win",
+        role="batch",
+        parameters=parameters("predicate:predicate include:include?"),
+        make=lambda start, predicate, include: WhenTrue(predicate, True if include is None else include),
+        composition="Gate(when predicate); Retain(generation)",
+        cost="O(1) + predicate",
+        state="2 batches",
+        clock="none",
+        example="E#expr_batch(newest_event.k != oldest_event.k, false)",
+        summary="a batch when the predicate becomes true",
+    )
 )

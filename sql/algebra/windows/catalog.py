@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
 from sql.algebra.event import Event
@@ -87,37 +87,16 @@ def all_windows() -> tuple[WindowSpec, ...]:
     return tuple(_windows.values())
 
 
-def register_window(
-    name: str,
-    namespace: str,
-    role: Any,
-    parameters: str,
-    make: Callable[..., Any] | None,
-    *,
-    composition: str,
-    cost: str,
-    state: str,
-    clock: str,
-    example: str,
-    summary: str,
-    unbounded: str | None = None,
-    columns: tuple[str, ...] = (),
-) -> None:
-    """Add an entry to the catalog. `parameters`: `name:kind` words, `?` after the kind of an optional one."""
-    words = (word.split(":") for word in parameters.split())
-    parsed = tuple(WindowParameter(word, kind.rstrip("?"), kind.endswith("?")) for word, kind in words)  # type: ignore[arg-type]
-    _windows[name] = WindowSpec(
-        name=name,
-        namespace=namespace,
-        role=role,
-        parameters=parsed,
-        make=make,
-        composition=composition,
-        cost=cost,
-        state=state,
-        clock=clock,
-        example=example,
-        summary=summary,
-        unbounded=unbounded,
-        columns=columns,
-    )
+def parameters(words: str) -> tuple[WindowParameter, ...]:
+    """Parameters written as `name:kind` words, with `?` after the kind of an optional one."""
+    parts = (word.split(":") for word in words.split())
+    return tuple(WindowParameter(name, _kind(kind.rstrip("?")), kind.endswith("?")) for name, kind in parts)
+
+
+def _kind(word: str) -> ParameterKind:
+    return next(kind for kind in get_args(ParameterKind) if kind == word)
+
+
+def register_window(spec: WindowSpec) -> None:
+    """Add an entry to the catalog."""
+    _windows[spec.name] = spec

@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.aggregates.bivariate import Correlation, Regression, Univariate, WeightedMean
 from sql.algebra.derived.statistics import Size
-from sql.algebra.windows.catalog import Start, register_window
+from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
 
 UNIVARIATE = "datapoints total average variance stddev stddevpa"
 REGRESSION = (
@@ -17,25 +17,33 @@ REGRESSION = (
 
 
 def _register(
-    name: str, parameters: str, columns: str, make: Callable[[Start], Any], example: str, summary: str
+    name: str,
+    values: str,
+    columns: str,
+    make: Callable[[Start], Any],
+    example: str,
+    summary: str,
+    namespace: str = "stat",
 ) -> None:
     register_window(
-        name,
-        "std" if name == "size" else "stat",
-        "derived",
-        f"{parameters} extras:extras?",
-        make,
-        columns=tuple(columns.split()),
-        composition="Agg, posting the changed row",
-        cost="O(1)",
-        state="a few numbers",
-        clock="none",
-        example=example,
-        summary=summary,
+        WindowSpec(
+            name=name,
+            namespace=namespace,
+            role="derived",
+            parameters=parameters(f"{values} extras:extras?"),
+            make=make,
+            columns=tuple(columns.split()),
+            composition="Agg, posting the changed row",
+            cost="O(1)",
+            state="a few numbers",
+            clock="none",
+            example=example,
+            summary=summary,
+        )
     )
 
 
-_register("size", "", "size", lambda start: Size(), "E#time(1 min)#size", "the number of events")
+_register("size", "", "size", lambda start: Size(), "E#time(1 min)#size", "the number of events", "std")
 _register(
     "uni",
     "x:value",

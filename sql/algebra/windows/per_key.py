@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
-from sql.algebra.windows.catalog import register_window
+from sql.algebra.windows.catalog import WindowSpec, parameters, register_window
 
-register_window("groupwin", "std", "group", "keys:keys", None,
-        composition="Key(k, window)", cost="+ hash", state="a window per key", clock="that of the window",
-        example="E#groupwin(k)#length(5)", summary="a window per key",
-        unbounded="groupwin keeps a window for every key ever seen")  # fmt: skip
-register_window("merge", "std", "merge", "keys:keys", None,
-        composition="end of Key", cost="O(1)", state="none", clock="none",
-        example="E#groupwin(k)#length(5)#merge(k)#uni(v)", summary="the end of the grouped part")  # fmt: skip
+register_window(
+    WindowSpec(
+        name="groupwin",
+        namespace="std",
+        role="group",
+        parameters=parameters("keys:keys"),
+        make=None,
+        composition="Key(k, window)",
+        cost="+ hash",
+        state="a window per key",
+        clock="that of the window",
+        example="E#groupwin(k)#length(5)",
+        summary="a window per key",
+        unbounded="groupwin keeps a window for every key ever seen",
+    )
+)
+register_window(
+    WindowSpec(
+        name="merge",
+        namespace="std",
+        role="merge",
+        parameters=parameters("keys:keys"),
+        make=None,
+        composition="end of Key",
+        cost="O(1)",
+        state="none",
+        clock="none",
+        example="E#groupwin(k)#length(5)#merge(k)#uni(v)",
+        summary="the end of the grouped part",
+    )
+)

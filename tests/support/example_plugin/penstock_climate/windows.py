@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from sql.algebra.retain.queues import Newest
-from sql.algebra.windows.catalog import register_window
+from sql.algebra.windows.catalog import WindowSpec, parameters, register_window
 
 register_window(
-    "latest_of",
-    "win",
-    "retain",
-    "size:size",
-    lambda start, size: Newest(size),
-    composition="Retain(count n)",
-    cost="O(1)",
-    state="n events",
-    clock="none",
-    example="E#latest_of(2)",
-    summary="the newest n events",
+    WindowSpec(
+        name="latest_of",
+        namespace="win",
+        role="retain",
+        parameters=parameters("size:size"),
+        make=lambda start, size: Newest(size),
+        composition="Retain(count n)",
+        cost="O(1)",
+        state="n events",
+        clock="none",
+        example="E#latest_of(2)",
+        summary="the newest n events",
+    )
 )
