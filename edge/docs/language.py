@@ -13,6 +13,7 @@ def windows() -> str:
     """All windows of the three languages with what they are made of."""
     from sql.algebra.sample.windows.group_entry import group_windows
     from sql.algebra.windows.catalog import all_windows
+    from sql.algebra.windows.facts import filled
     from sql.algebra.windows.lots import lot_parts
 
     heads = ("window", "composition", "cost per event", "state", "clock", "what it holds", "example")
@@ -21,9 +22,9 @@ def windows() -> str:
         for spec in found:
             yield (
                 code(spec.signature),
-                spec.composition,
-                spec.cost,
-                spec.state,
+                "; ".join(stage.written({}) for stage in spec.composition),
+                str(spec.cost),
+                filled(spec.state, {}),
                 spec.clock,
                 spec.summary,
                 code(spec.example),
@@ -141,7 +142,7 @@ def aggregates() -> str:
     ]
     for item in all_aggregates():
         notes = [f"also {', '.join(item.aliases)}"] if item.aliases else []
-        notes += [f"{item.cost} per event", *(["also over what has left"] if item.ever else [])]
+        notes += [f"per event {item.cost}", *(["also over what has left"] if item.ever else [])]
         notes += ["partial results merge"] if item.mergeable else []
         examples = "\n".join(f"{text}  →  {result(value)}" for text, value in item.examples)
         shape = f"\n\n{FENCE}\n{examples}\n{FENCE}" if examples else ""

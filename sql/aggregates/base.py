@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sql.aggregates.inline import Inline
+from sql.costs import CONSTANT, Cost
 from sql.functions.registry import Parameter
 from sql.types import Type
 
@@ -129,7 +130,7 @@ class Aggregate:
     of_numbers: Callable[[list[Any]], Any] | None = None
     inline: Inline | None = None
     invertible: bool = False
-    cost: str = "O(1)"
+    cost: Cost = CONSTANT
     examples: tuple[tuple[str, Any], ...] = ()
 
     def result_type(self, arguments: Sequence[Type]) -> Type:

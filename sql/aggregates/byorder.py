@@ -15,6 +15,7 @@ from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.ordered import OrderedMultiset
 from sql.aggregates.sequences import arrivals
 from sql.aggregates.state import decode, encode
+from sql.costs import Cost, Growth
 from sql.functions.registry import Parameter
 from sql.types import Descending, Type, key_of, order_key
 
@@ -264,7 +265,7 @@ for _name, _largest in (("minby", False), ("maxby", True)):
             Type.OBJECT,
             needs_event=True,
             mergeable=True,
-            cost="O(1) amortised; O(√n) where events leave in any order",
+            cost=Cost(event=Growth.AMORTISED, any_order=Growth.ROOT),
         )
     )
     register(
@@ -287,7 +288,7 @@ register(
         Type.ARRAY,
         needs_event=True,
         mergeable=True,
-        cost="O(√n), O(n) per result",
+        cost=Cost(event=Growth.ROOT, result=Growth.LINEAR),
     )
 )
 register(
@@ -300,6 +301,6 @@ register(
         needs_event=True,
         constants=1,
         mergeable=True,
-        cost="O(1), O(n) per result",
+        cost=Cost(result=Growth.LINEAR),
     )
 )

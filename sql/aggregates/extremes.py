@@ -12,6 +12,7 @@ from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, Event, Removal
 from sql.aggregates.ordered import OrderedMultiset
 from sql.aggregates.state import decode, encode
 from sql.aggregates.wrap import Filtered
+from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter
 from sql.types import Type, describe
@@ -256,7 +257,7 @@ for _name, _make, _what, _of_numbers, _inline in (
             mergeable=True,
             of_numbers=_of_numbers,
             inline=_inline,
-            cost="O(1) amortised; O(√n) where values leave in any order",
+            cost=Cost(event=Growth.AMORTISED, any_order=Growth.ROOT),
             examples=((f"{_name}(x) over [2, null, 2]", 2),),
         )
     )

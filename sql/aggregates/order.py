@@ -13,6 +13,7 @@ from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.sequences import arrivals
 from sql.aggregates.state import decode, encode, is_row
 from sql.aggregates.wrap import NotNull
+from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter
 from sql.rows import as_dict
@@ -313,7 +314,7 @@ register(
         aliases=("window",),
         whole_row=True,
         mergeable=True,
-        cost="O(1), O(n) per result",
+        cost=Cost(result=Growth.LINEAR),
         examples=(("collect(x) over [4, null, 4]", [4, None, 4]),),
     )
 )
@@ -326,7 +327,7 @@ register(
         Type.OBJECT,
         whole_row=True,
         mergeable=True,
-        cost="O(1), O(n) per result where values leave",
+        cost=Cost(leaving=Growth.LINEAR),
         examples=(('merge_agg(x) over [{"a": 1, "b": 1}, {"b": 2}]', {"a": 1, "b": 2}),),
     )
 )

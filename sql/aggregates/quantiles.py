@@ -12,6 +12,7 @@ from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.exact import NAN, Power, binary, check_number, number, to_float
 from sql.aggregates.ordered import OrderedMultiset
 from sql.aggregates.state import decode, encode
+from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter
 from sql.types import Type
@@ -217,7 +218,7 @@ class MeanDeviation(Accumulator):
 
 X = Parameter("x", Type.NUMBER)
 FRACTION = Parameter("p", Type.NUMBER, constant=True, check=_constant_fraction)
-COST = "O(√n)"
+COST = Cost(event=Growth.ROOT)
 
 register(
     Aggregate(

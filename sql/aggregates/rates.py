@@ -10,6 +10,7 @@ from typing import Any
 from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.exact import number
 from sql.aggregates.sums import Sum
+from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter
 from sql.types import Type, describe
@@ -112,7 +113,7 @@ register(
         Type.FLOAT,
         ever=True,
         constants=1,
-        cost="O(1) amortised",
+        cost=Cost(event=Growth.AMORTISED),
     )
 )
 register(

@@ -16,6 +16,7 @@ from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
 from sql.aggregates.exact import check_number
 from sql.aggregates.quantiles import Ordered
 from sql.aggregates.state import decode, encode
+from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter
 from sql.types import Type, describe
@@ -203,7 +204,6 @@ _TOP_FAMILY = 10
 # --- the functions ------------------------------------------------------------------------------------------
 
 X = Parameter("x")
-COST = "O(1)"
 
 
 def _theta(removal: Removal) -> Accumulator:
@@ -225,7 +225,6 @@ if find_spec("datasketches") is not None:
             Type.BYTES,
             aliases=("theta_sketch_agg",),
             mergeable=True,
-            cost=COST,
         )
     )
 register(
@@ -238,7 +237,7 @@ register(
         Type.BYTES,
         aliases=("kll_sketch_agg_double",),
         mergeable=True,
-        cost="O(√n)",
+        cost=Cost(event=Growth.ROOT),
     )
 )
 register(
@@ -251,6 +250,5 @@ register(
         Type.BYTES,
         aliases=("approx_top_k_accumulate",),
         mergeable=True,
-        cost=COST,
     )
 )

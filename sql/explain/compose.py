@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sql.algebra.sample.windows.group_entry import LENGTHS, GroupParameter, group_window
 from sql.algebra.windows import catalog
+from sql.algebra.windows.facts import Stage, WindowFacts, filled
 from sql.algebra.windows.lots import CURRENT, EVERY_COUNT, EVERY_PERIOD, PARTITION, UNIQUE, lot_window
+from sql.costs import WindowCost
 from sql.explain import words
 from sql.plan.bound import Bound
 from sql.plan.logical import GroupWindowPlan, LotPlan, LotWindowPlan, Plan, SourcePlan, WindowPlan
@@ -19,7 +21,7 @@ SYMBOLS = {
     "predicate": "predicate",
     "criteria": "criteria",
 }
-"""The letters that compositions in the catalog use for parameters."""
+"""The placeholders that compositions in the catalog use for parameters."""
 
 
 @dataclass(slots=True)
@@ -28,13 +30,13 @@ class Composition:
 
     stages     operators in the order events meet them
     state      what is held at most
-    cost       per event
+    costs      of its windows
     unbounded  why there is no bound on what is held
     """
 
     stages: list[str] = field(default_factory=list)
     state: list[str] = field(default_factory=list)
-    cost: list[str] = field(default_factory=list)
+    costs: list[WindowCost] = field(default_factory=list)
     unbounded: list[str] = field(default_factory=list)
 
 
@@ -59,46 +61,45 @@ def _group(out: Composition, windows: list[WindowPlan], source: SourcePlan, text
     keys = words.argument(windows[0].arguments["keys"], text)
     out.stages.append(f"Key({keys}, {'; '.join(inner.stages)})")
     out.state += [f"{part} per key" for part in inner.state]
-    out.cost += [*inner.cost, "hash of the key"]
+    spec = catalog.lookup("groupwin")
+    assert spec is not None
+    out.costs += [*inner.costs, spec.cost]
     out.unbounded += inner.unbounded
     if source.reclaim_ms is None:
-        spec = catalog.lookup("groupwin")
-        assert spec is not None
         out.unbounded.append(f"{spec.unbounded}; @Hint('reclaim_group_aged=…') drops idle ones")
     _stages(out, windows[end + 1 :], False, text)
 
 
 def _stages(out: Composition, windows: list[WindowPlan], union: bool, text: str) -> None:
     """Data windows as one intersection or union, then the derived-value window."""
-    members: list[str] = []
+    members: list[list[str]] = []
     derived: list[str] = []
     for window in windows:
         spec = catalog.lookup(window.name)
         assert spec is not None
-        values = _values(window, text)
-        composition = words.fill(_chosen_origin(spec.composition, window, text), values)
         if spec.role == "derived":
-            derived.append(_derived(window, text))
+            derived += [_derived(stage, window, text) for stage in spec.composition]
         else:
-            members.append(composition)
-            out.state.append(words.fill(spec.state, values))
-            out.cost.append(spec.cost)
+            values = _values(window, text)
+            members.append([_chosen(stage, window, text).written(values) for stage in spec.composition])
+            out.state.append(filled(spec.state, values))
+            out.costs.append(spec.cost)
             if spec.unbounded is not None:
                 out.unbounded.append(spec.unbounded)
     if len(members) > 1:
         out.stages.append(f"{'Join' if union else 'Meet'}({', '.join(_one(member) for member in members)})")
     elif members:
-        out.stages += members[0].split("; ")
+        out.stages += members[0]
     out.stages += derived
 
 
-def _one(composition: str) -> str:
-    return f"[{composition}]" if "; " in composition else composition
+def _one(stages: list[str]) -> str:
+    return f"[{'; '.join(stages)}]" if len(stages) > 1 else stages[0]
 
 
-def _derived(window: WindowPlan, text: str) -> str:
+def _derived(stage: Stage, window: WindowPlan, text: str) -> str:
     values = (bound for name, bound in window.arguments.items() if name != "extras")
-    return f"Agg {window.name}({words.several(values, text)}), posting the changed row"
+    return replace(stage, policy=f"{window.name}({words.several(values, text)})").written({})
 
 
 def _values(window: WindowPlan, text: str) -> dict[str, str]:
@@ -109,33 +110,31 @@ def _values(window: WindowPlan, text: str) -> dict[str, str]:
     }
 
 
-def _chosen_origin(composition: str, window: WindowPlan, text: str) -> str:
-    """Of the origins a batch may have, the one this window has; and its flags."""
+def _chosen(stage: Stage, window: WindowPlan, text: str) -> Stage:
+    """A stage with the origin that this window has, of those it may have, and with what its flags say."""
+    if not stage.origin:
+        return stage
     reference, flags = window.arguments.get("reference"), window.arguments.get("flags") or frozenset()
+    origin = "start" if "START_EAGER" in flags else "first event"
     if reference is not None:
-        origin = f"origin {words.argument(reference, text)}"
-    elif "START_EAGER" in flags:
-        origin = "origin start"
-    else:
-        origin = "origin first event"
-    chosen = composition.replace("origin first event | reference | start", origin)
-    return chosen.replace("); Retain", ", also when empty); Retain") if flags else chosen
+        origin = words.argument(reference, text)
+    return replace(stage, origin=origin, note="also when empty" if flags else stage.note)
 
 
 def _of_lot(lot: LotPlan, plan: Plan) -> Composition:
-    out, text = Composition(cost=["O(1)"]), plan.text
+    out, text = Composition(costs=[CURRENT.cost]), plan.text
     stages = [_lot_windows(out, lot, text)]
     if lot.every_period is not None:
-        origin = f"origin {plan.options.align.replace('_', ' ')}"
+        origin = plan.options.align.replace("_", " ")
         values = {"p": words.period(lot.every_period, text)}
-        stages.append(words.fill(EVERY_PERIOD.composition, values).replace("origin creation", origin))
-        out.state.append(words.fill(EVERY_PERIOD.state, values))
+        stages += [replace(stage, origin=origin).written(values) for stage in EVERY_PERIOD.composition]
+        out.state.append(filled(EVERY_PERIOD.state, values))
     if lot.every_count is not None:
         values = {"c": words.written(lot.every_count, text)}
-        stages.append(words.fill(EVERY_COUNT.composition, values))
-        out.state.append(words.fill(EVERY_COUNT.state, values))
+        stages += _written(EVERY_COUNT, values)
+        out.state.append(filled(EVERY_COUNT.state, values))
     if lot.unique:
-        stages.append(words.fill(UNIQUE.composition, {"k": words.several(lot.unique, text)}))
+        stages += _written(UNIQUE, {"k": words.several(lot.unique, text)})
     if lot.partition_by:
         out.stages = [f"Key({words.several(lot.partition_by, text)}, {'; '.join(stages)})"]
         out.state = [f"{part} per key" for part in out.state]
@@ -153,14 +152,18 @@ def _lot_windows(out: Composition, lot: LotPlan, text: str) -> str:
     for window in lot.windows:
         entry = lot_window(window.name)
         values = _lot_values(window, text)
-        members.append(words.fill(entry.composition, values))
-        held = words.fill(entry.state, values)
+        members += _written(entry, values)
+        held = filled(entry.state, values)
         if entry.unbounded is not None:
             out.unbounded.append(entry.unbounded)
     out.state.append(held or CURRENT.state)
     if len(members) > 1:
         return f"Meet({', '.join(members)})"
-    return members[0] if members else CURRENT.composition
+    return "; ".join(members or _written(CURRENT, {}))
+
+
+def _written(entry: WindowFacts, values: dict[str, str]) -> list[str]:
+    return [stage.written(values) for stage in entry.composition]
 
 
 def _lot_values(window: LotWindowPlan, text: str) -> dict[str, str]:
@@ -176,10 +179,11 @@ def of_group_window(window: GroupWindowPlan, plan: Plan) -> Composition:
         parameter.symbol: _group_value(parameter, getattr(window, parameter.field), text)
         for parameter in entry.parameters
     }
-    composition = words.fill(entry.composition, values).replace("local day | epoch", _origin(window, plan))
+    origin = _origin(window, plan)
+    stages = [replace(stage, origin=stage.origin and origin).written(values) for stage in entry.composition]
     if entry.is_triggered:
-        composition = _sliding(window, text)
-    out = Composition(composition.split("; "), [words.fill(entry.state, values)], [entry.cost])
+        stages = _sliding(window, text)
+    out = Composition(stages, [filled(entry.state, values)], [entry.cost])
     if entry.is_triggered:
         out.state = [f"the events of {words.length(window.length_ms + window.delay_ms)}"]
     if entry.unbounded is not None:
@@ -198,11 +202,11 @@ def _group_value(parameter: GroupParameter, value: int | Bound | None, text: str
     return words.length(value) if parameter.field in LENGTHS else str(value)
 
 
-def _sliding(window: GroupWindowPlan, text: str) -> str:
+def _sliding(window: GroupWindowPlan, text: str) -> list[str]:
     where = "" if window.when is None else f" where {words.written(window.when, text)}"
     delay = f", {words.length(window.delay_ms)} later" if window.delay_ms else ""
     held = words.length(window.length_ms + window.delay_ms)
-    return f"Retain(deadline arrival + {held}); Sample(at each event{where}{delay})"
+    return [f"Retain(deadline arrival + {held})", f"Sample(at each event{where}{delay})"]
 
 
 def _origin(window: GroupWindowPlan, plan: Plan) -> str:

@@ -9,6 +9,7 @@ from sql.algebra.sample.windows.group_entry import leaves_at_once
 from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
+from sql.costs import Cost, Extra, Growth, WindowCost
 from sql.explain import patterns, words
 from sql.explain.compose import Composition, of_group_window, of_source
 from sql.plan.bound import AggregateCall, Slot
@@ -316,38 +317,32 @@ def _state(plan: Plan) -> list[str]:
     return lines or ["none"]
 
 
-def cost_of(call: AggregateCall, leaving: Removal) -> str:
-    """What an aggregate costs per event where values leave in this way: definitions name the
-    exceptional case last."""
-    usual, _, exception = call.definition.cost.replace(", ", "; ").partition("; ")
-    exception, _, condition = exception.partition(" where ")
-    if not condition:
-        return call.definition.cost
-    if "any order" in condition:
-        return exception if leaving is Removal.ANY else usual
-    return usual if leaving is Removal.NEVER else f"{usual}, {exception}"
-
-
-PER_SAMPLE = "rows per sample"
-"""What the catalog says of windows that are sampled at while they go on."""
+def cost_of(call: AggregateCall, leaving: Removal) -> Cost:
+    """What an aggregate costs where values leave in this way."""
+    return call.definition.cost.where(
+        values_leave=leaving is not Removal.NEVER, in_any_order=leaving is Removal.ANY
+    )
 
 
 def _cost(plan: Plan) -> str:
-    parts = [
-        part for composition in _compositions(plan) for cost in composition.cost for part in cost.split(" + ")
-    ]
-    if plan.aggregates:
-        leaving = removal(plan)
-        parts += [cost_of(call, leaving) for call in plan.aggregates]
+    costs = [cost for composition in _compositions(plan) for cost in composition.costs]
+    leaving = removal(plan) if plan.aggregates else Removal.NEVER
+    growths = [str(WindowCost(cost.event)) for cost in costs if cost.event is not None]
+    growths += [str(cost_of(call, leaving)) for call in plan.aggregates]
+    besides = list(dict.fromkeys(extra for cost in costs for extra in cost.besides))
+    terms = _without_constant(growths) + [extra.value for extra in besides if extra is not Extra.ROWS]
     if plan.joins:
-        parts.append("matches of the join")
+        terms.append("matches of the join")
     if any(source.pattern is not None for source in plan.sources):
-        parts.append("partial matches that hear it")
-    terms = dict.fromkeys(part for part in parts or ["O(1)"] if part != PER_SAMPLE)
-    if sum(term.startswith("O(") for term in terms) > 1:
-        terms.pop("O(1)", None)  # the others say more
-    samples = f"; per sample {_rows_of_a_sample(plan)}" if PER_SAMPLE in parts else ""
-    return f"per event {' + '.join(terms)}{samples}"
+        terms.append("partial matches that hear it")
+    samples = f"; per sample {_rows_of_a_sample(plan)}" if Extra.ROWS in besides else ""
+    return f"per event {' + '.join(terms or [Growth.CONSTANT.value])}{samples}"
+
+
+def _without_constant(growths: list[str]) -> list[str]:
+    """Each growth once; a constant one goes where others say more."""
+    once = list(dict.fromkeys(growths))
+    return once if len(once) < 2 else [growth for growth in once if growth != Growth.CONSTANT.value]
 
 
 def _rows_of_a_sample(plan: Plan) -> str:

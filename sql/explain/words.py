@@ -1,10 +1,8 @@
-"""Parts of a plan as words: expressions as they were written, lengths of time, compositions with actual
-parameters."""
+"""Parts of a plan as words: expressions as they were written, lengths of time."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from sql.calendar.period import Period
@@ -81,22 +79,3 @@ def argument(value: Any, text: str) -> str:
     if isinstance(value, tuple):
         return ", ".join(argument(item, text) for item in value)
     return str(value)
-
-
-def fill(composition: str, values: Mapping[str, str]) -> str:
-    """A composition with its parameters replaced; `2n` doubles a number.
-
-    >>> fill("Gate(count n); keeps 2n of k", {"n": "5", "k": "dev"})
-    'Gate(count 5); keeps 10 of dev'
-    """
-    if not values:
-        return composition
-    names = "|".join(sorted(map(re.escape, values), key=len, reverse=True))
-
-    def put(match: re.Match[str]) -> str:
-        factor, value = match[1], values[match[2]]
-        if not factor:
-            return value
-        return str(int(factor) * int(value)) if value.isdecimal() else f"{factor} x {value}"
-
-    return re.sub(rf"\b(\d*)({names})\b", put, composition)

@@ -11,6 +11,7 @@ from sql.aggregates.extremes import Extreme
 from sql.algebra.accumulators import maker_of
 from sql.algebra.sample.calls import is_numeric
 from sql.algebra.sample.folded import Group, MixedGroup
+from sql.costs import CONSTANT, Growth
 from sql.plan.bound import AggregateCall
 
 
@@ -145,7 +146,7 @@ class Total:
 def queue_of(call: AggregateCall) -> Queue:
     """An empty queue of the parts of a call."""
     make = maker_of(call, Removal.NEVER)
-    if not is_numeric(call) and (call.distinct or call.definition.cost != "O(1)"):
+    if not is_numeric(call) and (call.distinct or call.definition.cost != CONSTANT):
         return AtLook(make)
     return Running(make) if call.definition.invertible else Stacks(make)
 
@@ -161,4 +162,4 @@ def is_merged(call: AggregateCall) -> bool:
         return False  # of equal values the first counts, which may have left
     if isinstance(definition.make(Removal.NEVER, *call.constants), Extreme):
         return False  # it may refuse a value because of those before
-    return not definition.cost.startswith("O(√n)")  # its values would be put in order again for each window
+    return definition.cost.event is not Growth.ROOT  # its values would be put in order again for each window

@@ -7,6 +7,8 @@ from typing import Any
 from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, Every
 from sql.algebra.retain.predicate import WhenTrue
 from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
+from sql.algebra.windows.facts import Stage
+from sql.costs import Extra, Growth, WindowCost
 
 
 def _flags(flags: frozenset[str], start: Start) -> dict[str, Any]:
@@ -20,9 +22,12 @@ register_window(
         role="batch",
         parameters=parameters("size:size"),
         make=lambda start, size: AfterCount(size),
-        composition="Gate(count n); Retain(generation)",
-        cost="O(1) amortised",
-        state="2n events",
+        composition=(
+            Stage("Gate", "count {n}"),
+            Stage("Retain", "generation"),
+        ),
+        cost=WindowCost(Growth.AMORTISED),
+        state="{n:2} events",
         clock="none",
         example="E#length_batch(5)",
         summary="groups of n",
@@ -37,9 +42,11 @@ register_window(
         make=lambda start, period, reference, flags: Every(
             period, start.zone, reference_ms=reference, **_flags(flags, start)
         ),
-        composition="Gate(every d, origin first event | reference | start); Retain(generation)",
-        cost="O(1)",
-        state="the events of 2d",
+        composition=(
+            Stage("Gate", "every {d}", origin="first event | reference | start"),
+            Stage("Retain", "generation"),
+        ),
+        state="the events of {d:2}",
         clock="processing",
         example='E#time_batch(10 sec, 5000L, "FORCE_UPDATE")',
         summary="what came in each d",
@@ -54,9 +61,11 @@ register_window(
         make=lambda start, period, size, flags: CountOrSince(
             period, start.zone, size, **_flags(flags, start)
         ),
-        composition="Gate(first of: d since release, n); Retain(generation)",
-        cost="O(1)",
-        state="2n events",
+        composition=(
+            Stage("Gate", "first of: {d} since release, {n}"),
+            Stage("Retain", "generation"),
+        ),
+        state="{n:2} events",
         clock="processing",
         example="E#time_length_batch(10 sec, 100)",
         summary="n events or what came in d, whichever is first",
@@ -71,9 +80,11 @@ register_window(
         make=lambda start, timestamp, period, reference: DataBoundary(
             timestamp.of, period, start.zone, reference
         ),
-        composition="Gate(data boundary ts, d); Retain(generation)",
-        cost="O(1)",
-        state="the events of 2d",
+        composition=(
+            Stage("Gate", "data boundary {ts}, {d}"),
+            Stage("Retain", "generation"),
+        ),
+        state="the events of {d:2}",
         clock="the events' own",
         example="E#ext_timed_batch(ts, 10 sec)",
         summary="what came in each d of the events' own time",
@@ -86,8 +97,11 @@ register_window(
         role="batch",
         parameters=parameters("predicate:predicate include:include?"),
         make=lambda start, predicate, include: WhenTrue(predicate, True if include is None else include),
-        composition="Gate(when predicate); Retain(generation)",
-        cost="O(1) + predicate",
+        composition=(
+            Stage("Gate", "when {predicate}"),
+            Stage("Retain", "generation"),
+        ),
+        cost=WindowCost(besides=(Extra.PREDICATE,)),
         state="2 batches",
         clock="none",
         example="E#expr_batch(newest_event.k != oldest_event.k, false)",

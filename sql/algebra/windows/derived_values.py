@@ -8,6 +8,7 @@ from typing import Any
 from sql.aggregates.bivariate import Correlation, Regression, Univariate, WeightedMean
 from sql.algebra.derived.statistics import Size
 from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
+from sql.algebra.windows.facts import Stage
 
 UNIVARIATE = "datapoints total average variance stddev stddevpa"
 REGRESSION = (
@@ -33,8 +34,7 @@ def _register(
             parameters=parameters(f"{values} extras:extras?"),
             make=make,
             columns=tuple(columns.split()),
-            composition="Agg, posting the changed row",
-            cost="O(1)",
+            composition=(Stage("Agg", note="posting the changed row"),),
             state="a few numbers",
             clock="none",
             example=example,

@@ -12,7 +12,8 @@ from typing import Any
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.queues import Forever, Lifetime, Newest
 from sql.algebra.windows.catalog import Start
-from sql.algebra.windows.facts import WindowFacts
+from sql.algebra.windows.facts import Stage, WindowFacts
+from sql.costs import Extra, WindowCost
 from sql.language.window_words import LOT_WINDOWS, LotArgument
 
 
@@ -62,9 +63,8 @@ register_lot_window(
         signature="within d",
         argument="period",
         make=lambda start, period: Lifetime(period, start.zone),
-        composition="Retain(deadline arrival + d)",
-        cost="O(1)",
-        state="the items of d",
+        composition=(Stage("Retain", "deadline arrival + {d}"),),
+        state="the items of {d}",
         clock="processing or event time",
         example="from v in values within 10.0 select v",
         summary="the items of the last d seconds",
@@ -76,8 +76,7 @@ register_lot_window(
         signature="retain all",
         argument="none",
         make=lambda start, nothing: Forever(),
-        composition="Retain(never)",
-        cost="O(1)",
+        composition=(Stage("Retain", "never"),),
         state="all items",
         clock="none",
         example="from v in values retain all select sum(v)",
@@ -91,9 +90,8 @@ register_lot_window(
         signature="retain n",
         argument="count",
         make=lambda start, size: Newest(size),
-        composition="Retain(count n)",
-        cost="O(1)",
-        state="n items",
+        composition=(Stage("Retain", "count {n}"),),
+        state="{n} items",
         clock="none",
         example="from v in values retain 5 select v",
         summary="the newest n items",
@@ -103,8 +101,7 @@ register_lot_window(
 CURRENT = LotPart(
     name="(none)",
     signature="from v in s",
-    composition="current lot only",
-    cost="O(1)",
+    composition=(Stage("current lot only"),),
     state="1 lot",
     clock="none",
     example="from v in values select v",
@@ -113,9 +110,8 @@ CURRENT = LotPart(
 EVERY_PERIOD = LotPart(
     name="every (time)",
     signature="within d every p",
-    composition="Gate(every p, origin creation, net)",
-    cost="O(1)",
-    state="the changes of p",
+    composition=(Stage("Gate", "every {p}", origin="creation", note="net"),),
+    state="the changes of {p}",
     clock="processing or event time",
     example="from v in values within 1.5 every 1.0 select v",
     summary="the window changes only at update points",
@@ -123,9 +119,8 @@ EVERY_PERIOD = LotPart(
 EVERY_COUNT = LotPart(
     name="every (count)",
     signature="retain n every c",
-    composition="Gate(count c, net)",
-    cost="O(1)",
-    state="the changes of c items",
+    composition=(Stage("Gate", "count {c}", note="net"),),
+    state="the changes of {c} items",
     clock="none",
     example="from v in values retain 3 every 2 select v",
     summary="the window changes only after each c-th item",
@@ -133,8 +128,7 @@ EVERY_COUNT = LotPart(
 UNIQUE = LotPart(
     name="with unique",
     signature="… with unique k",
-    composition="Latest(k)",
-    cost="O(1)",
+    composition=(Stage("Latest", "{k}"),),
     state="1 item per key",
     clock="that of the window",
     example="from s in sensors retain 3 with unique s.id select s",
@@ -143,8 +137,8 @@ UNIQUE = LotPart(
 PARTITION = LotPart(
     name="partition by",
     signature="partition by k …",
-    composition="Key(k, …)",
-    cost="+ hash",
+    composition=(Stage("Key", "{k}, …"),),
+    cost=WindowCost(None, (Extra.HASH,)),
     state="a window per key",
     clock="that of the window",
     example="from s in sensors partition by s.id retain 3 select s",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from sql.algebra.windows.catalog import WindowSpec, parameters, register_window
+from sql.algebra.windows.facts import Stage
+from sql.costs import Extra, WindowCost
 
 register_window(
     WindowSpec(
@@ -11,8 +13,8 @@ register_window(
         role="group",
         parameters=parameters("keys:keys"),
         make=None,
-        composition="Key(k, window)",
-        cost="+ hash",
+        composition=(Stage("Key", "{k}, window"),),
+        cost=WindowCost(None, (Extra.HASH,)),
         state="a window per key",
         clock="that of the window",
         example="E#groupwin(k)#length(5)",
@@ -27,8 +29,7 @@ register_window(
         role="merge",
         parameters=parameters("keys:keys"),
         make=None,
-        composition="end of Key",
-        cost="O(1)",
+        composition=(Stage("end of Key"),),
         state="none",
         clock="none",
         example="E#groupwin(k)#length(5)#merge(k)#uni(v)",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sql import Catalog, RuleOptions, parse, plan_rule
+from sql.algebra.windows.facts import Stage, filled
 from sql.catalog.streams import Variable
 from sql.explain import explain
-from sql.explain.words import fill
 from sql.syntax import CreateStream
 from sql.types import Type
 
@@ -103,7 +103,7 @@ def test_windows_in_from() -> None:
         ("#groupwin(k)#length(5)", ["Key(k, Retain(count 5))"]),
         (
             "#groupwin(k)#length(5)#merge(k)#uni(price)",
-            ["Agg uni(price), posting the changed row", "Key(k, Retain(count 5))"],
+            ["Agg(uni(price), posting the changed row)", "Key(k, Retain(count 5))"],
         ),
         ("#length(2)#time(3 sec) retain-union", ["Join(Retain(count 2), Retain(deadline arrival + 3 s))"]),
         ("#time(1 month)", ["Retain(deadline arrival + 1 month)"]),
@@ -241,9 +241,10 @@ def test_warnings_are_repeated() -> None:
     )
 
 
-def test_fill_takes_whole_words_only() -> None:
-    assert fill("Retain(deadline arrival + d)", {"d": "2 s"}) == "Retain(deadline arrival + 2 s)"
-    assert fill("2n events of 2d", {"n": "4", "d": "1 s"}) == "8 events of 2 x 1 s"
+def test_placeholders_take_values_or_stay_letters() -> None:
+    assert Stage("Retain", "deadline arrival + {d}").written({"d": "2 s"}) == "Retain(deadline arrival + 2 s)"
+    assert filled("{n:2} events of {d:2}", {"n": "4", "d": "1 s"}) == "8 events of 2 x 1 s"
+    assert filled("{n:2} events of {d:2}", {}) == "2n events of 2d"
 
 
 def test_explain_with_the_rule_s_own_catalog() -> None:

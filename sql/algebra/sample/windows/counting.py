@@ -15,6 +15,8 @@ from sql.algebra.sample.windows.group_entry import (
     register_group_window,
 )
 from sql.algebra.sample.windows.window import Window
+from sql.algebra.windows.facts import Stage
+from sql.costs import Extra, WindowCost
 from sql.plan.logical import GroupWindowPlan
 
 if TYPE_CHECKING:
@@ -96,9 +98,12 @@ register_group_window(
         bounds=lambda plan: "[]",
         complete=lambda plan: plan if plan.interval else replace(plan, interval=plan.size),
         check=_check,
-        composition="Retain(count n); Sample(every c events, once n are there)",
-        cost="O(1) + rows per sample",
-        state="n events",
+        composition=(
+            Stage("Retain", "count {n}"),
+            Stage("Sample", "every {c} events, once {n} are there"),
+        ),
+        cost=WindowCost(besides=(Extra.ROWS,)),
+        state="{n} events",
         clock="none",
         example="COUNTWINDOW(5, 1)",
         summary="the last n, shown after every c-th",

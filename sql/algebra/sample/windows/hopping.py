@@ -20,7 +20,9 @@ from sql.algebra.sample.windows.group_entry import (
     register_group_window,
 )
 from sql.algebra.sample.windows.tumbling import OnGrid
+from sql.algebra.windows.facts import Stage
 from sql.calendar.grid import Grid
+from sql.costs import Extra, WindowCost
 from sql.plan.logical import GroupWindowPlan
 
 if TYPE_CHECKING:
@@ -96,9 +98,12 @@ register_group_window(
         bounds=lambda plan: "[)",
         check=_check,
         counts_dropped=False,
-        composition="Retain(deadline arrival + d); Sample(every p, origin local day | epoch)",
-        cost="O(1) + rows per sample",
-        state="the events of d",
+        composition=(
+            Stage("Retain", "deadline arrival + {d}"),
+            Stage("Sample", "every {p}", origin="local day | epoch"),
+        ),
+        cost=WindowCost(besides=(Extra.ROWS,)),
+        state="the events of {d}",
         clock="processing or event time",
         example="HOPPINGWINDOW(ss, 10, 5)",
         summary="the last d, shown every p",

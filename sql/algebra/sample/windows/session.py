@@ -15,6 +15,7 @@ from sql.algebra.sample.windows.group_entry import (
     register_group_window,
 )
 from sql.algebra.sample.windows.window import Window
+from sql.algebra.windows.facts import Stage
 from sql.calendar.grid import Grid
 from sql.plan.logical import GroupWindowPlan
 
@@ -70,9 +71,11 @@ register_group_window(
         leaving=lambda plan: "at once",
         bounds=lambda plan: "[)",
         check=_check,
-        composition="Gate(first of: gap t, maximum m); Sample(at each release)",
-        cost="O(1)",
-        state="the events of one session, shorter than 2m",
+        composition=(
+            Stage("Gate", "first of: gap {t}, maximum {m}"),
+            Stage("Sample", "at each release"),
+        ),
+        state="the events of one session, shorter than {m:2}",
         clock="processing or event time",
         example="SESSIONWINDOW(mi, 10, 1)",
         summary="events that follow each other within t",

@@ -22,7 +22,9 @@ from sql.algebra.sample.windows.group_entry import (
     register_group_window,
 )
 from sql.algebra.sample.windows.window import Window
+from sql.algebra.windows.facts import Stage
 from sql.codegen.hits import Hits
+from sql.costs import Extra, WindowCost
 from sql.plan.logical import GroupWindowPlan
 
 if TYPE_CHECKING:
@@ -154,9 +156,12 @@ register_group_window(
         bounds=lambda plan: ("(" if plan.length_ms else "[") + (")" if plan.delay_ms else "]"),
         check=_check,
         is_triggered=True,
-        composition="Retain(deadline arrival + d); Sample(at each event)",
-        cost="O(1) + rows per sample",
-        state="the events of d",
+        composition=(
+            Stage("Retain", "deadline arrival + {d}"),
+            Stage("Sample", "at each event"),
+        ),
+        cost=WindowCost(besides=(Extra.ROWS,)),
+        state="the events of {d}",
         clock="processing or event time",
         example="SLIDINGWINDOW(ss, 10)",
         summary="the last d, shown with each event",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEntry, register_group_window
 from sql.algebra.sample.windows.window import Window
+from sql.algebra.windows.facts import Stage
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
@@ -77,9 +78,11 @@ register_group_window(
         make=lambda setting: Between(setting.plan, setting.content),
         leaving=lambda plan: "at once",
         bounds=lambda plan: "[]",
-        composition="Gate(from begin, until emit); Sample(at each release)",
-        cost="O(1)",
-        state="the events between begin and emit",
+        composition=(
+            Stage("Gate", "from {begin}, until {emit}"),
+            Stage("Sample", "at each release"),
+        ),
+        state="the events between {begin} and {emit}",
         clock="none",
         example="STATEWINDOW(run, NOT run)",
         summary="from a row that begins to a row that ends",

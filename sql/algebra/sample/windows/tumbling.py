@@ -9,6 +9,7 @@ from sql.algebra.sample.content import Content
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEntry, register_group_window
 from sql.algebra.sample.windows.window import Window
+from sql.algebra.windows.facts import Stage
 from sql.calendar.grid import Grid
 from sql.plan.logical import GroupWindowPlan
 
@@ -87,9 +88,11 @@ register_group_window(
         leaving=lambda plan: "at once",
         bounds=lambda plan: "[)",
         counts_dropped=False,
-        composition="Gate(every d, origin local day | epoch); Sample(at each release)",
-        cost="O(1)",
-        state="the events of d",
+        composition=(
+            Stage("Gate", "every {d}", origin="local day | epoch"),
+            Stage("Sample", "at each release"),
+        ),
+        state="the events of {d}",
         clock="processing or event time",
         example="TUMBLINGWINDOW(ss, 10)",
         summary="what came in each d, side by side",

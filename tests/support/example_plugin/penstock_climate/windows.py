@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sql.algebra.retain.queues import Newest
 from sql.algebra.windows.catalog import WindowSpec, parameters, register_window
+from sql.algebra.windows.facts import Stage
 
 register_window(
     WindowSpec(
@@ -12,9 +13,8 @@ register_window(
         role="retain",
         parameters=parameters("size:size"),
         make=lambda start, size: Newest(size),
-        composition="Retain(count n)",
-        cost="O(1)",
-        state="n events",
+        composition=(Stage("Retain", "count {n}"),),
+        state="{n} events",
         clock="none",
         example="E#latest_of(2)",
         summary="the newest n events",

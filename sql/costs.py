@@ -1,0 +1,79 @@
+"""What aggregates and windows cost, as data: the compiler chooses by it, `explain` and the manual write it down.
+
+n is the number of values or events that are held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Growth(Enum):
+    """How a cost grows with n."""
+
+    CONSTANT = "O(1)"
+    AMORTISED = "O(1) amortised"
+    LOGARITHM = "O(log n)"
+    ROOT = "O(√n)"
+    LINEAR = "O(n)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What an aggregate costs.
+
+    event      per event
+    any_order  per event where values leave in any order, if that differs
+    result     per result
+    leaving    per result where values leave, if that differs
+    """
+
+    event: Growth = Growth.CONSTANT
+    any_order: Growth | None = None
+    result: Growth = Growth.CONSTANT
+    leaving: Growth | None = None
+
+    def where(self, *, values_leave: bool, in_any_order: bool) -> Cost:
+        """The cost for one way of leaving."""
+        event = self.any_order if in_any_order and self.any_order is not None else self.event
+        result = self.leaving if values_leave and self.leaving is not None else self.result
+        return Cost(event=event, result=result)
+
+    def __str__(self) -> str:
+        text = self.event.value
+        if self.any_order is not None:
+            text += f"; {self.any_order.value} where values leave in any order"
+        if self.result is not Growth.CONSTANT:
+            text += f", {self.result.value} per result"
+        if self.leaving is not None:
+            text += f", {self.leaving.value} per result where values leave"
+        return text
+
+
+CONSTANT = Cost()
+"""The cost of most aggregates, whatever is held."""
+
+
+class Extra(Enum):
+    """What the events of a window cost besides."""
+
+    HASH = "hash of the key"
+    PREDICATE = "predicate"
+    ROWS = "rows per sample"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCost:
+    """What a window costs per event: by itself (None: what the window inside costs), and besides."""
+
+    event: Growth | None = Growth.CONSTANT
+    besides: tuple[Extra, ...] = ()
+
+    def __str__(self) -> str:
+        own = "" if self.event is None else self.event.value
+        return " + ".join([own, *(extra.value for extra in self.besides)]).strip()
+
+
+CONSTANT_WINDOW = WindowCost()
+"""The cost of most windows."""
