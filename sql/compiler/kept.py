@@ -9,7 +9,7 @@ variables have changed since.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.codegen.expressions import Code
 from sql.codegen.functions import argument_text
 from sql.codegen.loop import LoopWriter
+from sql.plan import bound
 from sql.plan.bound import AggregateCall, Bound
 
 
@@ -254,11 +255,38 @@ class Accumulated:
         return f"{self.owner(owner)}{f'.at({event})' if self.is_shared else ''}.result()"
 
 
+class Told:
+    """The value of a subquery as it was when the event came: the row that leaves is the one that was inserted."""
+
+    slots: Sequence[Slot] = ()
+
+    def __init__(self, answer: bound.Slot) -> None:
+        self.answer = answer
+        self.local = f"t_{answer.key}"
+        self.remembered = [self.local]
+
+    def prepare(self, loop: LoopWriter) -> None:
+        """The value for the event."""
+        loop.line(f"{self.local} = {loop.value(self.answer)}", self.answer.span)
+
+    def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
+        """It counts in no group."""
+
+
 class Kept:
     """All that is kept for the aggregates of a plan."""
 
-    def __init__(self, calls: Sequence[AggregateCall], removal: Removal, *, as_calls: bool = False) -> None:
-        """`as_calls`: every aggregate keeps its accumulator."""
+    def __init__(
+        self,
+        calls: Sequence[AggregateCall],
+        removal: Removal,
+        told: Iterable[bound.Slot] = (),
+        *,
+        as_calls: bool = False,
+    ) -> None:
+        """`told`: subqueries whose values are kept with the event. `as_calls`: every aggregate keeps its
+        accumulator."""
+        self.told = [Told(answer) for answer in told]
         numbers: dict[Bound, list[Inline]] = {}
         extremes: dict[Bound, list[Inline]] = {}
         self.calls = calls
@@ -281,9 +309,9 @@ class Kept:
         }
 
     @property
-    def parts(self) -> list[Numbers | Extremes | Accumulated]:
+    def parts(self) -> list[Numbers | Extremes | Accumulated | Told]:
         """Everything that is kept of an event's values."""
-        return [*self.numbers.values(), *self.extremes.values(), *self.accumulated.values()]
+        return [*self.numbers.values(), *self.extremes.values(), *self.accumulated.values(), *self.told]
 
     @property
     def checked(self) -> list[Extremes | Accumulated]:
@@ -299,6 +327,15 @@ class Kept:
     def slots(self) -> list[Slot]:
         """The attributes of a group."""
         return [slot for part in self.parts for slot in part.slots]
+
+    def told_codes(self, event: str) -> dict[Any, Code]:
+        """How rows read the values that were kept with their event."""
+        names = self.remembered
+        places = {part.answer.key: names.index(part.local) for part in self.told}
+        return {
+            ("subquery", key): Code(f"{event}.values" if len(names) == 1 else f"{event}.values[{place}]")
+            for key, place in places.items()
+        }
 
     def codes(self, owner: str, event: str, bind: Callable[[Any, str], str]) -> dict[Any, Code]:
         """How rows read the aggregates."""

@@ -187,7 +187,8 @@ class StatementText:
 
     def write_show(self, source: SourceWriter) -> None:
         """`show` for rows of the step; only the values of events that it has changed are there."""
-        self.show.write_function(source, self.slots("g", "x.time_ms", "is_new"), self.reads_beside)
+        slots = self.slots("g", "x.time_ms", "is_new") | self.fold.kept.told_codes("x")
+        self.show.write_function(source, slots, self.reads_beside)
 
     def write_show_later(self, source: SourceWriter) -> None:
         """`show` for events that came before."""

@@ -79,10 +79,9 @@ class Deployment:
         self.host(name, query, plan.streams)
         if isinstance(query, WindowStatement | TableStatement):
             self.catalog.relations[query.relation.name] = query.relation
+            query.relation.wake = lambda: self.timers.schedule(name)
         if isinstance(query, AskedStatement):
             self.catalog.asked[query.table.name] = query.table
-        if isinstance(query, TableStatement):
-            query.relation.wake = lambda: self.timers.schedule(name)
 
     def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
         """Run something that behaves like a query."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.base import Aggregate
 from sql.functions.registry import Function
+from sql.plan.told import told_of
 
 if TYPE_CHECKING:
     from sql.plan.logical import Plan
@@ -39,6 +40,7 @@ def differences(one: Plan, other: Plan) -> list[str]:
 
 def _parts(plan: Plan) -> list[tuple[str, Any]]:
     """What the state depends on, in a fixed order, each with the clause it stands for."""
+    told = [slot.key for slot in told_of(plan)]
     return [
         ("the kind of query", [plan.mode, STATE_VERSIONS[plan.mode]]), ("FROM", plan.sources),
         ("the windows of FROM", [source.windows for source in plan.sources]), ("JOIN", plan.joins),
@@ -49,6 +51,7 @@ def _parts(plan: Plan) -> list[tuple[str, Any]]:
         ("subqueries", [[part.plan.fingerprint, part.kind, part.correlated] for part in plan.subqueries]),
         ("the stream's timestamp", plan.timestamp), ("the option zone", plan.options.zone),
         ("the option lateTolerance", plan.options.late_tolerance_ms), ("INTO TABLE", plan.into_table),
+        *([("subqueries in SELECT", told)] if told else []),
         *([("JOIN", plan.asks)] if plan.asks else []),
         *([] if plan.acts is None else [("ON", plan.acts)]),
     ]  # fmt: skip

@@ -112,8 +112,9 @@ def _decided(data: dict[str, Any]) -> dict[str, Any]:
         step.pop("expect", None)
     for index, expect in decision["expect"].items():
         steps[int(index)]["expect"] = expect
-    for index, content in decision.get("content", {}).items():
-        steps[int(index)]["content"] = content
+    for what in ("content", "rows"):
+        for index, rows in decision.get(what, {}).items():
+            steps[int(index)][what] = rows
     return {**data, "steps": steps, "decided": True}
 
 

@@ -46,6 +46,8 @@ class NamedWindow:
         """Grows with every change: who keeps what it computed of the rows asks whether it still holds."""
         self.publish: Callable[[NamedWindow, Delta], None] = lambda window, delta: None
         """Told of every change. The engine passes it on to the consumers."""
+        self.wake: Callable[[], None] = lambda: None
+        """Called when rows came of which nobody is told yet: a batch gathers, and will be released some day."""
 
     def all_parts(self) -> tuple[NamedWindow]:
         """Itself: the rows of a relation of a context are in several parts."""
@@ -171,6 +173,8 @@ class NamedWindow:
             delta = Delta(inserted, [event for post in posts for event in post.removed])
         if delta.inserted or delta.removed:
             self.publish(self, delta)
+        else:
+            self.wake()
         self.operator.end_step()
         return delta
 

@@ -22,7 +22,7 @@ from sql.engine.context.lane import Lane
 from sql.engine.context.member import Member
 from sql.engine.context.new_body import new_body
 from sql.engine.context.spread import SpreadRelation
-from sql.engine.relations.declared import TableStatement
+from sql.engine.relations.declared import TableStatement, WindowStatement
 from sql.engine.relations.hosted import Hosted
 from sql.engine.steps import moved
 from sql.errors import CorruptState, Problem, Span, SqlError
@@ -130,7 +130,7 @@ class ContextHost(Hosted):
         seen = self.catalog.relations.get(body.instance.relation.name) if declares else None
         if isinstance(seen, SpreadRelation):
             seen.indexed(body.instance.relation)
-        if isinstance(body.instance, TableStatement):
+        if isinstance(body.instance, TableStatement | WindowStatement):
             body.instance.relation.wake = lambda: self.schedule(body)
         if self.restoring:
             return
