@@ -140,8 +140,13 @@ def _functions(
         now_ms,
         "dict",
         lambda part, is_asked: looking("question", part, catalog, now_ms, is_asked=is_asked),
+        _refuse,
     )
     return FunctionSet(catalog, context, warnings, joined=True, text=text, subqueries=subqueries.answers)
+
+
+def _refuse(row: Row, why: str) -> None:
+    raise DataError(why)
 
 
 def _insert(

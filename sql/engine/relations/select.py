@@ -65,6 +65,7 @@ class SelectStatement(Triggered):
         super().__init__(name, plan, catalog, plan.sources[0], (), now_ms, partition)
         where, bare = plan.where, replace(plan, where=None, acts=None)
         self.query = looking(name, bare, catalog, now_ms, partition=partition)
+        self.query.counts = self.counts
         self.evaluation = Evaluation(
             bare, self.query.program.text, self.query.output.row_limit, self.query.fail
         )
@@ -76,6 +77,9 @@ class SelectStatement(Triggered):
         self.relation = catalog.relations[plan.sources[1].stream]
         filtered = self.query.windows[1].rows  # type: ignore[attr-defined]
         self.find = finder(where, 1, {0}, filtered, functions)
+
+    def taken(self) -> list[Emission]:
+        return [*super().taken(), *self.query.take()]
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         self.query.now_ms = now_ms

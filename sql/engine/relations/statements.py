@@ -80,7 +80,11 @@ class Triggered(Statement):
         def run(part: Plan, is_asked: bool) -> Any:
             return looking(name, part, catalog, now_ms, partition=partition, is_asked=is_asked)
 
-        self.subqueries = Subqueries(subqueries, catalog, self.context, self.warnings, now_ms, "dict", run)
+        self.told: list[Emission] = []
+        """What subqueries could not evaluate."""
+        self.subqueries = Subqueries(
+            subqueries, catalog, self.context, self.warnings, now_ms, "dict", run, self._tell
+        )
         self.source = source
         self.passes: Callable[..., Any] | None = None
         if source.filter is not None:
@@ -115,6 +119,15 @@ class Triggered(Statement):
         self.subqueries.push(stream, row, now_ms)
         self.looked = stream == self.source.stream and self._passes(row, now_ms)
 
+    def _tell(self, row: Any, why: str) -> None:
+        self.counts["errors"] += 1
+        self.told.append(Emission(self.name, self.context.now_ms, "error", [dict(as_dict(row))], (), why))
+
+    def taken(self) -> list[Emission]:
+        """What subqueries could not evaluate since the last call."""
+        told, self.told = self.told, []
+        return told
+
     def _passes(self, row: Any, now_ms: int) -> bool:
         return self.passes is None or bool(self.passes(Event(row, now_ms, 0)))
 
@@ -141,7 +154,7 @@ class Triggered(Statement):
                 out += self.failed(row, self.functions.failure(error), now_ms)
             if self.matches is not None:
                 out += self._completed(self.matches, stream, row, now_ms)
-        return out
+        return out + self.taken()
 
     def _push_all(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Each event is a trigger as it comes."""
@@ -188,11 +201,15 @@ class Triggered(Statement):
         """Act on events, one after the other, and post what came of them together."""
         raise NotImplementedError
 
+    def variable_changed(self, name: str) -> None:
+        self.subqueries.variable_changed(name, self.context.now_ms)
+
     def advance(self, now_ms: int) -> list[Emission]:
         self.context.now_ms = now_ms
         self.subqueries.advance(now_ms)
         matches = self.matches
-        return [] if matches is None else self._acted(matches, matches.advance(now_ms), now_ms)
+        out = [] if matches is None else self._acted(matches, matches.advance(now_ms), now_ms)
+        return out + self.taken()
 
     def next_deadline(self) -> int | None:
         pattern = None if self.matches is None else self.matches.next_deadline()

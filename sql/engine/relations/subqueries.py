@@ -43,6 +43,9 @@ Run = Callable[[Plan, bool], "Statement"]
 Take = Callable[[Any, int], None]
 """Takes an event that arrives, and the instant."""
 
+Tell = Callable[[Any, str], None]
+"""Told of an event that a subquery could not evaluate, and why."""
+
 
 class Correlated:
     """A subquery whose condition or values read the event around it."""
@@ -56,13 +59,15 @@ class Correlated:
         now_ms: int,
         shape: Shape,
         run: Run,
+        tell: Tell,
     ) -> None:
         plan = self.plan = part.plan
+        self.tell = tell
         source = plan.sources[0]
         self.make_row: Callable[[Any], Any] = lambda row: row
         self.seq = 0
-        self.inner = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, shape, run)
-        functions = FunctionSet(
+        self.inner = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, shape, run, tell)
+        functions = self.functions = FunctionSet(
             catalog,
             context,
             warnings,
@@ -109,16 +114,25 @@ class Correlated:
         self.inner.push(stream, row, now_ms)
         if stream == self.plan.sources[0].stream and isinstance(self.rows, Rows):
             event = self._new_event(row, now_ms)
-            if self.passes is None or self.passes(event):
-                self._take(self.window.push(Delta((event,)), now_ms))
+            try:
+                if self.passes is None or self.passes(event):
+                    self._take(self.window.push(Delta((event,)), now_ms))
+            except DATA_ERRORS as error:
+                self.tell(row, str(self.functions.failure(error)))
 
     def _take(self, deltas: Iterable[Delta]) -> None:
-        assert isinstance(self.rows, Rows)
+        if not isinstance(self.rows, Rows):
+            return
         for inserted, removed in deltas:
             for event in inserted:
                 self.rows.add(event)
             for event in removed:
                 self.rows.remove(event)
+
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        """A variable has a new value: rows may leave the window."""
+        self.inner.variable_changed(name, now_ms)
+        self._take(self.window.variable_changed(now_ms))
 
     def advance(self, now_ms: int) -> None:
         """Time has come to `now_ms`."""
@@ -164,8 +178,9 @@ def as_seen(source: SourcePlan, catalog: Catalog, statement: str) -> Any:
 class Alone:
     """A subquery that reads nothing of the event around it: a query of its own."""
 
-    def __init__(self, part: SubqueryPlan, catalog: Catalog, statement: str, run: Run) -> None:
+    def __init__(self, part: SubqueryPlan, catalog: Catalog, statement: str, run: Run, tell: Tell) -> None:
         self.plan = part.plan
+        self.tell = tell
         is_asked = part.kind == "scalar" and _shows_each(part.plan) and not _reads_columns(part.plan)
         self.query = run(part.plan, is_asked)
         self.value: Callable[[Any], Any] | None = None
@@ -203,19 +218,25 @@ class Alone:
             query.begin(now_ms)
             push(query, (row,), now_ms)
             if query.errors:
-                query.errors.clear()
+                self._note(query.take())
 
         return take
+
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        """A variable has a new value: rows may leave the windows."""
+        self.query.variable_changed(name)
+        self.advance(now_ms)
 
     def advance(self, now_ms: int) -> None:
         """Time has come to `now_ms`."""
         self._note(self.query.advance(now_ms))
 
     def _note(self, emissions: list[Emission]) -> None:
-        if emissions and self.shows_each:
-            self.shown = next(
-                (each.inserted for each in reversed(emissions) if each.kind == "rows"), self.shown
-            )
+        for each in emissions:
+            if each.kind == "error":
+                self.tell(each.inserted[0], each.error or "")
+            elif self.shows_each:
+                self.shown = each.inserted
 
     def next_deadline(self) -> int | None:
         return self.query.next_deadline()
@@ -229,6 +250,7 @@ class Alone:
         stamp = [relation.version for relation in self.relations]
         if stamp != self.stamp or self._may_differ():
             self.known, self.stamp = self.choice.rows(None), stamp if self._is_current() else None
+            self._note(self.query.take())
         return self.known
 
     def _is_current(self) -> bool:
@@ -320,12 +342,14 @@ class Subqueries:
         now_ms: int,
         shape: Shape,
         run: Run,
+        tell: Tell,
     ) -> None:
+        """`tell` hears of events that a subquery could not evaluate."""
         self.warnings = warnings
         self.queries: list[Correlated | Alone] = [
-            Correlated(part, catalog, context, warnings, now_ms, shape, run)
+            Correlated(part, catalog, context, warnings, now_ms, shape, run, tell)
             if part.correlated or _keeps_rows(part)
-            else Alone(part, catalog, context.rule_id, run)
+            else Alone(part, catalog, context.rule_id, run, tell)
             for part in parts
         ]
         self.by_stream: dict[str, tuple[Take, ...]] = {}
@@ -372,6 +396,11 @@ class Subqueries:
         """An event arrives, before the statement itself sees it."""
         for take in self.takes(stream):
             take(row, now_ms)
+
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        """A variable has a new value."""
+        for query in self.queries:
+            query.variable_changed(name, now_ms)
 
     def advance(self, now_ms: int) -> None:
         """Time has come to `now_ms`."""

@@ -52,6 +52,7 @@ class Sources:
                 statement.start_ms,
                 statement.shape,
                 statement.looking,
+                statement.tell,
             )
         self.windows = [self._window(index, source) for index, source in enumerate(plan.sources)]
         self.joined: Joined | Passing | None = None
@@ -291,9 +292,12 @@ class Sources:
                 posts[place] = [merged(deltas)] if posts or len(deltas) > 1 else deltas
         return posts
 
-    def variable_changed(self, now_ms: int) -> list[Delta]:
+    def variable_changed(self, name: str, now_ms: int) -> Posts:
         """A variable has a new value: what windows let go of because of it."""
-        return [delta for window in self.windows for delta in window.variable_changed(now_ms)]
+        if self.subqueries is not None:
+            self.subqueries.variable_changed(name, now_ms)
+        posts = {place: window.variable_changed(now_ms) for place, window in enumerate(self.windows)}
+        return {place: deltas for place, deltas in posts.items() if deltas}
 
     # --- state ----------------------------------------------------------------------------------------------
 

@@ -35,7 +35,11 @@ def snapshot(statement: Statement) -> dict[str, Any]:
         "sources": statement.sources.snapshot(),
         "output": statement.output.snapshot(),
         "into": None if statement.into is None else statement.into.snapshot(),
-        "posts": [[[event.seq for event in side] for side in post] for post in statement.late_posts],
+        "posts": [
+            [*([event.seq for event in side] for side in post), place]
+            for place, posts in statement.late_posts.items()
+            for post in posts
+        ],
         "prior": [] if statement.prior is None else [event.seq for event in statement.prior.recent],
         "recent": [_packed(row) for row in statement.recent],
         "older": [_packed(row) for row in statement.older],
@@ -79,9 +83,9 @@ def _restore_memory(statement: Statement, snapshot: dict[str, Any], store: Event
     if statement.analytic is not None:
         statement.analytic.restore(snapshot["analytic"])
     statement.hits.restore(snapshot["hits"])
-    statement.late_posts = [
-        Delta(*([find(seq) for seq in side] for side in post)) for post in snapshot["posts"]
-    ]
+    for inserted, removed, *place in snapshot["posts"]:
+        post = Delta([find(seq) for seq in inserted], [find(seq) for seq in removed])
+        statement.late_posts.setdefault(place[0] if place else 0, []).append(post)
     if statement.prior is not None:
         statement.prior.recent.extend(find(seq) for seq in snapshot["prior"])
     for kept, rows in ((statement.recent, snapshot["recent"]), (statement.older, snapshot.get("older", ()))):

@@ -30,7 +30,7 @@ from sql.engine.running.output import Output
 from sql.engine.running.query import MakeRow, RunningQuery
 from sql.engine.running.recognized import is_alone, read_rows
 from sql.engine.running.requests import Requests
-from sql.engine.running.sources import Change, Sources
+from sql.engine.running.sources import Change, Posts, Sources
 from sql.errors import positioned
 from sql.plan.logical import Plan
 from sql.rows import Shape
@@ -93,7 +93,7 @@ class Statement(RunningQuery):
         """The content of the queue while it is shown, and in `places` where each event stands; else empty."""
         self.places: dict[Event, int] = {}
         self.shared = program.shared_accumulators()
-        self.late_posts: list[Delta] = []
+        self.late_posts: Posts = {}
         self.representatives: dict[Any, Event] = {}
         hint = plan.sources[0].reclaim_ms if plan.keeps_groups else None
         self.reclaim = Reclaim(*hint) if hint else None
@@ -260,6 +260,10 @@ class Statement(RunningQuery):
             self.analytic.drop(row)
         self.errors.append(self.error_of(row, self.why(error), self.now_ms))
 
+    def tell(self, row: Any, why: str) -> None:
+        """A subquery could not evaluate an event."""
+        self.errors.append(self.error_of(row, why, self.now_ms))
+
     def why(self, error: BaseException) -> str:
         """What went wrong, with its place in the text of the statement."""
         line = self.code.line_of(error)
@@ -284,8 +288,8 @@ class Statement(RunningQuery):
         if self.sources.subqueries is not None:
             self.sources.subqueries.advance(now_ms)
         new, old = list[Any](), list[Any]()
-        posts, self.late_posts = self.late_posts, []
-        for delta in self.sources.changes({0: posts} if posts else {}):
+        posts, self.late_posts = self.late_posts, {}
+        for delta in self.sources.changes(posts):
             self.change(delta, new, old)
         while True:
             due, tick = self.sources.next_due(), self.output.next_deadline()
@@ -323,7 +327,8 @@ class Statement(RunningQuery):
 
     def variable_changed(self, name: str) -> None:
         """A variable has a new value; what that causes is posted at the next advance of time."""
-        self.late_posts += self.sources.variable_changed(self.now_ms)
+        for place, deltas in self.sources.variable_changed(name, self.now_ms).items():
+            self.late_posts.setdefault(place, []).extend(deltas)
         self.output.variable_changed()
 
     # --- looking --------------------------------------------------------------------------------------------
@@ -363,9 +368,9 @@ class Statement(RunningQuery):
             yield from accumulator.held()
         if self.into is not None:
             yield from self.into.held()
-        for post in self.late_posts:
-            yield from post.inserted
-            yield from post.removed
+        for deltas in self.late_posts.values():
+            for post in deltas:
+                yield from (*post.inserted, *post.removed)
 
     def held(self) -> Iterable[Event]:
         """Every event the state refers to."""
