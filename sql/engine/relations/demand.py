@@ -19,8 +19,9 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.context.spread import SpreadRelation
+from sql.engine.relations.choice import Choice
 from sql.engine.relations.parameters import Parameters, with_parameters
-from sql.engine.relations.subqueries import Choice, Subqueries
+from sql.engine.relations.subqueries import Subqueries
 from sql.engine.relations.triggers import Actor, Insert
 from sql.engine.running.statement import looking
 from sql.errors import DataError, Problem, SqlError, did_you_mean

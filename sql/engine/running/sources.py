@@ -83,6 +83,8 @@ class Sources:
             if source.recognize is not None
         }
         """The sources with match_recognize, by their place."""
+        self.late: Posts = {}
+        """What windows have let go of because of a variable, until the next advance of time."""
         self.arrived: list[tuple[int, Event]] | None = None
         """By source the event that passed its filter, between `arriving` and `enter`."""
 
@@ -292,12 +294,19 @@ class Sources:
                 posts[place] = [merged(deltas)] if posts or len(deltas) > 1 else deltas
         return posts
 
-    def variable_changed(self, name: str, now_ms: int) -> Posts:
-        """A variable has a new value: what windows let go of because of it."""
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        """A variable has a new value, and windows let go of rows because of it."""
         if self.subqueries is not None:
             self.subqueries.variable_changed(name, now_ms)
-        posts = {place: window.variable_changed(now_ms) for place, window in enumerate(self.windows)}
-        return {place: deltas for place, deltas in posts.items() if deltas}
+        for place, window in enumerate(self.windows):
+            deltas = window.variable_changed(now_ms)
+            if deltas:
+                self.late.setdefault(place, []).extend(deltas)
+
+    def late_changes(self) -> Iterator[Change]:
+        """What changed variables have changed since the last call."""
+        late, self.late = self.late, {}
+        return self.changes(late)
 
     # --- state ----------------------------------------------------------------------------------------------
 
@@ -316,9 +325,12 @@ class Sources:
         return content
 
     def held(self) -> Iterator[Event]:
-        """The events of the join."""
+        """The events of the join, and those that a variable has changed."""
         if self.joined is not None:
             yield from self.joined.held()
+        for deltas in self.late.values():
+            for delta in deltas:
+                yield from (*delta.inserted, *delta.removed)
 
     def snapshot(self) -> dict[str, Any]:
         """What the sources keep, as plain data."""

@@ -37,7 +37,7 @@ def snapshot(statement: Statement) -> dict[str, Any]:
         "into": None if statement.into is None else statement.into.snapshot(),
         "posts": [
             [*([event.seq for event in side] for side in post), place]
-            for place, posts in statement.late_posts.items()
+            for place, posts in statement.sources.late.items()
             for post in posts
         ],
         "prior": [] if statement.prior is None else [event.seq for event in statement.prior.recent],
@@ -85,7 +85,7 @@ def _restore_memory(statement: Statement, snapshot: dict[str, Any], store: Event
     statement.hits.restore(snapshot["hits"])
     for inserted, removed, *place in snapshot["posts"]:
         post = Delta([find(seq) for seq in inserted], [find(seq) for seq in removed])
-        statement.late_posts.setdefault(place[0] if place else 0, []).append(post)
+        statement.sources.late.setdefault(place[0] if place else 0, []).append(post)
     if statement.prior is not None:
         statement.prior.recent.extend(find(seq) for seq in snapshot["prior"])
     for kept, rows in ((statement.recent, snapshot["recent"]), (statement.older, snapshot.get("older", ()))):

@@ -30,7 +30,7 @@ from sql.engine.running.output import Output
 from sql.engine.running.query import MakeRow, RunningQuery
 from sql.engine.running.recognized import is_alone, read_rows
 from sql.engine.running.requests import Requests
-from sql.engine.running.sources import Change, Posts, Sources
+from sql.engine.running.sources import Change, Sources
 from sql.errors import positioned
 from sql.plan.logical import Plan
 from sql.rows import Shape
@@ -93,7 +93,6 @@ class Statement(RunningQuery):
         """The content of the queue while it is shown, and in `places` where each event stands; else empty."""
         self.places: dict[Event, int] = {}
         self.shared = program.shared_accumulators()
-        self.late_posts: Posts = {}
         self.representatives: dict[Any, Event] = {}
         hint = plan.sources[0].reclaim_ms if plan.keeps_groups else None
         self.reclaim = Reclaim(*hint) if hint else None
@@ -275,7 +274,7 @@ class Statement(RunningQuery):
 
     def next_deadline(self) -> int | None:
         """The earliest instant at which `advance` has something to do."""
-        if self.late_posts or self.output.is_pending:
+        if self.sources.late or self.output.is_pending:
             return self.now_ms  # at the next advance of time
         return earliest((self.sources.next_deadline(), self.output.next_deadline()))
 
@@ -288,8 +287,7 @@ class Statement(RunningQuery):
         if self.sources.subqueries is not None:
             self.sources.subqueries.advance(now_ms)
         new, old = list[Any](), list[Any]()
-        posts, self.late_posts = self.late_posts, {}
-        for delta in self.sources.changes(posts):
+        for delta in self.sources.late_changes():
             self.change(delta, new, old)
         while True:
             due, tick = self.sources.next_due(), self.output.next_deadline()
@@ -327,8 +325,7 @@ class Statement(RunningQuery):
 
     def variable_changed(self, name: str) -> None:
         """A variable has a new value; what that causes is posted at the next advance of time."""
-        for place, deltas in self.sources.variable_changed(name, self.now_ms).items():
-            self.late_posts.setdefault(place, []).extend(deltas)
+        self.sources.variable_changed(name, self.now_ms)
         self.output.variable_changed()
 
     # --- looking --------------------------------------------------------------------------------------------
@@ -368,9 +365,6 @@ class Statement(RunningQuery):
             yield from accumulator.held()
         if self.into is not None:
             yield from self.into.held()
-        for deltas in self.late_posts.values():
-            for post in deltas:
-                yield from (*post.inserted, *post.removed)
 
     def held(self) -> Iterable[Event]:
         """Every event the state refers to."""
