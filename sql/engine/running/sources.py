@@ -218,7 +218,7 @@ class Sources:
             return
         for index in self.recognized.keys() & posts.keys():
             posts[index] = [self._recognized(index, delta) for delta in posts[index]]
-        for change in self._joined_changes(self.joined, posts):
+        for change in _joined_changes(self.joined, posts):
             if change is not None:
                 yield change
 
@@ -234,18 +234,6 @@ class Sources:
     def _shown(self, rows: Iterable[Any]) -> Delta:
         """Rows of matches as events of their own."""
         return Delta([self.statement.new_event(row, self.statement.now_ms) for row in rows])
-
-    @staticmethod
-    def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change | None]:
-        if not joined.drivers:
-            for turn in range(max(map(len, posts.values()), default=0)):
-                yield joined.change({i: deltas[turn] for i, deltas in posts.items() if turn < len(deltas)})
-            return
-        yield joined.change({i: merged(deltas) for i, deltas in posts.items() if i not in joined.drivers})
-        for index in joined.drivers:
-            for delta in posts.get(index, ()):
-                for event in delta.inserted:
-                    yield joined.change({index: Delta((event,))})
 
     # --- time -----------------------------------------------------------------------------------------------
 
@@ -354,6 +342,18 @@ class Sources:
             pattern.restore(part, make_row)
         for found, part in zip(self.recognized.values(), snapshot["recognized"], strict=True):
             found.restore(part, make_row)
+
+
+def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change | None]:
+    if not joined.drivers:
+        for turn in range(max(map(len, posts.values()), default=0)):
+            yield joined.change({i: deltas[turn] for i, deltas in posts.items() if turn < len(deltas)})
+        return
+    yield joined.change({i: merged(deltas) for i, deltas in posts.items() if i not in joined.drivers})
+    for index in joined.drivers:
+        for delta in posts.get(index, ()):
+            for event in delta.inserted:
+                yield joined.change({index: Delta((event,))})
 
 
 def merged(deltas: Sequence[Delta]) -> Delta:
