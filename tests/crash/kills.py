@@ -13,10 +13,10 @@ from pathlib import Path
 
 from tests.crash.counted import EDITED, LAST, RULES, has_last, problems, rows_of
 from tests.crash.dying import MOMENTS, OPERATIONS
-from tests.crash.nursery import Nursery
 from tests.crash.plant import Plant, until
 from tests.integration.daemon.support import Process, spawned
 from tests.support.brokers import Mosquitto
+from tests.support.nursery import Nursery
 
 WAIT_S_MAX = 300
 """A machine that is busy with other work takes long."""
@@ -73,7 +73,7 @@ class Campaign:
             "PENSTOCK__JOURNAL__SNAPSHOTBYTES": "100000",
         }
         arguments = ("--upload", str(self._bucket), "--upload-interval-ms", "200")
-        self._nursery = Nursery()
+        self._nursery = Nursery("tests.crash.dying")
         self._gateway = Process(folder, self._broker.url, arguments, environment, self._nursery.fork)
         self._gateway.write_rule("a.yaml", RULES)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import http.client
 import json
@@ -13,10 +14,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from tests.support.brokers import wait_for
+from tests.support.nursery import Nursery
 
 ROOT = Path(__file__).parents[3]
 
@@ -44,6 +47,21 @@ def spawned(command: list[str], environment: dict[str, str], log: Path) -> Child
         return subprocess.Popen(command, cwd=ROOT, stderr=output, stdout=output, env=environment)
 
 
+def forked(command: list[str], environment: dict[str, str], log: Path) -> Child:
+    """A child of a process that has imported the gateway: it starts without the second of imports. A library that
+    is to be loaded first needs a process of its own."""
+    if "LD_PRELOAD" in environment:
+        return spawned(command, environment, log)
+    return _nursery().fork(command, environment, log)
+
+
+@cache
+def _nursery() -> Nursery:
+    found = Nursery()
+    atexit.register(found.close)
+    return found
+
+
 @dataclass
 class Process:
     """`penstock run` as a child, its log in a file."""
@@ -52,7 +70,7 @@ class Process:
     broker: str | None
     arguments: Sequence[str] = ()
     environment: dict[str, str] = field(default_factory=dict)
-    spawn: Callable[[list[str], dict[str, str], Path], Child] = spawned
+    spawn: Callable[[list[str], dict[str, str], Path], Child] = forked
     _child: Child | None = None
     _log_from: int = 0
 

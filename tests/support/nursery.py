@@ -1,8 +1,8 @@
 """A process that has imported the gateway and forks one at each request: a start without the second of imports.
 
-    python -m tests.crash.nursery
+    python -m tests.support.nursery [MODULE ...]
         {"command": [...], "environment": {...}, "log": PATH}     answers the process id
-        {"wait": ID, "now": true}                                 answers the exit code, or null while it runs
+        {"wait": ID}                                              answers the exit code, or null while it runs
 
 Requests and answers are lines of JSON.
 """
@@ -12,10 +12,12 @@ from __future__ import annotations
 import gc
 import importlib
 import json
+import math
 import os
 import runpy
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +25,16 @@ ROOT = Path(__file__).parents[2]
 
 IMPORTS = (
     "edge.commands.run", "edge.daemon", "edge.intake.sources.mqtt", "cloud_sync.spool", "cloud_sync.uploader",
-    "cloud_sync.targets.directory", "sinks.builtin.nop", "tests.crash.dying",
+    "cloud_sync.targets.directory", "sinks.builtin.nop",
 )  # fmt: skip
 
 
 class Nursery:
-    """The parent's side."""
+    """The parent's side. `modules`: what is imported besides the gateway."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.nursery"],
+            [sys.executable, "-m", "tests.support.nursery", *modules],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -67,14 +69,16 @@ class Forked:
 
     def poll(self) -> int | None:
         if self.returncode is None:
-            self.returncode = self._nursery.ask({"wait": self.pid, "now": True})
+            self.returncode = self._nursery.ask({"wait": self.pid})
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        if self.returncode is None:
-            self.returncode = self._nursery.ask({"wait": self.pid, "now": False})
-        assert self.returncode is not None
-        return self.returncode
+        end = time.monotonic() + (math.inf if timeout is None else timeout)
+        while (code := self.poll()) is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+            time.sleep(0.005)
+        return code
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -87,7 +91,7 @@ class Forked:
 def answer(request: dict[str, Any]) -> Any:
     """Serve one request."""
     if "wait" in request:
-        ended, status = os.waitpid(request["wait"], os.WNOHANG if request["now"] else 0)
+        ended, status = os.waitpid(request["wait"], os.WNOHANG)
         return os.waitstatus_to_exitcode(status) if ended else None
     pid = os.fork()
     if not pid:
@@ -108,7 +112,7 @@ def run(command: list[str], environment: dict[str, str], log: str) -> None:
 
 
 def main() -> None:
-    for name in IMPORTS:
+    for name in (*IMPORTS, *sys.argv[1:]):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
