@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import cloud_sync.sink  # noqa: F401 - registers the cloud sink
 import rules
 from rules.model import action_names
 from rules.schema import json_schema
@@ -87,15 +89,15 @@ def test_wrong_files_do_not_fit(text: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
 def test_the_examples_fit(path: Path) -> None:
-    import cloud_sync.sink  # noqa: F401  (registers the cloud sink)
-
     assert list(validator().iter_errors(data_of(path.read_text("utf-8")))) == []
 
 
+@cache
 def validator() -> Any:
     jsonschema = pytest.importorskip("jsonschema")
-    jsonschema.Draft202012Validator.check_schema(json_schema())
-    return jsonschema.Draft202012Validator(json_schema())
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
 
 
 def data_of(text: str) -> Any:
