@@ -14,9 +14,9 @@ from pathlib import Path
 from tests.crash.counted import EDITED, LAST, RULES, has_last, problems, rows_of
 from tests.crash.dying import MOMENTS, OPERATIONS
 from tests.crash.plant import Plant, until
-from tests.integration.daemon.support import Process, spawned
+from tests.integration.daemon.support import Process
 from tests.support.brokers import Mosquitto
-from tests.support.nursery import Nursery
+from tests.support.nursery import Nursery, spawned
 
 WAIT_S_MAX = 300
 """A machine that is busy with other work takes long."""

@@ -9,6 +9,7 @@ Requests and answers are lines of JSON.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -18,8 +19,9 @@ import runpy
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,6 +29,21 @@ IMPORTS = (
     "edge.commands.run", "edge.daemon", "edge.intake.sources.mqtt", "cloud_sync.spool", "cloud_sync.uploader",
     "cloud_sync.targets.directory", "sinks.builtin.nop",
 )  # fmt: skip
+
+
+class Child(Protocol):
+    """The part of `subprocess.Popen` that is needed of a gateway."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+    def kill(self) -> None: ...
 
 
 class Nursery:
@@ -86,6 +103,30 @@ class Forked:
 
     def kill(self) -> None:
         self.send_signal(9)
+
+
+def spawned(command: list[str], environment: dict[str, str], log: Path) -> Child:
+    """A child that writes to the end of a log."""
+    with log.open("ab") as output:
+        return subprocess.Popen(command, cwd=ROOT, stderr=output, stdout=output, env=environment)
+
+
+def forked(command: list[str], environment: dict[str, str], log: Path) -> Child:
+    """A child of a process that has imported the gateway: it starts without the second of imports. A library that
+    is to be loaded first needs a process of its own."""
+    if "LD_PRELOAD" in environment:
+        return spawned(command, environment, log)
+    return _nursery().fork(command, environment, log)
+
+
+@cache
+def _nursery() -> Nursery:
+    found = Nursery()
+    atexit.register(found.close)
+    return found
+
+
+# --- the server --------------------------------------------------------------------------------------------
 
 
 def answer(request: dict[str, Any]) -> Any:

@@ -2,64 +2,25 @@
 
 from __future__ import annotations
 
-import atexit
 import gzip
 import http.client
 import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tests.support.brokers import wait_for
-from tests.support.nursery import Nursery
+from tests.support.nursery import Child, forked
 
 ROOT = Path(__file__).parents[3]
 
 STREAM = 'streams:\n  - "CREATE STREAM m () WITH (DATASOURCE=\\"plant/#\\")"\n'
-
-
-class Child(Protocol):
-    """The part of `subprocess.Popen` that is needed of a gateway."""
-
-    @property
-    def pid(self) -> int: ...
-
-    def poll(self) -> int | None: ...
-
-    def wait(self, timeout: float | None = None) -> int: ...
-
-    def send_signal(self, number: int, /) -> None: ...
-
-    def kill(self) -> None: ...
-
-
-def spawned(command: list[str], environment: dict[str, str], log: Path) -> Child:
-    """A child that writes to the end of a log."""
-    with log.open("ab") as output:
-        return subprocess.Popen(command, cwd=ROOT, stderr=output, stdout=output, env=environment)
-
-
-def forked(command: list[str], environment: dict[str, str], log: Path) -> Child:
-    """A child of a process that has imported the gateway: it starts without the second of imports. A library that
-    is to be loaded first needs a process of its own."""
-    if "LD_PRELOAD" in environment:
-        return spawned(command, environment, log)
-    return _nursery().fork(command, environment, log)
-
-
-@cache
-def _nursery() -> Nursery:
-    found = Nursery()
-    atexit.register(found.close)
-    return found
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +16,8 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+
+from tests.support.nursery import forked
 
 ROOT = Path(__file__).parents[3]
 EXTRA = '{"data": [{"n": 7}], "interval": 20}'
@@ -74,15 +76,13 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
         f"http: {{bind: '127.0.0.1:{port}', token: open-sesame, manage: true}}\n"
     )
     run = [sys.executable, "-m", "edge.cli", "run", "--config", str(config), str(rules)]
-    process = subprocess.Popen(
-        run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
+    process = forked(run, {**os.environ, "PYTHONPATH": str(ROOT)}, tmp_path / "gateway.log")
     found = Gateway(f"http://127.0.0.1:{port}", rules, tmp_path / "data")
     try:
         found.wait(lambda: _answers(found))
         yield found
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         process.wait(20)
 
 
