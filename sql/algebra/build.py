@@ -14,7 +14,8 @@ from sql.algebra.derived.statistics import Derived
 from sql.algebra.event import Event
 from sql.algebra.gate.batch import Batch, Trigger
 from sql.algebra.gate.gate import Gate
-from sql.algebra.gate.lots import GatedQueue, Hold, Latest, LatestOf
+from sql.algebra.gate.gated_queue import CountedQueue, PeriodicQueue
+from sql.algebra.gate.lots import HeldBack, HoldCount, HoldUntil, Latest, LatestOf, UpdatePoints
 from sql.algebra.meet import Join, MeetBatch, allow_gaps, meet
 from sql.algebra.operator import Chain, LastRow, Operator, Pass
 from sql.algebra.partition import Key, Reclaim
@@ -256,24 +257,30 @@ class WindowBuilder:
         policies = [self._lot_policy(window, start) for window in lot.windows]
         if not policies:
             return Pass()
-        window, hold, latest = meet(policies), self._hold(lot, now_ms), self._latest(lot)
-        if hold is not None and latest is not None:
-            return Chain(window, hold, latest)
-        if hold is not None:
-            return GatedQueue(window, hold) if isinstance(window, Queue) else Chain(window, hold)
-        return window if latest is None else LatestOf(window, latest)
+        window, latest = self._gated(meet(policies), lot, now_ms), self._latest(lot)
+        if latest is None:
+            return window
+        return LatestOf(window, latest) if isinstance(window, Policy) else Chain(window, latest)
+
+    def _gated(self, window: Policy, lot: LotPlan, now_ms: int) -> Operator:
+        """The window, with a gate behind it where the query has `every`."""
+        line = window if isinstance(window, Queue) and not window.refuses else None
+        if lot.every_period is not None:
+            every = period(lot.every_period, self.functions)
+            points = UpdatePoints(every.millis, self._origin(every, now_ms))
+            return HeldBack(window, HoldUntil(points)) if line is None else PeriodicQueue(line, points)
+        if lot.every_count is not None:
+            count = size(lot.every_count, self.functions)
+            if line is None or line.has_timers:
+                return Chain(window, HoldCount(count))
+            return CountedQueue(line, count)
+        return window
 
     def _lot_policy(self, window: LotWindowPlan, start: Start) -> Policy:
         entry = lot_window(window.name)
         if window.length is not None:
             return entry.make(start, period(window.length, self.functions))
         return entry.make(start, None if window.count is None else size(window.count, self.functions))
-
-    def _hold(self, lot: LotPlan, now_ms: int) -> Hold | None:
-        if lot.every_period is not None:
-            every = period(lot.every_period, self.functions)
-            return Hold(period_ms=every.millis, origin_ms=self._origin(every, now_ms))
-        return None if lot.every_count is None else Hold(count=size(lot.every_count, self.functions))
 
     def _latest(self, lot: LotPlan) -> Latest | None:
         if not lot.unique:

@@ -28,6 +28,9 @@ class Operator(ABC):
     has_timers = True
     """Whether time alone may change something."""
 
+    is_net = False
+    """Whether no event comes and leaves in one of its deltas."""
+
     @abstractmethod
     def push(self, delta: Delta, now: int) -> list[Delta]:
         """Take in a delta at `now`; the partial updates it causes, in order."""

@@ -49,6 +49,8 @@ class PushText:
                     self.gate.write_load(source)
             with source.block("for e, now in zip(rows, times):" if self.text.is_timed else "for e in rows:"):
                 self._write_event(source)
+            if self.gate is not None:
+                self.gate.write_end(source)
             source.line("q.seq = seq")
             if self.text.enter.is_single:
                 source.line("q.singles += len(out) - first")
@@ -119,6 +121,8 @@ class PushText:
             source.line("x = Event(e, now, seq)")
         if self.gate is not None:
             self.gate.write_hold(source)
+            if not self.gate.releases_on_arrival:
+                return
         source.line("q.seq = seq")
         with source.block("try:"):
             source.line("deltas = operator.push(Delta((x,)), now)")

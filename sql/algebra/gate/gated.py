@@ -11,10 +11,16 @@ from sql.codegen.source import SourceWriter
 class Gated(Operator):
     """In the text `operator` is the window and `x` the event that arrives."""
 
+    releases_on_arrival = True
+    """Whether an arrival may release something; else `write_hold` is all that an event does."""
+
     @abstractmethod
     def write_load(self, source: SourceWriter) -> None:
         """What holds events as locals: before the loop, and anew after each release."""
 
     @abstractmethod
     def write_hold(self, source: SourceWriter) -> None:
-        """`continue` for an event that is surely held."""
+        """The event is held; `continue` where that is sure only on a condition."""
+
+    def write_end(self, source: SourceWriter) -> None:  # most have nothing left to do
+        """After the loop."""

@@ -14,10 +14,8 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.gate.gated import Gated
 from sql.algebra.operator import Chain, FindEvent, Operator
 from sql.algebra.retain.policies import Policy, WriteLeaving
-from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
@@ -37,108 +35,145 @@ def net(deltas: Iterable[Delta]) -> Delta:
     return Delta(list(inserted), list(removed))
 
 
+class UpdatePoints:
+    """The instants `origin + k * period`, and which of them is the next at which a gate releases."""
+
+    def __init__(self, period_ms: int, origin_ms: int | None) -> None:
+        """`origin_ms`: None: the first arrival."""
+        self.period_ms = period_ms
+        self.origin_ms = origin_ms
+        self.next_ms: int | None = None
+
+    def note(self, now: int) -> None:
+        """Something is held; an arrival exactly at an update point belongs to that point's lot."""
+        if self.origin_ms is None:
+            self.origin_ms = now
+        if self.next_ms is None:
+            self.next_ms = self.at_or_after(now)
+
+    def at_or_after(self, instant: int) -> int:
+        """The first update point that is not before an instant."""
+        return instant + ((self.origin_ms or 0) - instant) % self.period_ms
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"point": self.next_ms, "origin": self.origin_ms}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.next_ms, self.origin_ms = state["point"], state["origin"]
+
+
 class Hold(Operator):
-    """Gate(every period | count m, net): holds the deltas of a Retain until the update point."""
+    """Gate(…, net): holds the deltas of a Retain. The subclass says when it releases them."""
 
     departure = Removal.FIFO
 
-    def __init__(
-        self, *, period_ms: int | None = None, origin_ms: int | None = 0, count: int | None = None
-    ) -> None:
-        self.period_ms = period_ms
-        self.origin_ms = origin_ms
-        self.count = count
+    def __init__(self) -> None:
         self.entering: dict[Event, None] = {}
         self.leaving: dict[Event, None] = {}
-        self.arrived = 0
-        self.point_ms: int | None = None
 
-    def push(self, delta: Delta, now: int) -> list[Delta]:
+    def take(self, delta: Delta) -> None:
+        """Hold a delta."""
         self.entering.update(dict.fromkeys(delta.inserted))
-        if self.entering.keys().isdisjoint(delta.removed):
-            self.leaving.update(dict.fromkeys(delta.removed))
-        else:
-            for event in delta.removed:
-                # What came and goes before the update point is never seen.
-                if self.entering.pop(event, self) is self:
-                    self.leaving[event] = None
-        if self.period_ms is not None:
-            if self.origin_ms is None:
-                self.origin_ms = now
-            if self.point_ms is None:
-                # An arrival exactly at an update point belongs to that point's lot.
-                self.point_ms = now + (self.origin_ms - now) % self.period_ms
-            return []
-        self.arrived += len(delta.inserted)
-        if self.count is None or self.arrived < self.count:
-            return []
-        self.arrived = 0
-        return self._release()
+        for event in delta.removed:
+            # What comes and goes before the update point is never seen.
+            if self.entering.pop(event, self) is self:
+                self.leaving[event] = None
 
-    def _release(self) -> list[Delta]:
+    def release(self) -> list[Delta]:
+        """What is held, as one delta."""
         out = Delta(list(self.entering), list(self.leaving))
         self.entering, self.leaving = {}, {}
         return [out] if out.inserted or out.removed else []
-
-    def next_deadline(self) -> int | None:
-        return None if self.point_ms is None else self.point_ms + 1
-
-    def advance(self, now: int) -> list[Delta]:
-        if self.point_ms is None or now <= self.point_ms:
-            return []
-        self.point_ms = None
-        return self._release()
 
     def held(self) -> Iterable[Event]:
         yield from self.entering
         yield from self.leaving
 
-    def is_blank(self) -> bool:
-        return self.point_ms is None and not self.arrived
-
     def snapshot(self) -> Any:
         return {
             "inserted": [event.seq for event in self.entering],
             "removed": [event.seq for event in self.leaving],
-            "arrived": self.arrived,
-            "point": self.point_ms,
-            "origin": self.origin_ms,
         }
 
     def restore(self, state: Any, find: FindEvent) -> None:
         self.entering = dict.fromkeys(map(find, state["inserted"]))
         self.leaving = dict.fromkeys(map(find, state["removed"]))
-        self.arrived = state["arrived"]
-        self.point_ms = state["point"]
-        self.origin_ms = state["origin"]
 
 
-class GatedQueue(Chain, Gated):
-    """A queue with a gate behind it, in a loop."""
+class HoldUntil(Hold):
+    """Gate(every period, net): releases at update points."""
 
-    def __init__(self, line: Queue, hold: Hold) -> None:
+    def __init__(self, points: UpdatePoints) -> None:
+        super().__init__()
+        self.points = points
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        self.take(delta)
+        self.points.note(now)
+        return []
+
+    def next_deadline(self) -> int | None:
+        return None if self.points.next_ms is None else self.points.next_ms + 1
+
+    def advance(self, now: int) -> list[Delta]:
+        if self.points.next_ms is None or now <= self.points.next_ms:
+            return []
+        self.points.next_ms = None
+        return self.release()
+
+    def is_blank(self) -> bool:
+        return self.points.next_ms is None
+
+    def snapshot(self) -> Any:
+        return super().snapshot() | self.points.snapshot()
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        super().restore(state, find)
+        self.points.restore(state)
+
+
+class HeldBack(Chain):
+    """A Retain and the gate behind it. What is due to leave after an update point does not belong to its lot."""
+
+    def __init__(self, line: Operator, hold: HoldUntil) -> None:
         super().__init__(line, hold)
         self.line = line
         self.hold = hold
 
-    def write_load(self, source: SourceWriter) -> None:
-        source.line("hold = operator.hold")
-        source.line("entering, leaving = hold.entering, hold.leaving")
-        self.line.write_load(source, "operator.line")
-
-    def write_hold(self, source: SourceWriter) -> None:
-        holds = "hold.point_ms is not None" if self.hold.count is None else "hold.arrived + 1 < hold.count"
-        with source.block(f"if {holds}:"):
-            if self.hold.count is not None:
-                source.line("hold.arrived += 1")
-            source.line("entering[x] = None")
-            self.line.write_enter(source, lambda: _write_leaving(source))
-            source.line("continue")
+    def advance(self, now: int) -> list[Delta]:
+        point = self.hold.points.next_ms
+        if point is None or now <= point:
+            return super().advance(now)
+        for delta in self.line.advance(now - 1):
+            self.hold.push(delta, now)
+        return self.hold.advance(now)
 
 
-def _write_leaving(source: SourceWriter) -> None:
-    with source.block("if entering.pop(y, hold) is hold:"):
-        source.line("leaving[y] = None")
+class HoldCount(Hold):
+    """Gate(count n, net): releases with every so many arrivals."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count = count
+        self.arrived = 0
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        self.take(delta)
+        self.arrived += len(delta.inserted)
+        if self.arrived < self.count:
+            return []
+        self.arrived = 0
+        return self.release()
+
+    def is_blank(self) -> bool:
+        return not self.arrived
+
+    def snapshot(self) -> Any:
+        return super().snapshot() | {"arrived": self.arrived}
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        super().restore(state, find)
+        self.arrived = state["arrived"]
 
 
 class Latest(Operator):

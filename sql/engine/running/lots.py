@@ -76,7 +76,8 @@ class StreamQuery(Statement):
         return window.push(Delta(admitted), now_ms) if admitted else []
 
     def _activate(self, index: int, deltas: list[Delta], at_ms: int) -> None:
-        lot = deltas[0] if len(deltas) == 1 and len(deltas[0].inserted) < 2 else net(deltas)
+        is_net = len(deltas) == 1 and (self.windows[index].is_net or len(deltas[0].inserted) < 2)
+        lot = deltas[0] if is_net else net(deltas)
         if isinstance(self.windows[index], Pass):
             lot = Delta(lot.inserted, self.items)
             self.items = list(lot.inserted)

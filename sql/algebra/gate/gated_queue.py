@@ -1,0 +1,199 @@
+"""A queue with a gate behind it: `within d every p`, `retain n every m` of stream queries.
+
+    window    r r r r r | h h h        r: released, h: held until the next release
+    leaving   r r                      released, gone since: they leave with the next release
+
+Events leave a queue in the order in which they came, so two numbers say what the gate holds: `shown`, how many
+events the last release showed, and how many of them are `leaving`. An event that comes and goes between two
+releases is never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.algebra.event import Delta, Event
+from sql.algebra.gate.gated import Gated
+from sql.algebra.gate.lots import UpdatePoints
+from sql.algebra.operator import FindEvent
+from sql.algebra.retain.queues import Queue
+from sql.algebra.sight import Sight
+from sql.codegen.source import SourceWriter
+
+
+class GatedQueue(Gated):
+    """Base: the subclass says when the gate releases."""
+
+    departure = Removal.FIFO
+    is_net = True
+
+    def __init__(self, line: Queue) -> None:
+        self.line = line
+        self.shown = 0
+        self.leaving: list[Event] = []
+
+    def left(self, events: Sequence[Event]) -> None:
+        """Events leave the queue."""
+        self.leaving += events[: self.shown - len(self.leaving)]
+
+    def release(self) -> list[Delta]:
+        """Show the queue as it is."""
+        events, left = self.line.events, self.leaving
+        came = list(islice(reversed(events), self.held_back))
+        came.reverse()
+        if not came and not left:
+            return []
+        self.shown, self.leaving = len(events), []
+        return [Delta(came, left)]
+
+    @property
+    def held_back(self) -> int:
+        """How many events of the queue have not been released."""
+        return len(self.line.events) - self.shown + len(self.leaving)
+
+    def content(self) -> Iterable[Event]:
+        return chain(self.leaving, islice(self.line.events, self.shown - len(self.leaving)))
+
+    def held(self) -> Iterable[Event]:
+        return chain(self.leaving, self.line.events)
+
+    def sight(self, event: Event) -> Sight:
+        return self.line.sight(event)
+
+    def is_blank(self) -> bool:
+        return not self.line.events and not self.leaving
+
+    # --- in the loop ----------------------------------------------------------------------------------------
+
+    def write_load(self, source: SourceWriter) -> None:
+        self.line.write_load(source, "operator.line")
+        if self.line.leaves_on_arrival:
+            source.line("leaving, shown = operator.leaving, operator.shown")
+
+    def write_enter(self, source: SourceWriter) -> None:
+        """The event enters the queue."""
+
+        def leave() -> None:
+            with source.block("if len(leaving) < shown:"):
+                source.line("leaving.append(y)")
+
+        self.line.write_enter(source, leave)
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Any:
+        held = islice(self.line.events, self.shown - len(self.leaving), None)
+        gate = {"inserted": [event.seq for event in held], "removed": [event.seq for event in self.leaving]}
+        return [self.line.snapshot(), gate | self.marks()]
+
+    def marks(self) -> dict[str, Any]:
+        """What decides on the next release, as plain data."""
+        raise NotImplementedError
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        line, gate = state
+        self.line.restore(line, find)
+        self.leaving = [find(seq) for seq in gate["removed"]]
+        self.shown = len(self.line.events) - len(gate["inserted"]) + len(self.leaving)
+
+
+class PeriodicQueue(GatedQueue):
+    """Releases at update points alone. What is due to leave does so when events come, or at an update point."""
+
+    releases_on_arrival = False
+
+    def __init__(self, line: Queue, points: UpdatePoints) -> None:
+        super().__init__(line)
+        self.points = points
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        self.expire(now)
+        for event in delta.inserted:
+            self.left(self.line.insert(event, now))
+        self.entered(now)
+        return []
+
+    def expire(self, now: int) -> None:
+        """What is due by then leaves the queue."""
+        self.left(self.line.expire(now))
+
+    def entered(self, now: int) -> None:
+        """Events have come, perhaps: the next update point shows them."""
+        if self.held_back:
+            self.points.note(now)
+
+    def next_deadline(self) -> int | None:
+        point = self.points.next_ms
+        if point is None:
+            expiry = self.line.next_deadline()
+            if expiry is None:
+                return None
+            point = self.points.at_or_after(expiry)
+        return point + 1
+
+    def advance(self, now: int) -> list[Delta]:
+        due = self.next_deadline()
+        if due is None or due > now:
+            return []
+        # The point's own instant is over, and nothing that leaves after it belongs to its lot.
+        self.expire(now - 1)
+        self.points.next_ms = None
+        return self.release()
+
+    def is_blank(self) -> bool:
+        return super().is_blank() and self.points.next_ms is None
+
+    def write_load(self, source: SourceWriter) -> None:
+        source.line("operator.expire(now)")
+        super().write_load(source)
+
+    def write_hold(self, source: SourceWriter) -> None:
+        self.write_enter(source)
+
+    def write_end(self, source: SourceWriter) -> None:
+        source.line("operator.entered(now)")
+
+    def marks(self) -> dict[str, Any]:
+        return self.points.snapshot()
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        super().restore(state, find)
+        self.points.restore(state[1])
+
+
+class CountedQueue(GatedQueue):
+    """Releases with every so many arrivals; of a queue that time does not change."""
+
+    def __init__(self, line: Queue, count: int) -> None:
+        super().__init__(line)
+        self.count = count
+        self.arrived = 0
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        posts: list[Delta] = []
+        for event in delta.inserted:
+            self.left(self.line.insert(event, now))
+            self.arrived += 1
+            if self.arrived >= self.count:
+                self.arrived = 0
+                posts += self.release()
+        return posts
+
+    def is_blank(self) -> bool:
+        return super().is_blank() and not self.arrived
+
+    def write_hold(self, source: SourceWriter) -> None:
+        with source.block("if operator.arrived + 1 < operator.count:"):
+            source.line("operator.arrived += 1")
+            self.write_enter(source)
+            source.line("continue")
+
+    def marks(self) -> dict[str, Any]:
+        return {"arrived": self.arrived}
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        super().restore(state, find)
+        self.arrived = state[1]["arrived"]
