@@ -19,7 +19,7 @@ from sql.algebra.gate.lots import HeldBack, HoldCount, HoldUntil, Latest, Latest
 from sql.algebra.meet import Join, MeetBatch, allow_gaps, meet
 from sql.algebra.operator import Chain, LastRow, Operator, Pass
 from sql.algebra.partition import Key, Reclaim
-from sql.algebra.retain.grouped import QueuePerKey
+from sql.algebra.retain.grouped import LifetimePerKey, QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
 from sql.algebra.retain.queues import Queue, check_stamp
@@ -67,9 +67,11 @@ class WindowBuilder:
         subqueries: Sequence[Callable[[Event], Any]] = (),
         *,
         alone: bool = False,
+        shown_by: tuple[Bound, ...] = (),
     ) -> None:
         """`subqueries`: the values of the statement's subqueries, which filters read.
-        `alone`: the only source of a statement, whose single window may be written into the loop."""
+        `alone`: the only source of a statement, whose single window may be written into the loop.
+        `shown_by`: the keys of its groups, where all that a step changes in a group is one row."""
         self.source = source
         self.options = options
         self.context = context
@@ -77,6 +79,7 @@ class WindowBuilder:
             catalog, context, warnings, shape=shape, joined=source.rows_are_tuples, subqueries=subqueries
         )
         self.alone = alone
+        self.shown_by = shown_by
         self._compiled: dict[tuple[int, str], Any] = {}
         """Functions of parameters, by window and parameter."""
         self._lots: dict[str, Any] = {}
@@ -100,6 +103,8 @@ class WindowBuilder:
         if not self.alone or len(inner) != 1 or self.source.reclaim_ms or inner[0].name not in PER_KEY:
             return None
         keys = group.arguments["keys"]
+        if inner[0].name == "time" and keys == self.shown_by:
+            return LifetimePerKey(self._argument(inner[0], "period", "period"), self.context.zone)
         key = self._once(group, "keys", lambda: self.functions.key(keys))
         return QueuePerKey(keys, key, lambda: self._line(inner[0], now_ms), self.options.max_groups)
 

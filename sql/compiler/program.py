@@ -95,8 +95,14 @@ class Program:
     def _builder(self, source: SourcePlan, calls_windows: bool) -> WindowBuilder:
         return WindowBuilder(
             source, self.plan.options, self.catalog, self.context, self.warnings, self.shape, self.answers,
-            alone=drives(self.plan) and not calls_windows,
+            alone=drives(self.plan) and not calls_windows, shown_by=self._shown_by(),
         )  # fmt: skip
+
+    def _shown_by(self) -> tuple[Bound, ...]:
+        """The keys of the groups, where a step shows no more than one row of each group that it has changed."""
+        plan = self.plan
+        is_plain = plan.row_kind == "group" and plan.output is None and not plan.prevs
+        return plan.group_by if is_plain else ()
 
     def _item_keys(self) -> list[list[Any]]:
         """What the windows of each source of a stream query key items by."""

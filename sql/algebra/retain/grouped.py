@@ -11,11 +11,21 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.partition import too_many_keys
 from sql.algebra.retain.policies import Policy, WriteLeaving
-from sql.algebra.retain.queues import Queue
+from sql.algebra.retain.queues import Lifetime, Queue
 from sql.algebra.sight import Nothing, Sight
 from sql.algebra.state import pack_key, unpack_key
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+
+
+class LifetimePerKey(Lifetime):
+    """groupwin(k, time(d)) under `group by k`: the age of an event depends on no key, so one queue serves all."""
+
+    departure = Removal.ANY
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        is_by_key = bool(state) and isinstance(state[0], list)  # as it was stored with a queue per key
+        super().restore(sorted(seq for _, part in state for seq in part) if is_by_key else state, find)
 
 
 class QueuePerKey(Policy):
@@ -52,7 +62,8 @@ class QueuePerKey(Policy):
         return window
 
     def _drop_empty(self) -> None:
-        self.instances = {key: window for key, window in self.instances.items() if window.events}
+        for key in [key for key, window in self.instances.items() if not window.events]:
+            del self.instances[key]
 
     def insert(self, event: Event, now: int) -> list[Event]:
         key = self.key(event)
@@ -73,12 +84,13 @@ class QueuePerKey(Policy):
     def write_load(self, source: SourceWriter, place: str) -> None:
         self.template.write_load(source, f"{place}.template")
         source.line(f"parts = {place}")
+        source.line("find = parts.instances.get")
         if self.has_timers:
             source.line("due = parts.due")
 
     def write_prepare(self, loop: LoopWriter) -> None:
         loop.key(self.nodes, "part")
-        loop.line("window = parts.instances.get(part)")
+        loop.line("window = find(part)")
         with loop.source.block("if window is None:"):
             loop.line("window = parts.open(part)")
         loop.line("window = window.events")

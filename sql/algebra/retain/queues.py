@@ -186,9 +186,11 @@ class Lifetime(Queue):
     def expire(self, now: int) -> list[Event]:
         # Entry adds months, expiry subtracts them: on the 31st that is not the same.
         edge = self.period.subtract(now, self.zone)
-        events, out = self.events, []
+        events = self.events
+        out: list[Event] = []
+        leave, pop = out.append, events.popleft
         while events and events[0].time_ms <= edge:
-            out.append(events.popleft())
+            leave(pop())
         return out
 
 
