@@ -19,6 +19,7 @@ from sql.codegen.support import Warnings
 from sql.compiler.joins.passing import passes_rows
 from sql.compiler.statement import Answer, StatementText, drives
 from sql.functions.registry import Context
+from sql.plan.bound import Bound
 from sql.plan.logical import Plan, SourcePlan
 from sql.rows import Shape
 
