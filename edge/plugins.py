@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
+
+from msgspec.structs import replace
 
 from cloud_sync.targets import TARGETS
 from edge.intake.codecs.base import FORMATS
@@ -29,6 +30,7 @@ from sql.algebra.sample.windows.group_entry import group_windows
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.lots import lot_windows
 from sql.functions import registry
+from sql.record import Record
 
 log = logging.getLogger("penstock.plugins")
 
@@ -49,8 +51,7 @@ KINDS: Mapping[str, Callable[[], tuple[str, ...]]] = {
 `penstock.<kind>`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
+class Plugin(Record):
     """One entry point. `adds` are the names that became known with it; `error` says why it was left out."""
 
     kind: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rules.loader import Loaded
@@ -14,6 +14,7 @@ from sql.binder.rule import RelationPlan, plan_lookup
 from sql.catalog.streams import Catalog, Stream, Variable
 from sql.errors import Problem, SqlError
 from sql.plan.options import RuleOptions
+from sql.record import Record
 from sql.types import type_of
 
 
@@ -107,8 +108,7 @@ def _problem(item: LoadedTable | LoadedStream, problem: Problem) -> FileProblem:
     return item.problem(problem)
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledTable:
+class CompiledTable(Record):
     """A table or named window that can be made."""
 
     loaded: LoadedTable | LoadedStream

@@ -4,8 +4,10 @@ their place in the file."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import field
+from msgspec.structs import replace
 
 from rules.catalog import CompiledTable, Contexts, Tables, build_catalog
 from rules.effects import idle_options
@@ -19,6 +21,7 @@ from sql import Plan, plan_rule
 from sql.catalog.streams import Catalog
 from sql.errors import Problem, SqlError
 from sql.plan.options import RuleOptions
+from sql.record import Record
 
 _ALIGN: dict[str, Any] = {
     "creation": "creation",
@@ -28,8 +31,7 @@ _ALIGN: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledRule:
+class CompiledRule(Record):
     """A rule that can run."""
 
     rule: LoadedRule
@@ -51,8 +53,7 @@ class CompiledRule:
         return self.rule.options
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(Record):
     """What the files asked for amount to: rules that can run, and everything wrong with the rest, by
     position."""
 

@@ -26,14 +26,14 @@ from rules.source.document import Path
 from sql import Emission, Engine
 from sql.catalog.topics import topic_parts, topic_values
 from sql.errors import did_you_mean
+from sql.record import Record
 from sql.types import key_of
 
 TIMERS_MAX = 100_000
 """Timers that one test may fire; a test that needs more is stopped with an error."""
 
 
-@dataclass(frozen=True, slots=True)
-class TestResult:
+class TestResult(Record):
     """How one test ended. `failures` are positioned at the expectation, the step or the test they concern."""
 
     __test__ = False

@@ -10,7 +10,6 @@ the settings of their action with `register_action`; what is not announced does 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -24,6 +23,7 @@ from rules.streams import Stream
 from rules.tables import Table
 from sql import Plan
 from sql.errors import Severity
+from sql.record import Record
 
 ID_PATTERN = r"^[\w.:-]{1,128}$"
 """What a rule's id looks like: it names states, metrics and log lines."""
@@ -99,8 +99,7 @@ NO_EFFECT = {
 """Keys of a rule that eKuiper writes and that mean nothing here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Record):
     """One action of a rule: the sink's name, its validated settings, and where it stands in the file."""
 
     sink: str
@@ -108,8 +107,7 @@ class Action:
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class ActionProblem:
+class ActionProblem(Record):
     """What is wrong with an action beside the query of its rule. `path` leads from its
     settings to the place."""
 
@@ -124,8 +122,7 @@ Bind = Callable[[Any, Plan], tuple[BaseModel, Iterable[ActionProblem]]]
 does not fit the plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionKind:
+class ActionKind(Record):
     """A registered action: the model of its settings, and how they are bound to a plan, if they are."""
 
     settings: type[BaseModel]

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sql.errors import Severity, Span
+from sql.record import Record
 
 CODES = {
     "R001": "the text is not YAML, or not JSON",
@@ -84,8 +85,7 @@ def is_secret_name(key: object) -> bool:
     return isinstance(key, str) and _SECRET_NAME.fullmatch(key) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class FileProblem:
+class FileProblem(Record):
     """One problem at a place of a file. `line` and `column` count from 1; 0 means the file as a whole.
 
     `source_line` is what is shown of the line, `caret` the column in it (from 1) under which the caret

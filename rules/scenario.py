@@ -15,19 +15,18 @@ Times are relative to `start`, which is 1970 unless given, or full instants. `ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
 from rules.base import Model
 from rules.durations import DurationMs, looks_like_instant, parse_duration, parse_instant
+from sql.record import Record
 
 _TIME_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Record):
     """A time of a test: milliseconds after its start, or since the epoch where `absolute`."""
 
     ms: int

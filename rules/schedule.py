@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 from zoneinfo import ZoneInfo
@@ -20,6 +19,7 @@ from rules.base import Model
 from sql.calendar.crontab import Crontab, Days
 from sql.calendar.zones import instant
 from sql.errors import DataError
+from sql.record import Record
 
 _SHORT = {
     "@yearly": "0 0 1 1 *",
@@ -136,8 +136,7 @@ def _number(text: str, name: str, least: int, most: int, names: Sequence[str]) -
     return number
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Record):
     """The times at which a rule runs. Instants are ms since the epoch."""
 
     cron: Crontab | None

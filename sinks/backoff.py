@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+
+from sql.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(Record):
     """Exponential, with a cap, and with jitter so that a thousand gateways do not come
     back in the same instant.
 

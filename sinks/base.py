@@ -14,13 +14,15 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec import field
 
 from rules.model import Bind, register_action
 from sinks.columns import check_columns
 from sql.errors import did_you_mean
+from sql.record import Record
 
 if TYPE_CHECKING:
     from sinks.memory_bus import MemoryBus
@@ -60,8 +62,7 @@ class Fatal(SinkFailure):
     off, and is opened again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Record):
     """One rendered message.
 
     `payload` is what goes over the wire (compressed if the settings say so); empty for sinks that take rows.
@@ -122,8 +123,7 @@ def _ignore(token: object, outcome: Outcome) -> None:
     """The receipt of a caller that wants none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Record):
     """All that sinks get from the process around them.
 
     `random` gives the jitter of the back-off. `data_dir` is the folder below which file sinks write.
@@ -144,8 +144,7 @@ class Environment:
     cache_dir: Path = Path("cache")
 
 
-@dataclass(frozen=True, slots=True)
-class SinkContext:
+class SinkContext(Record):
     """Whom one sink works for."""
 
     rule_id: str
@@ -157,8 +156,7 @@ SinkFactory = Callable[[Any, SinkContext], Sink]
 """Makes a closed sink from its validated settings."""
 
 
-@dataclass(frozen=True, slots=True)
-class SinkKind:
+class SinkKind(Record):
     """A registered sink: its YAML name, its settings, how to make one. The first line of the model's
     docstring is its summary in the manual."""
 

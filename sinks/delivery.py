@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from rules.secrets import redact
@@ -27,6 +26,7 @@ from sinks.json_text import json_bytes
 from sinks.render import Renderer, Unrendered
 from sinks.settings import SinkSettings
 from sinks.waiting import Entry, Waiting
+from sql.record import Record
 
 if TYPE_CHECKING:
     from sql import Emission
@@ -43,8 +43,7 @@ UNEXPECTED_MAX = 3
 cannot block the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Record):
     """Counters since the start, for metrics. Messages, except `queued` and `dropped`, which count emissions.
 
     `non_finite` counts NaN and infinities written as null. `last_error` has secrets removed.

@@ -12,7 +12,6 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,21 +23,20 @@ from sinks.json_text import count_non_finite, json_bytes
 from sinks.settings import SinkSettings, reveal
 from sinks.template import Template
 from sql.errors import DataError
+from sql.record import Record
 
 if TYPE_CHECKING:
     from sql import Emission
 
 
-@dataclass(frozen=True, slots=True)
-class Unrendered:
+class Unrendered(Record):
     """Rows that could not be made a message, and why."""
 
     rows: tuple[Row, ...]
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(Record):
     """The messages of some emissions, what could not be rendered, and how many NaN and
     infinities became null."""
 

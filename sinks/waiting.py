@@ -6,10 +6,10 @@ Plain data without a lock; `sinks.delivery` guards it. Times are the clock's `mo
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sinks.settings import SinkSettings
+from sql.record import Record
 
 if TYPE_CHECKING:
     from sql import Emission
@@ -18,8 +18,7 @@ PIPELINE_MAX = 256
 """Waiting emissions handed to a sink in one `send`; it never waits for more to come."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Record):
     """One emission with its receipt's token; `rows` counts at least 1."""
 
     emission: Emission

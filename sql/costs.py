@@ -5,8 +5,9 @@ n is the number of values or events that are held.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from sql.record import Record
 
 
 class Growth(Enum):
@@ -19,8 +20,7 @@ class Growth(Enum):
     LINEAR = "O(n)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(Record, kw_only=True):
     """What an aggregate costs.
 
     event      per event
@@ -63,8 +63,7 @@ class Extra(Enum):
     ROWS = "rows per sample"
 
 
-@dataclass(frozen=True, slots=True)
-class WindowCost:
+class WindowCost(Record):
     """What a window costs per event: by itself (None: what the window inside costs), and besides."""
 
     event: Growth | None = Growth.CONSTANT

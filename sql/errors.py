@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from sql.record import Record
+
 Severity = Literal["error", "warning"]
 
 
@@ -35,9 +37,10 @@ class Span:
 NOWHERE = Span(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Record):
     """One thing wrong with a text: a stable code, a sentence, where, and how to mend it."""
+
+    beside = frozenset()
 
     code: str
     message: str

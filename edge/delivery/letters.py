@@ -8,9 +8,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from sql.record import Record
 
 FOLDER = "dead-letters"
 """Below the data directory."""
@@ -21,8 +22,7 @@ RETRIED = "dead-letters.retried"
 """Beside the letters: the ids of those that were sent again, one a line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
+class Letter(Record):
     """One dead letter. `id` tells it from all others; `fields` is all that was
     written, without the payload."""
 

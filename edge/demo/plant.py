@@ -19,10 +19,10 @@ import random
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from edge.clock import Clock, SystemClock
+from sql.record import Record
 
 DEVICES = 50
 KINDS = ("pump", "fan", "press", "oven", "mixer")
@@ -62,8 +62,7 @@ class Message(NamedTuple):
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Record):
     """One device and its habits."""
 
     number: int

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
+
+from msgspec.structs import replace
 
 from edge.delivery.actions import Builder
 from edge.delivery.outbox import Action

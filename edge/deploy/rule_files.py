@@ -10,8 +10,9 @@ Pure as far as the engine is concerned: `RuleFiles.read` may run in any one thre
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import field
 
 from edge.deploy.circles import circle_problems
 from edge.deploy.configured import configured_problems
@@ -26,10 +27,10 @@ from rules.problems import FileProblem, in_order
 from rules.protobuf import load_schemas
 from rules.secrets import Secrets
 from rules.source.yaml_source import kind_of
+from sql.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Record):
     """What should run after a look at the directory.
 
     rules     by id; those that are checked but not to be started (`triggered: false`) are in `stopped`

@@ -8,8 +8,10 @@ TYPE="file", "httppull", "httppush", "simulator": see `edge.intake.sources.regis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from edge.intake.codecs import META, CodecError, CodecOptions, decoder_for
 from edge.intake.lessons import Lessons
@@ -27,6 +29,7 @@ from sql.catalog.topics import topic_parts
 from sql.engine.validation import Validator, columns_read
 from sql.errors import Problem, Span, did_you_mean
 from sql.plan.logical import Plan
+from sql.record import Record
 
 MQTT, MEMORY, FILE = "mqtt", "memory", "file"
 
@@ -173,8 +176,7 @@ def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFeed:
+class SourceFeed(Record):
     """A source of its own for a stream, or for a table of one rule.
 
     stream    with the name under which the source delivers

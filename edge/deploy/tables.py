@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from rules.catalog import CompiledTable
 from rules.drive import make_table, statement_of

@@ -6,7 +6,6 @@ A file begins with a comment: the title, then three sentences. The picture shows
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from edge.delivery.actions import register_sinks
@@ -16,6 +15,7 @@ from rules.loader import load_paths
 from rules.scenario import Test
 from sql.catalog.topics import topic_parts, topic_values
 from sql.explain import draw_text, explain
+from sql.record import Record
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,8 +38,7 @@ do. Copy a file, change the topic of its stream, and run `penstock check` on it.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Record):
     """One rule file: its heading and sentences, its text without them, its picture."""
 
     title: str

@@ -13,18 +13,20 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
+import msgspec
+
 from edge.intake.codecs import CodecOptions, Decoder, decoder_for
 from edge.intake.lessons import Lessons
 from edge.intake.origins import Origins
 from edge.intake.router import TopicRouter
 from edge.intake.sources.base import RETAINED, BadMessage, Message, message_id, qos_of
 from edge.intake.topic_columns import TopicColumns
+from sql.record import Record
 
 log = logging.getLogger("penstock.streams")
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSpec:
+class StreamSpec(Record):
     """What the table must know of a stream.
 
     topic     filter of the topics it reads
@@ -37,11 +39,11 @@ class StreamSpec:
     name: str
     topic: str
     format: str = "json"
-    codec: CodecOptions = field(default_factory=CodecOptions)
+    codec: CodecOptions = CodecOptions()
     columns: frozenset[str] | None = None
     wants_meta: bool = False
     reader: tuple[str, str] | None = None
-    parts: Mapping[str, int] = field(default_factory=dict)
+    parts: Mapping[str, int] = msgspec.field(default_factory=dict)
     lessons: Lessons | None = None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -13,6 +12,7 @@ from rules.base import Model
 from rules.durations import DurationMs, parse_duration
 from sql.catalog.streams import Stream
 from sql.plan.asks import Policy
+from sql.record import Record
 
 Rows = list[dict[str, Any]]
 """Rows as JSON values."""
@@ -90,8 +90,7 @@ class LookupSettings(Model):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LookupEnvironment:
+class LookupEnvironment(Record):
     """What stores get from the process around them: the folder of SQLite files, the longest answer."""
 
     data_dir: Path
@@ -102,8 +101,7 @@ Make = Callable[[Stream, Any, LookupEnvironment], Lookup]
 """Makes a connection that is not open yet. Raises `BadSource`."""
 
 
-@dataclass(frozen=True, slots=True)
-class LookupKind:
+class LookupKind(Record):
     """A kind of store."""
 
     name: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from edge.clock import Clock
 from edge.intake.sources.registry import BadSource, Configured, settings_of
@@ -20,17 +21,17 @@ from sql import Engine
 from sql.catalog.streams import Stream
 from sql.engine.asking.answers import answer
 from sql.plan.asks import Policy, Request
+from sql.record import Record
 
 if TYPE_CHECKING:
     from edge.gateway import Gateway
 
 log = logging.getLogger("penstock.lookups")
 
-POLICY = tuple(item.name for item in fields(Policy))
+POLICY = Policy.__struct_fields__
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Record):
     """The store of a table, as its declaration and the gateway's configuration say."""
 
     stream: Stream

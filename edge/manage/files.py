@@ -13,7 +13,6 @@ import os
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from edge.deploy.rule_files import RuleFiles
 from rules.compile import Compiled
 from rules.loader import MANAGED, LoadedFile, rule_files
 from rules.problems import FileProblem, render_all
+from sql.record import Record
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 """Names of what can be managed: they become names of files."""
@@ -34,8 +34,7 @@ class Refusal(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Record):
     """A rule, stream or table that some file defines."""
 
     name: str

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from edge.manage.audit import Audit
@@ -22,6 +21,7 @@ from edge.manage.files import ManagedFiles, Refusal, rule_text
 from edge.prompt.declarations import type_text
 from sql import parse
 from sql.errors import SqlError
+from sql.record import Record
 from sql.syntax import CreateStream
 
 RESTART_S = 10.0
@@ -34,8 +34,7 @@ Status = Callable[[], Mapping[str, Any]]
 """The state of the gateway, as /status tells it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Record):
     """What goes back."""
 
     status: int

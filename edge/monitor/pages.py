@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from sql.record import Record
 
-@dataclass(frozen=True, slots=True)
-class Page:
+
+class Page(Record):
     """What goes back. A `body` that is a generator is sent piece by piece until it ends or
     the listener is gone."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sql.plan.bound import Bound, Const, Op, Read
+from sql.record import Record
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
@@ -14,8 +14,7 @@ Column = tuple[int, str]
 """A column: the place of its source in FROM, and its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Record):
     """The numbers from `low` to `high`; an open end is not in it."""
 
     low: float = -math.inf

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from rules.contexts import Context, prefix_of
 from rules.reading import LoadedContext, Reading

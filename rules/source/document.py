@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from rules.problems import FileText, Report
 from sql.errors import NOWHERE, Span
+from sql.record import Record
 
 Path = tuple[str | int, ...]
 Style = Literal["plain", "'", '"', "|", ">", "json", "collection"]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Record):
     """Bounds of one rule file. A file beyond one of them is refused with R003; the
     others are read as usual."""
 

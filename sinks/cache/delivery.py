@@ -18,9 +18,10 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from sinks.base import Outcome, SinkContext, SinkFactory
 from sinks.cache.store import CacheStore, Stored

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+from sql.record import Record
 
 Kind = Literal["insert", "update", "upsert", "delete"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Record):
     """One row and what is done with it. `keys` say which rows update and delete mean, and
     when an upsert updates."""
 

@@ -8,13 +8,13 @@ from typing import Literal
 
 from sinks.template.blocks import BLOCKS
 from sinks.template.scan import Scanner, Token
+from sql.record import Record
 
 Kind = Literal["row", "rows", "unknown"]
 """What the dot or a variable stands for: a row, the list of the rows, something inside them."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRead:
+class FieldRead(Record):
     """A field that is read. `of` is what it is read from: the list of the rows has no fields."""
 
     name: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NoReturn
 
 from sql.errors import Problem, Span, render
+from sql.record import Record
 
 TEMPLATE_CHARS_MAX = 64 * 1024
 
@@ -33,8 +33,7 @@ class TemplateError(ValueError):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Record):
     """A word of an action, at a place of the template."""
 
     kind: str

@@ -19,12 +19,12 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sql.aggregates.inline import Inline
 from sql.costs import CONSTANT, Cost
 from sql.functions.registry import Parameter
+from sql.record import Record
 from sql.types import Type
 
 
@@ -100,8 +100,7 @@ class Accumulator(ABC):
         """Put a snapshot back; `events` finds a retained event by its `seq`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(Record):
     """The definition of an aggregate function.
 
     make        builds an accumulator for a way of leaving; constant parameters are passed after it.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, Event, Removal
 from sql.aggregates.state import decode, encode
+from sql.record import Record
 from sql.types import key_of
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """What is left of an event whose value still counts: its place in the stream."""
 
     seq: int

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+
+from msgspec import field
+from msgspec.structs import replace
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
@@ -28,6 +30,7 @@ from sql.plan.bound import (
     TableRead,
 )
 from sql.plan.logical import Numbering
+from sql.record import Record
 from sql.types import Type, order_key, type_named, type_names
 
 BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]
@@ -37,8 +40,7 @@ UNKNOWN = Const(None)
 """Stands where an expression could not be bound; its problem has been reported."""
 
 
-@dataclass(slots=True)
-class Place:
+class Place(Record):
     """Where an expression stands, and so what it may contain."""
 
     name: str

@@ -4,8 +4,9 @@ of what a window shows, also with tables."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from sql import syntax as ast
 from sql.binder.scope import Scope

@@ -7,7 +7,8 @@ its own, so to the rest of the rule it is an event of one stream: `device.site` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sql import syntax as ast
 from sql.binder.expressions import ExpressionBinder, Place

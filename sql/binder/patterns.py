@@ -7,9 +7,10 @@ of `every-distinct` also the tags of their own operand; everything else the tags
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import singledispatchmethod
 from typing import Any
+
+from msgspec.structs import replace
 
 from sql import syntax as ast
 from sql.binder.expressions import ExpressionBinder, Place

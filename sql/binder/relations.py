@@ -4,7 +4,8 @@ inserted."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sql import syntax as ast
 from sql.binder.expressions import ExpressionBinder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec.structs import replace
 
 import sql.aggregates
 import sql.functions  # noqa: F401 - fill the registries
@@ -17,6 +17,7 @@ from sql.language import parse
 from sql.plan.logical import Plan, SourcePlan
 from sql.plan.options import RuleOptions
 from sql.plan.relations import AskedDeclaration, Bounds, IndexDeclaration, TableDeclaration, WindowDeclaration
+from sql.record import Record
 
 
 def plan_rule(
@@ -56,8 +57,7 @@ def _declares(statement: ast.Statement) -> bool:
     return isinstance(statement, ast.CreateWindow | ast.CreateTable)
 
 
-@dataclass(frozen=True, slots=True)
-class RelationPlan:
+class RelationPlan(Record):
     """A named window or table, and its declared indexes."""
 
     plan: Plan

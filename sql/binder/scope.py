@@ -3,14 +3,18 @@ properties."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from sql import functions
 from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.asks import carrier
 from sql.plan.bound import Apply, Bound, Op, Read, Slot
+from sql.record import Record
 from sql.syntax import ColumnDefinition, ColumnType, SelectItem
 from sql.types import Type, declared_type
 
@@ -21,8 +25,7 @@ META = "$meta"
 """The column under which a row carries its message's metadata (topic, message id, …)."""
 
 
-@dataclass(slots=True)
-class SourceScope:
+class SourceScope(Record):
     """One source as names see it. `columns` None: every name is legal. `scalar`: the bare
     item means this column."""
 
@@ -31,7 +34,7 @@ class SourceScope:
     columns: dict[str, Type] | None
     scalar: str | None = None
     is_item: bool = False
-    declared: dict[str, ColumnType] = field(default_factory=dict)
+    declared: dict[str, ColumnType] = msgspec.field(default_factory=dict)
     """The full types of its columns, with the fields of structs, where they are declared."""
     tag: Literal["event", "list", "hidden"] | None = None
     """A tag of a pattern, whose columns are read through its name only: one event, the list of those that a

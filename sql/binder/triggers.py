@@ -3,8 +3,9 @@ and the same on demand."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from sql import syntax as ast
 from sql.binder import relations

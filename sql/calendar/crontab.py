@@ -13,13 +13,13 @@ import re
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta, timezone, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sql.calendar.zones import DAY_MS, EPOCH, stretch_around
 from sql.errors import DataError
+from sql.record import Record
 
 YEARS_MAX: Final = 30
 """How far ahead a next time is looked for: what has none by then (30 February) never will."""
@@ -29,8 +29,7 @@ _UNITS_MS = (3_600_000, 60_000, 1000, 1)
 _SATURDAY = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Days:
+class Days(Record):
     """A day field: the numbers it lists, or a rule that says which day of a month it
     means; neither for `*`."""
 
@@ -49,8 +48,7 @@ class Days:
         return self.numbers is not None and number in self.numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Crontab:
+class Crontab(Record):
     """A set of wall-clock times in a zone.
 
     Where the clock jumps forward over such times, the jump stands for them, once. Where it is set back, times

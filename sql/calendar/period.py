@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta, tzinfo
 from decimal import Decimal
 from fractions import Fraction
 
 from sql.calendar.zones import instant, wall_clock
 from sql.errors import DataError
+from sql.record import Record
 
 _MONTHS = {"year": 12, "month": 1}
 _MILLIS = {
@@ -31,8 +31,7 @@ LENGTH_MS_MAX = 1_200 * 31 * 86_400_000
 calendar."""
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Record):
     """A length of time. Years and months are calendar arithmetic in a zone, everything else
     is fixed (a day is 24 h).
 

@@ -15,12 +15,12 @@ January, 28 February, 31 March.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from decimal import Decimal
 
 from sql.calendar.period import Period
 from sql.calendar.zones import instant
+from sql.record import Record
 
 FOR_EVER = -1
 
@@ -30,8 +30,7 @@ _DURATION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Record):
     """`repetitions` None: one instant; -1: for ever."""
 
     repetitions: int | None = None

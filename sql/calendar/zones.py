@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from sql.errors import DataError
+from sql.record import Record
 
 DAY_MS = 86_400_000
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  wall-clock times are naive here: their zone is an argument beside them
@@ -49,8 +49,7 @@ def offset_ms(t_ms: int, zone: tzinfo) -> int:
     return offset // _MS
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Record):
     """A stretch of time [start, end) in which the wall clock is `offset` ahead of UTC (all ms).
 
     `jump` is by how much the clock was moved at `start`, 0 if it was not. The stretch reaches at least a day

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Container, MutableMapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import field
+from msgspec.structs import replace
 
 from sql.aggregates.state import decode, encode
 from sql.catalog.loop import Loop
 from sql.errors import DataError, Problem, Span, SqlError, did_you_mean
+from sql.record import Record
 from sql.syntax import ColumnDefinition, ColumnType, CreateStream, CreateVariable, Option
 from sql.types import Type, declared_type, type_named, type_of
 
@@ -38,8 +42,7 @@ FILE_ROWS = 9999
 """Rows a scan table of a file keeps without RETAIN_SIZE; of any other source it keeps 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Record):
     """A stream as declared. `columns` None: schemaless. `timestamp`: the event-time column."""
 
     name: str

@@ -11,19 +11,18 @@ lie. Where a wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the cod
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sql.codegen import support
 from sql.codegen.names import Names
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot, TableRead
+from sql.record import Record
 from sql.types import Descending, Type, equal, key_of
 
 NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Record):
     """A Python expression. `sure`: the kind its value certainly has when not NULL; `atom`: free to repeat."""
 
     text: str

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sql.algebra.sample.windows.group_entry import group_window
 from sql.plan.bound import Bound, Const, Op, Read
 from sql.plan.logical import Plan
+from sql.record import Record
 
 NUMBER, TEXT = "number", "text"
 _KINDS = {int: NUMBER, float: NUMBER, str: TEXT}
 
 
-@dataclass(frozen=True, slots=True)
-class Equal:
+class Equal(Record):
     """The column has one of these values, all texts or all numbers."""
 
     column: str
@@ -22,8 +21,7 @@ class Equal:
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Record):
     """The column lies between two values of a kind; None: no bound. The flags say whether a
     bound itself is inside."""
 

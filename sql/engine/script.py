@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sql import syntax as ast
@@ -25,6 +24,7 @@ from sql.plan.contexts import ContextPlan
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
 from sql.plan.relations import VariableDeclaration
+from sql.record import Record
 from sql.types import type_named
 
 
@@ -146,8 +146,7 @@ def _deploy(
     raise refused(text, "B558", "this is asked on demand, not deployed", statement.span, "use Engine.query")
 
 
-@dataclass(frozen=True)
-class Deployment:
+class Deployment(Record):
     """Where and when a statement is started, and under which name."""
 
     engine: Engine

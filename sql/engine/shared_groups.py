@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import repeat
 from json import dumps
 from typing import Any
+
+from msgspec.structs import replace
 
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
@@ -15,6 +16,7 @@ from sql.algebra.state import EventStore
 from sql.engine.running.member import TOLD, Closing, Failure, News
 from sql.engine.running.sampled import SampledQuery
 from sql.plan.bound import AggregateCall
+from sql.record import Record
 
 SHARING_MIN = 2
 """How many rules share groups at least."""
@@ -22,8 +24,7 @@ SHARING_MIN = 2
 Calls = tuple[AggregateCall, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Record):
     """Events of one instant, or with the time of each."""
 
     rows: Sequence[Any]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from sql.record import Record
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 
@@ -16,8 +17,7 @@ _TICKS_MS = (
 _UNITS = ((_DAY, "days"), (_HOUR, "hours"), (_MINUTE, "minutes"), (_SECOND, "seconds"), (1, "ms"))
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Record):
     """An axis from `start_ms` to `end_ms`, both on ticks. Labels count from `origin_ms` in `unit_ms`."""
 
     start_ms: int

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from sql.algebra.sample.windows.group_entry import LENGTHS, GroupParameter, group_window
 from sql.algebra.windows import catalog

@@ -13,8 +13,9 @@ keys of the groups.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from sql.binder.patterns import with_sources
 from sql.explain.words import written
@@ -22,13 +23,13 @@ from sql.plan.bound import Bound, Const, Op, Slot, conjuncts
 from sql.plan.contexts import KeyedPlan
 from sql.plan.logical import ItemPlan, Plan, SourcePlan
 from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
+from sql.record import Record
 from sql.types import Type
 
 Stage = Literal["events", "pairs", "samples"]
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Record):
     """One condition of a clause.
 
     text       as it is written
@@ -44,15 +45,13 @@ class Condition:
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Record):
     """An operand whose value stands in a column of the probe's rows."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Record):
     """A plan that shows conditions.
 
     source  the source whose events it shows; -1 for pairs and samples

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import astuple, replace
 
 from sql.aggregates.base import Removal
 from sql.algebra.sample.windows.group_entry import leaves_at_once
@@ -15,6 +17,7 @@ from sql.explain.compose import Composition, of_group_window, of_source
 from sql.plan.bound import AggregateCall, Slot
 from sql.plan.logical import EACH_EVENT, GroupWindowPlan, OutputPlan, Plan, SourcePlan
 from sql.plan.patterns import FilterPlan, PatternPlan, StepPlan
+from sql.record import Record
 from sql.types import Type
 
 LEAVING = {
@@ -273,8 +276,8 @@ def _variables(value: object) -> set[str]:
         value = list(value.values())
     if isinstance(value, tuple | list):
         return set().union(*map(_variables, value))
-    if is_dataclass(value):
-        return set().union(*(_variables(getattr(value, part.name)) for part in fields(value)))
+    if isinstance(value, Record):
+        return set().union(*map(_variables, astuple(value)))
     return set()
 
 

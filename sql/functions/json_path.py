@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from sql.errors import DataError
 from sql.functions.limits import JSON_DEPTH_MAX
+from sql.record import Record
 from sql.types import key_of, type_of
 
 Step = Callable[[Any], Iterable[Any]]
@@ -24,8 +24,7 @@ Operand = Callable[[Any], tuple[Any, ...]]
 """Gives the values it stands for, given the current element: none where a path leads nowhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(Record):
     """A compiled path."""
 
     steps: tuple[Step, ...]

@@ -11,21 +11,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from math import log2
 from typing import Any
 
 from sql.errors import DataError
 from sql.functions.limits import CACHED_PATTERNS, REGEX_STEPS_MAX, TEXT_CHARACTERS_MAX, within
+from sql.record import Record
 
 _REMEDY = (
     "install the 're2' extra (google-re2), which matches any pattern in linear time, or simplify the pattern"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
+class Ways(Record):
     """An upper bound for the ways to match a pattern against n characters: n ** degree * 2 ** bits."""
 
     degree: int = 0
@@ -36,8 +35,7 @@ class Ways:
         return self.degree * log2(characters + 2) + self.bits <= log2(REGEX_STEPS_MAX)
 
 
-@dataclass(frozen=True, slots=True)
-class Regex:
+class Regex(Record):
     """A compiled pattern; `ways` is None on a linear-time engine."""
 
     source: str

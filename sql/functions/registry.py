@@ -17,17 +17,18 @@ TypeError, ValueError, OverflowError, ZeroDivisionError are taken for one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from sql.functions.checks import checked
+from sql.record import Record
 from sql.types import Type
 
 Implementation = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Record):
     """One parameter: its name and type; `optional` may be left out, `variadic` takes all further arguments.
 
     as_text     takes a number or a boolean of the data by its text, as eKuiper does; a literal is refused
@@ -44,8 +45,7 @@ class Parameter:
     check: Callable[[Any], object] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Record):
     """A scalar function.
 
     nulls      'propagate': a NULL argument gives NULL and the implementation is not called; 'pass': it sees None.

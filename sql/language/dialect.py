@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
 from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
 

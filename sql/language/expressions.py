@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, ClassVar, Final, Literal
 
+from msgspec.structs import replace
 from sqlglot import Token, TokenType
 
 from sql.errors import Span, did_you_mean

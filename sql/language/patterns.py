@@ -7,9 +7,9 @@ to the atom or parenthesis right before it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from sqlglot import Token, TokenType
 
 from sql.errors import did_you_mean

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Final, TypeVar
 
+from msgspec.structs import replace
 from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
 

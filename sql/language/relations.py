@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
+from msgspec.structs import replace
 from sqlglot import Token, TokenType
 
 from sql.language.contexts import ContextParser

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Literal, cast
 
+from msgspec.structs import replace
 from sqlglot import Token, TokenType
 
 from sql.language.calls import CallParser

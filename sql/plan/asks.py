@@ -5,10 +5,10 @@ Plain data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from sql.plan.bound import Bound, Read
+from sql.record import Record
 from sql.types import Type
 
 MARK = "$"
@@ -23,8 +23,7 @@ class Request(NamedTuple):
     key: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Record):
     """How a table treats answers.
 
     cache_ms       how long an answer serves later events; 0: not at all
@@ -43,8 +42,7 @@ class Policy:
     unanswered: Literal["miss", "error"] = "miss"
 
 
-@dataclass(frozen=True, slots=True)
-class AskPlan:
+class AskPlan(Record):
     """A join with such a table: what is asked before an event enters the rule, and what becomes of the answer.
 
     column     the column of the event that takes the row found

@@ -8,22 +8,21 @@ that an operator keeps (an aggregate's value, a variable, the window's start).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from sql.aggregates.base import Aggregate
 from sql.aggregates.inline import Inline
 from sql.errors import NOWHERE, Span
 from sql.functions.registry import Function
+from sql.record import Record
 from sql.types import Type
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Record, kw_only=True):
     """Base of all bound expressions."""
 
-    type: Type = field(default=Type.ANY, kw_only=True)
-    span: Span = field(default=NOWHERE, kw_only=True, compare=False)
+    type: Type = Type.ANY
+    span: Span = NOWHERE
 
     def parts(self) -> tuple[Bound, ...]:
         """Direct operands."""
@@ -36,14 +35,12 @@ class Bound:
             yield from part.walk()
 
 
-@dataclass(frozen=True, slots=True)
 class Const(Bound):
     """A constant value."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
 class Read(Bound):
     """A column of the source at `source` in FROM; `column` None is the whole event."""
 
@@ -51,7 +48,6 @@ class Read(Bound):
     column: str | None
 
 
-@dataclass(frozen=True, slots=True)
 class Slot(Bound):
     """A value some operator keeps. `kind` says which, `key` which of them.
 
@@ -70,7 +66,6 @@ class Slot(Bound):
     key: Any = None
 
 
-@dataclass(frozen=True, slots=True)
 class Op(Bound):
     """A built-in operation. `name` is an operator (`+`, `and`, `=`, …) or one of `not neg isnull in between
     like regexp case field index slice array cast`; `extra` holds what is not an expression (a field name, an
@@ -84,7 +79,6 @@ class Op(Bound):
         return self.args
 
 
-@dataclass(frozen=True, slots=True)
 class Apply(Bound):
     """A call of a scalar function."""
 
@@ -95,7 +89,6 @@ class Apply(Bound):
         return self.args
 
 
-@dataclass(frozen=True, slots=True)
 class TableRead(Bound):
     """`T[k1, k2].column`: a column of the table's row at a key, NULL without that row; the
     row where `column` is None.
@@ -111,7 +104,6 @@ class TableRead(Bound):
         return self.keys or ()
 
 
-@dataclass(frozen=True, slots=True)
 class Enumerate(Bound):
     """An enumeration method on a list: `selectFrom`, `where`, … with a lambda over each element."""
 
@@ -123,7 +115,6 @@ class Enumerate(Bound):
         return (self.base,) if self.body is None else (self.base, self.body)
 
 
-@dataclass(frozen=True, slots=True)
 class LambdaRead(Bound):
     """The parameter of the lambda around it, or a property of it."""
 
@@ -133,8 +124,7 @@ class LambdaRead(Bound):
 # --- what operators keep ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateCall:
+class AggregateCall(Record):
     """One aggregate of a query. Equal calls share one accumulator."""
 
     definition: Aggregate
@@ -143,7 +133,7 @@ class AggregateCall:
     distinct: bool = False
     filter: Bound | None = None
     group_by: tuple[Bound, ...] | None = None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
 
     @property
     def inline(self) -> Inline | None:
@@ -152,8 +142,7 @@ class AggregateCall:
         return self.definition.inline if is_plain and not self.constants and len(self.args) <= 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class AnalyticCall:
+class AnalyticCall(Record):
     """One analytic function: `lag(x, 1) OVER (PARTITION BY k WHEN c)`."""
 
     name: str
@@ -161,11 +150,10 @@ class AnalyticCall:
     constants: tuple[Any, ...] = ()
     partition_by: tuple[Bound, ...] = ()
     when: Bound | None = None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class HitCall:
+class HitCall(Record):
     """`last_hit_count`, `last_hit_time` and their `agg` twins: how often, or when last,
     the clause was met before.
 
@@ -175,18 +163,17 @@ class HitCall:
 
     name: str
     clause: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class PrevCall:
+class PrevCall(Record):
     """`prev`, `prevtail`, `prevcount`, `prevwindow` (the window's order) or `prior` (arrival order)."""
 
     name: str
     source: int
     index: Bound
     value: Bound | None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
 
 
 def conjuncts(condition: Bound | None) -> Iterator[Bound]:

@@ -7,32 +7,33 @@ names of the starting events are such places as well. Plain data, as `sql.plan.l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import field
 
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound
 from sql.plan.logical import PeriodArgument
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import PatternPlan
+from sql.record import Record
 from sql.syntax import CronField
 from sql.types import Type
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(Record):
     """A property of the partitions of one level. `columns` of an event: those of its
     stream, None where free."""
 
+    beside = Record.beside | {"columns"}
+
     name: str
     type: Type
-    columns: dict[str, Type] | None = field(default=None, compare=False, repr=False)
+    columns: dict[str, Type] | None = None
 
 
 # --- points -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Correlation:
+class Correlation(Record):
     """`column = name.property`: the event's side and the partition's side of an equality,
     for an index by hash."""
 
@@ -40,8 +41,7 @@ class Correlation:
     partition: Bound
 
 
-@dataclass(frozen=True, slots=True)
-class EventPointPlan:
+class EventPointPlan(Record):
     """An event of `stream` that passes `filter`; it becomes the property at `place`.
 
     `filter` reads the event as source 0 and the partition's names as context slots. Where it is a conjunction
@@ -54,8 +54,7 @@ class EventPointPlan:
     correlation: Correlation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PatternPointPlan:
+class PatternPointPlan(Record):
     """A pattern; `places` are those of its tags, `place` that of the whole match, where it has a name."""
 
     pattern: PatternPlan
@@ -66,22 +65,19 @@ class PatternPointPlan:
     """Whether it stands beside names of the partition, which its filters may read."""
 
 
-@dataclass(frozen=True, slots=True)
-class CrontabPlan:
+class CrontabPlan(Record):
     """The earliest of several crontabs."""
 
     crontabs: tuple[tuple[CronField, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AfterPlan:
+class AfterPlan(Record):
     """A period after the condition began to be watched."""
 
     period: PeriodArgument
 
 
-@dataclass(frozen=True, slots=True)
-class NowPlan:
+class NowPlan(Record):
     """`@now`."""
 
 
@@ -92,8 +88,7 @@ StartPlan = EndPlan | NowPlan
 # --- kinds --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class KeyedTypePlan:
+class KeyedTypePlan(Record):
     """A listed type: which of its events count, and their keys. `place`: of the partition's first event."""
 
     stream: str
@@ -102,8 +97,7 @@ class KeyedTypePlan:
     place: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KeyedPlan:
+class KeyedPlan(Record):
     """A partition per key. `initiated` empty: the first event of a key allocates."""
 
     types: tuple[KeyedTypePlan, ...]
@@ -111,8 +105,7 @@ class KeyedPlan:
     end: EndPlan | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HashedTypePlan:
+class HashedTypePlan(Record):
     """A listed type: which of its events count, and the arguments of the hash, or the value of a function."""
 
     stream: str
@@ -120,8 +113,7 @@ class HashedTypePlan:
     filter: Bound | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HashedPlan:
+class HashedPlan(Record):
     """A partition per hash modulo `granularity`. `hash`: consistent_hash_crc32, hash_code, or value."""
 
     hashes: tuple[str, ...]
@@ -130,8 +122,7 @@ class HashedPlan:
     preallocate: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CategoriesPlan:
+class CategoriesPlan(Record):
     """A partition per category."""
 
     stream: str
@@ -140,16 +131,14 @@ class CategoriesPlan:
     filter: Bound | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SpanPlan:
+class SpanPlan(Record):
     """One partition or none (`start … end …`)."""
 
     start: StartPlan
     end: EndPlan | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OverlappingPlan:
+class OverlappingPlan(Record):
     """A partition per trigger. `now`: one at activation as well."""
 
     start: StartPlan
@@ -161,14 +150,13 @@ class OverlappingPlan:
 KindPlan = KeyedPlan | HashedPlan | CategoriesPlan | SpanPlan | OverlappingPlan
 
 
-@dataclass(frozen=True, slots=True)
-class LevelPlan:
+class LevelPlan(Record):
     """One level: its name, what it does, and the properties of its partitions, by place."""
 
     name: str
     kind: KindPlan
     properties: tuple[Property, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
 
     @property
     def listed(self) -> frozenset[str]:
@@ -178,9 +166,10 @@ class LevelPlan:
         return frozenset((self.kind.stream,)) if isinstance(self.kind, CategoriesPlan) else frozenset()
 
 
-@dataclass(frozen=True)
-class ContextPlan:
+class ContextPlan(Record, dict=True):
     """A context. `reads`: what its conditions read of each stream; None for whole events."""
+
+    beside = Record.beside | {"text"}
 
     name: str
     levels: tuple[LevelPlan, ...]
@@ -192,8 +181,8 @@ class ContextPlan:
     """Beyond the bound the oldest partition ends for a new one; else the event is refused."""
     idle_ms: int | None = None
     """Partitions of keyed levels end when their key was silent for so long."""
-    reads: dict[str, frozenset[str] | None] = field(default_factory=dict, repr=False)
-    text: str = field(default="", compare=False, repr=False)
+    reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    text: str = ""
 
     @property
     def endless(self) -> tuple[LevelPlan, ...]:

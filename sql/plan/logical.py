@@ -7,9 +7,10 @@ what is to be computed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import field
 
 from sql.errors import NOWHERE, Problem, Span
 from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, Read
@@ -17,6 +18,7 @@ from sql.plan.options import RuleOptions
 from sql.plan.patterns import PatternPlan
 from sql.plan.recognize import RecognizePlan
 from sql.plan.signature import state_signature
+from sql.record import Record
 from sql.syntax import CronField, InsertInto
 from sql.types import Type
 
@@ -30,8 +32,7 @@ Mode = Literal["delta", "sample", "lots"]
 (stream queries)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
+class Criterion(Record):
     """One sort criterion."""
 
     value: Bound
@@ -39,8 +40,7 @@ class Criterion:
     nulls_first: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Numbering:
+class Numbering(Record):
     """`row_number() OVER (PARTITION BY … ORDER BY …)`: numbers the rows of one output,
     those HAVING lets through."""
 
@@ -48,36 +48,32 @@ class Numbering:
     order_by: tuple[Criterion, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodArgument:
+class PeriodArgument(Record):
     """A length of time not yet evaluated: (amount, unit) parts; a single part without unit is seconds."""
 
     parts: tuple[tuple[Bound, str], ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class WindowPlan:
+class WindowPlan(Record):
     """One EPL window: its name in the window catalog and its bound arguments, by parameter name."""
 
     name: str
     arguments: dict[str, Any]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
 
     def __hash__(self) -> int:
         return hash(self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class PredicatePlan:
+class PredicatePlan(Record):
     """The predicate of expr and expr_batch with the aggregates inside it."""
 
     test: Bound
     aggregates: tuple[AggregateCall, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GroupWindowPlan:
+class GroupWindowPlan(Record):
     """An eKuiper window. `kind` is its name in the catalog. Lengths in ms, `size` and `interval` in rows."""
 
     kind: str
@@ -92,11 +88,10 @@ class GroupWindowPlan:
     filter: Bound | None = None
     when: Bound | None = None
     partition_by: tuple[Bound, ...] = ()
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class LotWindowPlan:
+class LotWindowPlan(Record):
     """One window of a stream query: its name in the catalog, and a length of time, a number of items, or neither."""
 
     name: str
@@ -104,8 +99,7 @@ class LotWindowPlan:
     count: Bound | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LotPlan:
+class LotPlan(Record):
     """The window of a stream query: the intersection of `windows`."""
 
     partition_by: tuple[Bound, ...] = ()
@@ -134,9 +128,10 @@ def key_names(groupwin: WindowPlan) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePlan:
+class SourcePlan(Record):
     """One source of FROM."""
+
+    beside = Record.beside | {"columns"}
 
     stream: str
     alias: str
@@ -146,7 +141,7 @@ class SourcePlan:
     lot: LotPlan | None = None
     unidirectional: bool = False
     reclaim_ms: tuple[int, int] | None = None
-    columns: dict[str, Type] | None = field(default=None, compare=False)
+    columns: dict[str, Type] | None = None
     """The columns a row of this source has after its windows (derived windows change them)."""
     retained_rows: int | None = None
     """A scan table: it keeps so many of its newest rows, which the rows of streams are joined
@@ -183,16 +178,14 @@ class SourcePlan:
         return bool(self.windows) or self.relation is not None
 
 
-@dataclass(frozen=True, slots=True)
-class JoinPlan:
+class JoinPlan(Record):
     """How the source at the same position + 1 is joined to those before it."""
 
     kind: Literal["inner", "left", "right", "full", "cross"]
     on: Bound | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ItemPlan:
+class ItemPlan(Record):
     """One item of SELECT. `name` None spreads a struct or a whole event into columns, less `excluded`."""
 
     name: str | None
@@ -201,8 +194,7 @@ class ItemPlan:
     excluded: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadPlan:
+class SpreadPlan(Record):
     """A function whose result is rows or columns; it works on output rows, on what items put there for it.
 
     rows     `unnest(a)`: one row per element of the array in `items[0]`; structs become columns, others column `name`
@@ -223,16 +215,14 @@ class SpreadPlan:
     expire_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TerminatedPlan:
+class TerminatedPlan(Record):
     """`when terminated`: output at the end of the partition, where the condition holds."""
 
     condition: Bound | None = None
     then_set: tuple[tuple[str, Bound], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OutputPlan:
+class OutputPlan(Record):
     """An output limit, bound."""
 
     mode: Literal["default", "first", "last", "all", "snapshot"] = "default"
@@ -246,8 +236,7 @@ class OutputPlan:
     terminated: TerminatedPlan | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SubqueryPlan:
+class SubqueryPlan(Record):
     """A subquery: its own plan, evaluated over the present content of its source.
 
     scalar  the value of the one row's one column; NULL without a row and for several
@@ -266,8 +255,7 @@ class SubqueryPlan:
     """Aliases of the sources around it."""
 
 
-@dataclass(frozen=True, slots=True)
-class IntoTable:
+class IntoTable(Record):
     """Where the aggregates of `into table` live: `columns[i]` is the table's column of the statement's
     aggregate i.
 
@@ -291,8 +279,7 @@ aggregates, one row per event; only keys and aggregates, one row per changed gro
 one row per event."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Record, dict=True):
     """A whole query. Fields follow the order of work."""
 
     text: str

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sql.record import Record
 
 CatchUp = Literal["step", "once", "skip"]
 
 
-@dataclass(frozen=True, slots=True)
-class RuleOptions:
+class RuleOptions(Record):
     """How a rule treats time, order and bounds.
 
     event_time         None: event time if the stream declares a timestamp column

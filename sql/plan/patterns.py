@@ -7,10 +7,10 @@ reads its own event as source `OWN`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound
+from sql.record import Record
 from sql.syntax import ColumnType, CronField
 from sql.types import Type
 
@@ -18,19 +18,17 @@ OWN = -1
 """The source number of the event that a filter tests."""
 
 
-@dataclass(frozen=True, slots=True)
-class LengthPlan:
+class LengthPlan(Record):
     """A length of time, evaluated when its node starts: (amount, unit) parts."""
 
     parts: tuple[tuple[Bound, str], ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class StepPlan:
+class StepPlan(Record, kw_only=True):
     """Base of the nodes of a pattern."""
 
-    span: Span = field(default=NOWHERE, kw_only=True, compare=False)
+    span: Span = NOWHERE
 
     def children(self) -> tuple[StepPlan, ...]:
         """The nodes directly below, left to right."""
@@ -43,7 +41,6 @@ class StepPlan:
             yield from child.walk()
 
 
-@dataclass(frozen=True, slots=True)
 class FilterPlan(StepPlan):
     """An event of a stream that fits a condition; it becomes the tag's value."""
 
@@ -53,21 +50,18 @@ class FilterPlan(StepPlan):
     consume: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class IntervalPlan(StepPlan):
     """`timer:interval`."""
 
     length: LengthPlan
 
 
-@dataclass(frozen=True, slots=True)
 class CrontabPlan(StepPlan):
     """`timer:at`."""
 
     fields: tuple[CronField, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class SchedulePlan(StepPlan):
     """`timer:schedule`: a text in ISO 8601, or its parts."""
 
@@ -77,7 +71,6 @@ class SchedulePlan(StepPlan):
     repetitions: Bound | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class FollowedByPlan(StepPlan):
     """Steps one after the other; `maxima` bounds how many instances of the next step
     wait, one entry per arrow."""
@@ -89,7 +82,6 @@ class FollowedByPlan(StepPlan):
         return self.steps
 
 
-@dataclass(frozen=True, slots=True)
 class AllOfPlan(StepPlan):
     """`and`."""
 
@@ -99,7 +91,6 @@ class AllOfPlan(StepPlan):
         return self.parts
 
 
-@dataclass(frozen=True, slots=True)
 class AnyOfPlan(StepPlan):
     """`or`."""
 
@@ -109,7 +100,6 @@ class AnyOfPlan(StepPlan):
         return self.parts
 
 
-@dataclass(frozen=True, slots=True)
 class AbsentPlan(StepPlan):
     """`not`."""
 
@@ -119,7 +109,6 @@ class AbsentPlan(StepPlan):
         return (self.operand,)
 
 
-@dataclass(frozen=True, slots=True)
 class EveryPlan(StepPlan):
     """`every`; with keys `every-distinct`, whose keys are forgotten after `length`."""
 
@@ -131,7 +120,6 @@ class EveryPlan(StepPlan):
         return (self.operand,)
 
 
-@dataclass(frozen=True, slots=True)
 class RepeatPlan(StepPlan):
     """`[low:high] operand until stop`; `tags` are those of the operand, which become lists."""
 
@@ -145,7 +133,6 @@ class RepeatPlan(StepPlan):
         return (self.operand,) if self.until is None else (self.operand, self.until)
 
 
-@dataclass(frozen=True, slots=True)
 class WithinPlan(StepPlan):
     """`where timer:within` and `timer:withinmax`."""
 
@@ -157,7 +144,6 @@ class WithinPlan(StepPlan):
         return (self.operand,)
 
 
-@dataclass(frozen=True, slots=True)
 class WhilePlan(StepPlan):
     """`while (condition)`."""
 
@@ -168,22 +154,24 @@ class WhilePlan(StepPlan):
         return (self.operand,)
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(Record):
     """A name for events. `is_list`: it stands under a repeat and is the list of them."""
+
+    beside = Record.beside | {"columns", "declared"}
 
     name: str
     stream: str
     is_list: bool = False
-    columns: dict[str, Type] | None = field(default=None, compare=False)
+    columns: dict[str, Type] | None = None
     """The columns of its stream; None: every name is legal."""
-    declared: tuple[tuple[str, ColumnType], ...] = field(default=(), compare=False)
+    declared: tuple[tuple[str, ColumnType], ...] = ()
     """The full types of the columns, where they are declared."""
 
 
-@dataclass(frozen=True, slots=True)
-class PatternPlan:
+class PatternPlan(Record):
     """A whole pattern. A match is the tuple of its tags' values in the order of `tags`."""
+
+    beside = Record.beside | {"text"}
 
     root: StepPlan
     tags: tuple[Tag, ...]
@@ -191,7 +179,7 @@ class PatternPlan:
     """Of the matches of one event keep none that shares an event with an earlier one."""
     discard: bool = False
     """A match ends every partial match that holds one of its events."""
-    text: str = field(default="", compare=False, repr=False)
+    text: str = ""
 
     @property
     def streams(self) -> tuple[str, ...]:

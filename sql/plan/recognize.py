@@ -7,19 +7,20 @@ is n.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import field
 
 from sql.plan.bound import AggregateCall, Bound
 from sql.plan.patterns import LengthPlan
+from sql.record import Record
 from sql.syntax import RowPattern
 from sql.types import Type
 
 Skip = Literal["past last row", "to next row", "to current row"]
 
 
-@dataclass(frozen=True, slots=True)
-class RowVariablePlan:
+class RowVariablePlan(Record):
     """A variable; `is_list`: it may take several rows. Without a condition any row fits."""
 
     name: str
@@ -27,9 +28,10 @@ class RowVariablePlan:
     condition: Bound | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecognizePlan:
+class RecognizePlan(Record):
     """A row pattern over one stream. The rows it gives are its measures."""
+
+    beside = Record.beside | {"columns", "row_columns", "text"}
 
     pattern: RowPattern
     variables: tuple[RowVariablePlan, ...]
@@ -42,9 +44,9 @@ class RecognizePlan:
     skip: Skip = "past last row"
     interval: LengthPlan | None = None
     or_terminated: bool = False
-    columns: dict[str, Type] = field(default_factory=dict, compare=False)
-    row_columns: dict[str, Type] | None = field(default=None, compare=False)
-    text: str = field(default="", compare=False, repr=False)
+    columns: dict[str, Type] = field(default_factory=dict)
+    row_columns: dict[str, Type] | None = None
+    text: str = ""
 
     @property
     def lists(self) -> tuple[bool, ...]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import field
 
 from sql.aggregates.base import Aggregate
 from sql.plan.bound import Bound
 from sql.plan.logical import ItemPlan, Plan, SourcePlan, SubqueryPlan
+from sql.record import Record
 from sql.syntax import Expr
 from sql.types import Type
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Record):
     """How many rows a relation may hold, and how long a row stays after it was written
     last (ms; None: for ever).
 
@@ -25,16 +26,17 @@ class Bounds:
     ttl_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WindowDeclaration:
+class WindowDeclaration(Record):
     """A named window: its data windows (those of `source`) and its columns."""
+
+    beside = Record.beside | {"bounds"}
 
     name: str
     source: SourcePlan
     columns: dict[str, Type]
     like: str | None = None
     """The stream whose events its rows are shaped like."""
-    bounds: Bounds = field(default=Bounds(), compare=False)
+    bounds: Bounds = Bounds()
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -42,8 +44,7 @@ class WindowDeclaration:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateColumn:
+class AggregateColumn(Record):
     """A column of a table that `into table` keeps: an aggregate over values of these types."""
 
     definition: Aggregate
@@ -54,19 +55,19 @@ class AggregateColumn:
     """Columns of the aggregated events that the declaration names: what `sorted(n desc)` sorts by."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableDeclaration:
+class TableDeclaration(Record):
     """A table: its columns, those of its primary key, and those that aggregate."""
+
+    beside = Record.beside | {"bounds"}
 
     name: str
     columns: dict[str, Type]
     keys: tuple[str, ...] = ()
     aggregates: dict[str, AggregateColumn] = field(default_factory=dict)
-    bounds: Bounds = field(default=Bounds(), compare=False)
+    bounds: Bounds = Bounds()
 
 
-@dataclass(frozen=True, slots=True)
-class AskedDeclaration:
+class AskedDeclaration(Record):
     """A table that a store outside answers for. `columns` None: those that the store gives.
 
     key     the column whose newest row counts, of a table that its source fills; None: a store is asked
@@ -77,8 +78,7 @@ class AskedDeclaration:
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexDeclaration:
+class IndexDeclaration(Record):
     """An index: columns found by equality, then at most one found by range."""
 
     name: str
@@ -91,8 +91,7 @@ Assignments = tuple[tuple[str, Bound], ...]
 """`set` of a relation: column and value, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionPlan:
+class ActionPlan(Record):
     """One action of a branch. `into` None: into, or on, the relation itself."""
 
     kind: Literal["insert", "update", "delete"]
@@ -102,8 +101,7 @@ class ActionPlan:
     where: Bound | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BranchPlan:
+class BranchPlan(Record):
     """A branch of merge, or the one branch that update and delete are."""
 
     matched: bool
@@ -111,17 +109,17 @@ class BranchPlan:
     actions: tuple[ActionPlan, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SetPlan:
+class SetPlan(Record):
     """`on … set`: variables and their new values, each perhaps at an index of an array, in order."""
+
+    beside = Record.beside | {"subqueries"}
 
     trigger: SourcePlan
     assignments: tuple[tuple[str, Bound, Bound | None], ...]
-    subqueries: tuple[SubqueryPlan, ...] = field(default=(), compare=False)
+    subqueries: tuple[SubqueryPlan, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class VariableDeclaration:
+class VariableDeclaration(Record):
     """`context C create variable`: a variable with this first value in each partition."""
 
     name: str
@@ -130,13 +128,14 @@ class VariableDeclaration:
     constant: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerPlan:
+class TriggerPlan(Record):
     """What an event of `trigger` does to a relation. Expressions read it as source 0, the row of the relation
     as source 1, and the row before the statement, `initial`, as source 2.
 
     shows   what the statement posts: `rows` (the rows deleted, as inserts) or `changes` (+changed −old)
     """
+
+    beside = Record.beside | {"subqueries"}
 
     trigger: SourcePlan | None
     relation: str
@@ -144,26 +143,28 @@ class TriggerPlan:
     where: Bound | None
     branches: tuple[BranchPlan, ...]
     shows: Literal["rows", "changes"]
-    subqueries: tuple[SubqueryPlan, ...] = field(default=(), compare=False)
+    subqueries: tuple[SubqueryPlan, ...] = ()
     relations: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class SplitPlan:
+class SplitPlan(Record):
     """A split stream: rows for the streams whose condition holds, the first or all of them."""
+
+    beside = Record.beside | {"subqueries"}
 
     trigger: SourcePlan
     branches: tuple[ActionPlan, ...]
     all: bool
-    subqueries: tuple[SubqueryPlan, ...] = field(default=(), compare=False)
+    subqueries: tuple[SubqueryPlan, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ChoicePlan:
+class ChoicePlan(Record):
     """A select over the present rows of relations: an on-select (`trigger` is source 0 of
     the plan), or on demand."""
 
-    plan: Plan = field(compare=False)
+    beside = Record.beside | {"plan"}
+
+    plan: Plan
     trigger: bool
     delete: bool = False
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sql.aggregates.base import Aggregate
 from sql.functions.registry import Function
 from sql.plan.told import told_of
+from sql.record import Record, changed_fields
 
 if TYPE_CHECKING:
     from sql.plan.logical import Plan
@@ -61,11 +61,8 @@ def plain(value: Any) -> Any:
     """Plan data as JSON: kinds by name, fields that are not at their default."""
     if isinstance(value, Function | Aggregate):
         return {type(value).__name__: value.name}
-    if is_dataclass(value):
-        found = {
-            item.name: plain(getattr(value, item.name)) for item in fields(value) if _counts(item, value)
-        }
-        return {type(value).__name__: found}
+    if isinstance(value, Record):
+        return {type(value).__name__: {name: plain(held) for name, held in changed_fields(value)}}
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, dict):
@@ -77,12 +74,3 @@ def plain(value: Any) -> Any:
     if value.__class__ is float:
         return {"float": value.hex()}  # 1 and 1.0 are two parameters
     return value
-
-
-def _counts(item: Field[Any], value: Any) -> bool:
-    if not item.compare:
-        return False
-    held = getattr(value, item.name)
-    if item.default is not MISSING:
-        return bool(held != item.default) or held.__class__ is not item.default.__class__
-    return item.default_factory is MISSING or bool(held != item.default_factory())

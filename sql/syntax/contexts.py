@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sql.syntax.expressions import Call, Expr
 from sql.syntax.node import Node
 from sql.syntax.patterns import PatternClause
 from sql.syntax.select import CronField, Statement
 
 
-@dataclass(frozen=True, slots=True)
 class Point(Node):
     """Base of the conditions that start or end a partition."""
 
 
-@dataclass(frozen=True, slots=True)
 class NowPoint(Point):
     """`@now`."""
 
 
-@dataclass(frozen=True, slots=True)
 class EventPoint(Point):
     """`Type(filter) [as name]`."""
 
@@ -29,21 +24,18 @@ class EventPoint(Point):
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class CrontabPoint(Point):
     """`(minute, hour, …), (…)`: the earliest of them."""
 
     crontabs: tuple[tuple[CronField, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
 class PeriodPoint(Point):
     """`after 5 sec`."""
 
     period: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class PatternPoint(Point):
     """`pattern [ … ] [@inclusive] [as name]`."""
 
@@ -52,12 +44,10 @@ class PatternPoint(Point):
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class ContextKind(Node):
     """Base of the kinds of contexts."""
 
 
-@dataclass(frozen=True, slots=True)
 class KeyedType(Node):
     """`key and key from Type(filter) [as name]` of `partition by`."""
 
@@ -67,7 +57,6 @@ class KeyedType(Node):
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Keyed(ContextKind):
     """`partition by … [initiated by …] [terminated by …]`."""
 
@@ -76,7 +65,6 @@ class Keyed(ContextKind):
     terminated: Point | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class HashedType(Node):
     """`func(argument, …) from Type(filter)` of `coalesce by`."""
 
@@ -85,7 +73,6 @@ class HashedType(Node):
     filter: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Hashed(ContextKind):
     """`coalesce by … granularity n [preallocate]`."""
 
@@ -94,7 +81,6 @@ class Hashed(ContextKind):
     preallocate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Category(Node):
     """`group by condition as label`."""
 
@@ -102,7 +88,6 @@ class Category(Node):
     label: str
 
 
-@dataclass(frozen=True, slots=True)
 class Categories(ContextKind):
     """`group by … as label, … from Type(filter)`."""
 
@@ -111,7 +96,6 @@ class Categories(ContextKind):
     filter: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class NonOverlapping(ContextKind):
     """`start … [end …]`."""
 
@@ -119,7 +103,6 @@ class NonOverlapping(ContextKind):
     end: Point | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Overlapping(ContextKind):
     """`initiated by [distinct(…)] [@now and] … [terminated by …]`."""
 
@@ -129,7 +112,6 @@ class Overlapping(ContextKind):
     now: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class ContextPart(Node):
     """One level of a context; `name` is that of a nested context."""
 
@@ -137,7 +119,6 @@ class ContextPart(Node):
     kind: ContextKind
 
 
-@dataclass(frozen=True, slots=True)
 class CreateContext(Statement):
     """`create context name …`. A context that is not nested has one part, of its own name."""
 

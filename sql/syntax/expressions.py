@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from sql.errors import NOWHERE, Span
@@ -12,19 +11,16 @@ if TYPE_CHECKING:
     from sql.syntax.select import Select, SelectItem
 
 
-@dataclass(frozen=True, slots=True)
 class Expr(Node):
     """Base of all expressions."""
 
 
-@dataclass(frozen=True, slots=True)
 class Constant(Expr):
     """A constant: None, bool, int, float or str."""
 
     value: None | bool | int | float | str
 
 
-@dataclass(frozen=True, slots=True)
 class Column(Expr):
     """A name, perhaps qualified. `a.b` is Column('b', 'a'); the binder decides whether `a` is
     a stream or an object."""
@@ -33,7 +29,6 @@ class Column(Expr):
     table: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Star(Expr):
     """`*`, `s.*`, `* EXCEPT(a, b)`, `* REPLACE(e AS c)`."""
 
@@ -42,7 +37,6 @@ class Star(Expr):
     replaced: tuple[SelectItem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Unary(Expr):
     """`op` is 'not', '-' or '+'."""
 
@@ -50,7 +44,6 @@ class Unary(Expr):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Binary(Expr):
     """`op` is one of `+ - * / % & | ^ || = != < <= > >= and or is` (`is`: NULL-safe
     equality; `!=` for `<>` too)."""
@@ -60,7 +53,6 @@ class Binary(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class IsNull(Expr):
     """`x IS [NOT] NULL`."""
 
@@ -68,9 +60,10 @@ class IsNull(Expr):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Between(Expr):
     """`x [NOT] BETWEEN low AND high`, both ends included; EPL's ranges, `x in (low:high]`, say which are."""
+
+    beside = Expr.beside | {"in_range"}
 
     operand: Expr
     low: Expr
@@ -78,12 +71,11 @@ class Between(Expr):
     negated: bool = False
     low_open: bool = False
     high_open: bool = False
-    in_range: bool = field(default=False, compare=False)
+    in_range: bool = False
     """Written `in [low:high]`, whose bounds stand in their order; those of EPL's
     BETWEEN may stand in either."""
 
 
-@dataclass(frozen=True, slots=True)
 class In(Expr):
     """`x [NOT] IN (a, b)`; with `array` set instead of `items`: `x IN arr`."""
 
@@ -93,7 +85,6 @@ class In(Expr):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Like(Expr):
     """`x [NOT] LIKE pattern [ESCAPE c]`; with `regexp` the pattern is a regular expression."""
 
@@ -104,7 +95,6 @@ class Like(Expr):
     regexp: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class When(Node):
     """One WHEN … THEN … branch."""
 
@@ -112,7 +102,6 @@ class When(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Case(Expr):
     """Simple (`operand` set) or searched CASE."""
 
@@ -121,7 +110,6 @@ class Case(Expr):
     default: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Cast(Expr):
     """`CAST(x AS type)`. eKuiper's `cast(x, "type")` arrives as a Call."""
 
@@ -129,7 +117,6 @@ class Cast(Expr):
     type_name: str
 
 
-@dataclass(frozen=True, slots=True)
 class Ordering(Expr):
     """`expr [ASC|DESC] [NULLS FIRST|LAST]`: ORDER BY items, and arguments of sort, rank and sorted."""
 
@@ -138,7 +125,6 @@ class Ordering(Expr):
     nulls_first: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Over(Node):
     """`OVER([PARTITION BY …] [WHEN …] [ORDER BY …])`, clauses in any order."""
 
@@ -147,7 +133,6 @@ class Over(Node):
     order_by: tuple[Ordering, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Call(Expr):
     """A function call. `count(*)` has one `Star` argument. `distinct` is `f(distinct x)`.
 
@@ -155,16 +140,17 @@ class Call(Expr):
     (None when absent, () for `group_by:()`).
     """
 
+    beside = Expr.beside | {"name_span"}
+
     name: str
     args: tuple[Expr, ...] = ()
     distinct: bool = False
     filter: Expr | None = None
     group_by: tuple[Expr, ...] | None = None
     over: Over | None = None
-    name_span: Span = field(default=NOWHERE, compare=False)
+    name_span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
 class Field(Expr):
     """`base->name`, or `base.name` where base is not a plain name."""
 
@@ -172,7 +158,6 @@ class Field(Expr):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class Index(Expr):
     """`base[i]`; `more` are the further keys of a table's row, `T[k1, k2]`."""
 
@@ -181,7 +166,6 @@ class Index(Expr):
     more: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Slice(Expr):
     """`base[low:high]`, either bound optional, the end excluded."""
 
@@ -190,7 +174,6 @@ class Slice(Expr):
     high: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Lambda(Expr):
     """`x => expr`."""
 
@@ -198,7 +181,6 @@ class Lambda(Expr):
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Method(Expr):
     """`base.name(args)` where base is an expression: EPL's enumeration methods."""
 
@@ -207,7 +189,6 @@ class Method(Expr):
     args: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class PeriodPart(Node):
     """One `amount unit` of a period; `unit` is year, month, week, day, hour, minute, second, millisecond,
     microsecond."""
@@ -216,14 +197,12 @@ class PeriodPart(Node):
     unit: str
 
 
-@dataclass(frozen=True, slots=True)
 class Period(Expr):
     """A time period in words: `2 minutes 5 seconds`, `1 month`."""
 
     parts: tuple[PeriodPart, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Subquery(Expr):
     """`(select …)`; `exists` for `exists (select …)`."""
 
@@ -231,7 +210,6 @@ class Subquery(Expr):
     exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Quantified(Expr):
     """`x op any|all (select …)`; `x in (select …)` is `x = any`, `x not in` is `x !=
     all`; `some` is `any`."""

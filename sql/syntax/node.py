@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
 from typing import Any
 
+from msgspec.structs import astuple
+
 from sql.errors import NOWHERE, Span
+from sql.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Record, kw_only=True):
     """Base of all nodes."""
 
-    span: Span = field(default=NOWHERE, kw_only=True, compare=False)
+    span: Span = NOWHERE
 
     def children(self) -> Iterator[Node]:
         """Direct child nodes, in order of appearance."""
-        for item in fields(self):
-            yield from _nodes(getattr(self, item.name))
+        yield from _nodes(astuple(self))
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, depth first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sql.syntax.expressions import Expr
@@ -12,7 +11,6 @@ if TYPE_CHECKING:
     from sql.syntax.select import CronField
 
 
-@dataclass(frozen=True, slots=True)
 class PatternNode(Node):
     """Base of all expressions of a pattern."""
 
@@ -20,7 +18,6 @@ class PatternNode(Node):
 # --- atoms --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class FilterAtom(PatternNode):
     """`[tag=] Stream [(filters)] [@consume[(level)]]`; `consume` is 0 without the
     annotation, 1 without a level."""
@@ -31,21 +28,18 @@ class FilterAtom(PatternNode):
     consume: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class IntervalAtom(PatternNode):
     """`timer:interval(period)`."""
 
     period: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class CrontabAtom(PatternNode):
     """`timer:at(minute, hour, …)`."""
 
     fields: tuple[CronField, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class ScheduleAtom(PatternNode):
     """`timer:schedule(iso: …)` or `timer:schedule(date: …, period: …, repetitions: …)`."""
 
@@ -58,7 +52,6 @@ class ScheduleAtom(PatternNode):
 # --- operators ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class FollowedBy(PatternNode):
     """`a -> b -[2]> c`; `maxima` has one entry per arrow, None for a plain one."""
 
@@ -66,28 +59,24 @@ class FollowedBy(PatternNode):
     maxima: tuple[Expr | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class AllOf(PatternNode):
     """`a and b`."""
 
     parts: tuple[PatternNode, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class AnyOf(PatternNode):
     """`a or b`."""
 
     parts: tuple[PatternNode, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Absent(PatternNode):
     """`not a`."""
 
     operand: PatternNode
 
 
-@dataclass(frozen=True, slots=True)
 class Every(PatternNode):
     """`every a`; with `keys` it is `every-distinct(keys [, period]) a`."""
 
@@ -96,7 +85,6 @@ class Every(PatternNode):
     period: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Repeat(PatternNode):
     """`[low:high] a until b`. `[n] a` has `exact`, and its n as `low` and `high`; `a until
     b` alone has no bound."""
@@ -108,7 +96,6 @@ class Repeat(PatternNode):
     exact: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Within(PatternNode):
     """`a where timer:within(period)`; with `maximum` it is `timer:withinmax(period, maximum)`."""
 
@@ -117,7 +104,6 @@ class Within(PatternNode):
     maximum: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class While(PatternNode):
     """`a while (condition)`."""
 
@@ -125,7 +111,6 @@ class While(PatternNode):
     condition: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class PatternClause(Node):
     """`pattern [@SuppressOverlappingMatches] [@DiscardPartialsOnMatch] [ root ]`."""
 
@@ -137,40 +122,34 @@ class PatternClause(Node):
 # --- match_recognize ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class RowPattern(Node):
     """Base of the expressions of a row pattern."""
 
 
-@dataclass(frozen=True, slots=True)
 class RowVariable(RowPattern):
     """A variable: one row."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class RowSequence(RowPattern):
     """`A B C`: one after the other."""
 
     parts: tuple[RowPattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class RowChoice(RowPattern):
     """`A | B`."""
 
     parts: tuple[RowPattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class RowPermutation(RowPattern):
     """`match_recognize_permute(A, B, …)`: all of them, in any order."""
 
     parts: tuple[RowPattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class RowTimes(RowPattern):
     """`A*`, `A+?`, `(A B){2,3}`: `low` to `high` times (None: without end), as often as possible unless
     `reluctant`."""
@@ -181,7 +160,6 @@ class RowTimes(RowPattern):
     reluctant: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Measure(Node):
     """`expression as name`."""
 
@@ -189,7 +167,6 @@ class Measure(Node):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class Definition(Node):
     """`variable as condition` of DEFINE."""
 
@@ -197,7 +174,6 @@ class Definition(Node):
     condition: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Recognize(Node):
     """`match_recognize ( … )` behind a stream and its windows."""
 

@@ -3,7 +3,6 @@ what is asked on demand."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from sql.syntax.expressions import Call, Expr
@@ -13,7 +12,6 @@ from sql.syntax.sources import Source, StreamSource, WindowCall
 from sql.syntax.statements import ColumnDefinition, ColumnType
 
 
-@dataclass(frozen=True, slots=True)
 class CreateWindow(Statement):
     """`create window W#view [as] (T | (columns) | select … from T) [insert [where e]]`.
 
@@ -31,7 +29,6 @@ class CreateWindow(Statement):
     where: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class TableColumn(Node):
     """A column of a table: of a plain type, or an aggregation, written as a call over types:
     `sum(double)`."""
@@ -42,7 +39,6 @@ class TableColumn(Node):
     primary: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class CreateTable(Statement):
     """`create table T (k string primary key, total sum(double), note string)`."""
 
@@ -50,7 +46,6 @@ class CreateTable(Statement):
     columns: tuple[TableColumn, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class IndexColumn(Node):
     """`col [hash|btree]`."""
 
@@ -58,7 +53,6 @@ class IndexColumn(Node):
     kind: Literal["hash", "btree"] = "hash"
 
 
-@dataclass(frozen=True, slots=True)
 class CreateIndex(Statement):
     """`create [unique] index I on W (col [hash|btree], …)`."""
 
@@ -68,7 +62,6 @@ class CreateIndex(Statement):
     unique: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class OnSelect(Statement):
     """`on trigger [insert into S] select [and delete] … from W …`; the relation is the one source of
     `select`."""
@@ -78,7 +71,6 @@ class OnSelect(Statement):
     delete: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class OnDelete(Statement):
     """`on trigger delete from W [where e]`."""
 
@@ -87,7 +79,6 @@ class OnDelete(Statement):
     where: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class OnUpdate(Statement):
     """`on trigger update W set c = e, … [where e]`."""
 
@@ -97,7 +88,6 @@ class OnUpdate(Statement):
     where: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class MergeAction(Node):
     """One action of a branch. An insert without `into` goes into the relation merged into."""
 
@@ -109,7 +99,6 @@ class MergeAction(Node):
     where: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class MergeBranch(Node):
     """`when [not] matched [and e] then action (then action)*`."""
 
@@ -118,7 +107,6 @@ class MergeBranch(Node):
     actions: tuple[MergeAction, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class OnMerge(Statement):
     """`on trigger merge W [where e] branch+`; `insert select …` without `when` is one
     branch that always inserts."""
@@ -129,7 +117,6 @@ class OnMerge(Statement):
     branches: tuple[MergeBranch, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class SplitBranch(Node):
     """`insert into S select items [where e]` of a split stream."""
 
@@ -138,7 +125,6 @@ class SplitBranch(Node):
     where: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Split(Statement):
     """`on trigger insert into A select … [where e] insert into B … [output first|all]`."""
 
@@ -147,7 +133,6 @@ class Split(Statement):
     all: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class DeleteRows(Statement):
     """`delete from W [where e]`, on demand."""
 
@@ -155,7 +140,6 @@ class DeleteRows(Statement):
     where: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class UpdateRows(Statement):
     """`update W set c = e, … [where e]`, on demand."""
 
@@ -164,7 +148,6 @@ class UpdateRows(Statement):
     where: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class InsertRows(Statement):
     """`insert into W [(columns)] values (…), (…)`, on demand."""
 

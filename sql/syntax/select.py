@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 from sql.syntax.expressions import Expr, Ordering, Over
@@ -10,7 +9,6 @@ from sql.syntax.node import Node
 from sql.syntax.sources import Join, Source
 
 
-@dataclass(frozen=True, slots=True)
 class SelectItem(Node):
     """One item of SELECT. `text` is the item's source text, the column name of an unnamed expression."""
 
@@ -20,7 +18,6 @@ class SelectItem(Node):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class GroupWindow(Node):
     """An eKuiper window in GROUP BY, e.g. `HOPPINGWINDOW(ss, 10, 5) FILTER(WHERE …)
     OVER(WHEN … PARTITION BY …)`.
@@ -34,7 +31,6 @@ class GroupWindow(Node):
     over: Over | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Assignment(Node):
     """`name = expr` of `set`; with `index` the element of an array: `xs[1] = e`."""
 
@@ -43,7 +39,6 @@ class Assignment(Node):
     index: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Terminated(Node):
     """`when terminated [and expr] [then set …]`."""
 
@@ -51,7 +46,6 @@ class Terminated(Node):
     then_set: tuple[Assignment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class OutputLimit(Node):
     """`output [after …] [first|last|all|snapshot] (every … | at (…) | when … [then set
     …] | when terminated …)`.
@@ -71,7 +65,6 @@ class OutputLimit(Node):
     terminated: Terminated | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class CronField(Node):
     """One field of an EPL crontab as text, e.g. `*`, `*/2`, `[1,15]`, `5 last`, `0:30`, or
     a string (time zone)."""
@@ -79,7 +72,6 @@ class CronField(Node):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class InsertInto(Node):
     """`insert [istream|rstream|irstream] into stream [(columns)]`."""
 
@@ -88,7 +80,6 @@ class InsertInto(Node):
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Annotation(Node):
     """`@name('s0')`, `@Hint('…')`, `@Priority(1)`; `name` is lower case, `value` the
     literal argument if any."""
@@ -97,17 +88,17 @@ class Annotation(Node):
     value: None | bool | int | float | str = None
 
 
-@dataclass(frozen=True, slots=True)
-class Statement(Node):
+class Statement(Node, kw_only=True):
     """Base of all statements. `text` is the statement's own text; all spans are offsets
     into the whole input."""
 
-    annotations: tuple[Annotation, ...] = field(default=(), kw_only=True)
-    context: str | None = field(default=None, kw_only=True)
-    text: str = field(default="", kw_only=True, compare=False)
+    beside = Node.beside | {"text"}
+
+    annotations: tuple[Annotation, ...] = ()
+    context: str | None = None
+    text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Select(Statement):
     """A query. `lots` marks a stream query (net deltas, one aggregate row per activation).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from sql.syntax.expressions import Expr
@@ -10,7 +9,6 @@ from sql.syntax.node import Node
 from sql.syntax.patterns import PatternClause, Recognize
 
 
-@dataclass(frozen=True, slots=True)
 class WindowCall(Node):
     """`#name(args)`, `#ns:name(args)`, `.ns:name(args)`. `retain` is 'union' or
     'intersection' on the source."""
@@ -20,7 +18,6 @@ class WindowCall(Node):
     namespace: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Source(Node):
     """Base of what may stand in FROM. `name` is the stream, `alias` what the rest of
     the statement calls it."""
@@ -29,7 +26,6 @@ class Source(Node):
     alias: str
 
 
-@dataclass(frozen=True, slots=True)
 class StreamSource(Source):
     """`Stream(filter)#window#window [retain-union] [as alias] [unidirectional]`.
 
@@ -45,7 +41,6 @@ class StreamSource(Source):
     recognize: Recognize | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class LotSource(Source):
     """A stream query's `item in stream [partition by …] [within d [every p]] [retain n
     [every m]] [with unique k]`.
@@ -60,7 +55,6 @@ class LotSource(Source):
     unique: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Join(Node):
     """A further source. `kind`: inner, left, right, full, cross; `on` None for cross
     and for EPL's comma join.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from sql.syntax.expressions import Expr
@@ -11,7 +10,6 @@ from sql.syntax.select import Assignment, Statement
 from sql.syntax.sources import StreamSource
 
 
-@dataclass(frozen=True, slots=True)
 class ColumnType(Node):
     """A declared type: `bigint`, `float`, `string`, `boolean`, `datetime`, `bytea`, `array(element)`,
     `struct(fields)`.
@@ -24,7 +22,6 @@ class ColumnType(Node):
     fields: tuple[ColumnDefinition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class ColumnDefinition(Node):
     """`name type [DEFAULT v]`."""
 
@@ -33,7 +30,6 @@ class ColumnDefinition(Node):
     default: None | bool | int | float | str = None
 
 
-@dataclass(frozen=True, slots=True)
 class Option(Node):
     """`KEY="value"` of WITH; `key` is upper case."""
 
@@ -41,7 +37,6 @@ class Option(Node):
     value: None | bool | int | float | str
 
 
-@dataclass(frozen=True, slots=True)
 class CreateStream(Statement):
     """`CREATE STREAM|TABLE name (columns) WITH (options)`. EPL's `create schema Name as (…)` gives
     `kind='schema'`."""
@@ -54,7 +49,6 @@ class CreateStream(Statement):
     """`create schema Name as A, B`, `inherits A` and `copyfrom A`: the types whose columns it has too."""
 
 
-@dataclass(frozen=True, slots=True)
 class CreateVariable(Statement):
     """`create [constant] variable type[[]] name [= expr]`."""
 
@@ -65,7 +59,6 @@ class CreateVariable(Statement):
     array: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class OnSet(Statement):
     """`on Stream(filter) [as s] set a = e, …`."""
 
@@ -73,7 +66,6 @@ class OnSet(Statement):
     assignments: tuple[Assignment, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class UpdateStream(Statement):
     """`update istream Stream [as alias] set a = e, … [where e]`: changes events before other statements read them."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+
+from msgspec.structs import replace
 
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.intake.codecs.rows import attributes, row_class

@@ -8,13 +8,15 @@ array of objects.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
+
+from msgspec import field
 
 from edge.intake.codecs.rows import META, attributes, row_class
 from sql.engine.validation import Validator
 from sql.errors import DataError, did_you_mean
+from sql.record import Record
 
 Row = Any
 """A dict (column -> value), or an object of a class made by `row_class` (an attribute per column)."""
@@ -31,8 +33,7 @@ class CodecError(ValueError):
     """The stream asks for a format, or for options, that do not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodecOptions:
+class CodecOptions(Record):
     """What a stream says about its payloads.
 
     bytes_max   longest payload that is looked at

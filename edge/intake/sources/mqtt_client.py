@@ -4,10 +4,11 @@ each connection attempt."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
+
+from sql.record import Record
 
 if TYPE_CHECKING:
     import ssl
@@ -33,8 +34,7 @@ class BadOptions(ValueError):
     """The settings of a connection contradict themselves or MQTT."""
 
 
-@dataclass(frozen=True, slots=True)
-class MqttOptions:
+class MqttOptions(Record):
     """How to reach a broker, and as whom.
 
     server              mqtt://host[:port] or mqtts://host[:port]; tcp, ssl and tls are understood as well

@@ -6,9 +6,10 @@ Nothing of the gateway is touched: the visit has a client id of the broker's cho
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from edge.intake.sources.mqtt_client import MqttOptions, Version, connect, make_client, subscribe
 

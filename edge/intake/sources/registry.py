@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import field
 from pydantic import ValidationError
 
 from edge.clock import Clock
@@ -21,6 +21,7 @@ from edge.intake.sources.base import Source
 from rules.base import Model, yaml_keys
 from sql.catalog.streams import Stream
 from sql.errors import did_you_mean
+from sql.record import Record
 
 if TYPE_CHECKING:
     from edge.intake.sources.http_push import PushServers
@@ -43,8 +44,7 @@ CONNECTION = "connectionselector"
 """The setting that names a connection, in lower case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Configured:
+class Configured(Record):
     """What the gateway's configuration says about sources and lookups.
 
     sections      settings by type and CONF_KEY
@@ -78,8 +78,7 @@ class Configured:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class SourceEnvironment:
+class SourceEnvironment(Record):
     """What sources get from the process around them.
 
     input_dir   folder of files that streams read; positions are kept in `state_dir`
@@ -107,8 +106,7 @@ Make = Callable[[Stream, Any, SourceEnvironment], Source]
 """Makes a source that has not been started. Raises `BadSource`."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceKind:
+class SourceKind(Record):
     """A kind of source. `row_format`: how it encodes rows, whatever the stream's FORMAT; None
     where FORMAT decides."""
 

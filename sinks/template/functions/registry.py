@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from sql.record import Record
 
-@dataclass(frozen=True, slots=True)
-class Function:
+
+class Function(Record):
     """A template function: how many arguments it takes (`at_most` None: any number) and what it does."""
 
     apply: Callable[..., Any]

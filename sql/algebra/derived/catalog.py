@@ -5,12 +5,12 @@ What they do is in `analytic`; how they are bound, in `sql.binder.calls`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from sql.record import Record
 
-@dataclass(frozen=True, slots=True)
-class Example:
+
+class Example(Record):
     """A call, the values of column x (and of y, where a pair) in the order of events, and what each event gives."""
 
     call: str
@@ -18,8 +18,7 @@ class Example:
     results: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Analytic:
+class Analytic(Record):
     """An analytic function. `most` None: any number of arguments."""
 
     name: str

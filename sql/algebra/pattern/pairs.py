@@ -14,7 +14,6 @@ one queue in order of due times: all have the same length, so none is due before
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.algebra.pattern.waiting import ENDED, Search, Searches, Waiting, each_of
 from sql.calendar.period import Period
 from sql.errors import CorruptState
+from sql.record import Record
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.base import Binding
@@ -36,8 +36,7 @@ Hear = Callable[["Pairs", Sequence[Any], int, Fail], list[list["Binding"]]]
 hears of events that cannot be evaluated; they change nothing. Compiled from the conditions."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairPlan:
+class PairPlan(Record):
     """What is known of a pattern of two events before it runs."""
 
     first_tag: int | None

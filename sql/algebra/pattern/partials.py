@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Literal
 
 from sql.algebra.pattern.base import Instance
+from sql.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Record):
     """What a pattern may hold.
 
     partials    instances begun by an arrow that live at once (`maxPatternPartials`)

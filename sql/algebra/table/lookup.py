@@ -8,10 +8,10 @@ look into it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sql.plan.bound import Bound, Op, Read, conjuncts, sources_read
+from sql.record import Record
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -26,8 +26,7 @@ Name = str | tuple[int, str]
 """A column, of joined rows with its source."""
 
 
-@dataclass(frozen=True, slots=True)
-class Equality:
+class Equality(Record):
     """A column that equals a value computed from other sources."""
 
     column: Name
@@ -37,8 +36,7 @@ class Equality:
     """The part of the condition that says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Record):
     """A column that lies between values computed from other sources; None: no bound.
 
     `turned`: bounds in the wrong order are turned round.

@@ -13,12 +13,12 @@ columns).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
 from sql.algebra.event import Event
 from sql.algebra.windows.facts import WindowFacts
+from sql.record import Record
 
 ParameterKind = Literal[
     "size", "period", "value", "keys", "criteria", "predicate", "include", "reference", "flags", "extras"
@@ -40,16 +40,14 @@ class WindowParameter(NamedTuple):
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Record):
     """What a window may know when its instance starts."""
 
     now_ms: int
     zone: ZoneInfo
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowSpec(WindowFacts):
+class WindowSpec(WindowFacts, kw_only=True):
     """One window. `make` takes the start and the evaluated arguments by name, and gives a policy, a trigger
     or a statistic."""
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sql.costs import CONSTANT_WINDOW, WindowCost
+from sql.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Record):
     """One operator of a window.
 
     policy  when it acts, or what it keeps, with a placeholder for each parameter: `count {n}`, twice it `{n:2}`.
@@ -30,8 +29,7 @@ class Stage:
         return f"{self.operator}({inside})" if inside else self.operator
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowFacts:
+class WindowFacts(Record, kw_only=True):
     """What a window is made of, and what it costs: for `explain`, and for the table of windows in the manual."""
 
     composition: tuple[Stage, ...]

@@ -6,7 +6,6 @@ Several of them in one query are an intersection. A new one is an entry here, or
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from sql.algebra.retain.policies import Policy
@@ -17,16 +16,14 @@ from sql.costs import Extra, WindowCost
 from sql.language.window_words import LOT_WINDOWS, LotArgument
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LotPart(WindowFacts):
+class LotPart(WindowFacts, kw_only=True):
     """One part of a stream query's window, for the manual: how it is written."""
 
     name: str
     signature: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LotWindow(LotPart):
+class LotWindow(LotPart, kw_only=True):
     """One window of stream queries. `make` takes the start and the argument: a Period, a number of items, or None."""
 
     argument: LotArgument

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple
 from typing import Any
+
+from msgspec.structs import astuple
 
 from sql.algebra.state import pack_row, unpack_row
 from sql.catalog.streams import Catalog

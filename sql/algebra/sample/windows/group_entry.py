@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -66,8 +65,7 @@ def _as_written(plan: GroupWindowPlan) -> GroupWindowPlan:
     return plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupWindowEntry(WindowFacts):
+class GroupWindowEntry(WindowFacts, kw_only=True):
     """One window of GROUP BY: how it is written, how its events leave, and what makes it."""
 
     name: str
